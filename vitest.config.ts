@@ -1,0 +1,12 @@
+import { defineConfig } from "vitest/config"
+
+export default defineConfig({
+  test: {
+    include: ["{bench,layers,spec,src,stages,test}/**/*.test.ts"],
+    exclude: ["**/node_modules/**", "test/outside/**/node_modules/**"],
+    testTimeout: 30_000,
+    hookTimeout: 60_000,
+    // A focused test would hide the others from CI.
+    allowOnly: false
+  }
+})
