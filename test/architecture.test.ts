@@ -10,25 +10,27 @@ const allowed: ReadonlyArray<readonly [from: RegExp, to: RegExp]> = [
   [/\.test\.ts$/, /./],
   // The configuration language knows nothing of the engine.
   [/^spec\//, /^spec\//],
-  [/^src\/services\//, /^(src\/services|spec)\//],
+  // The HTTP message model is the vocabulary of everyone.
+  [/^src\/http\//, /^(src\/http|spec)\//],
+  [/^src\/services\//, /^(src\/(services|http)|spec)\//],
   [/^src\/cel\//, /^(src\/cel|spec)\//],
   // The engine never names a policy or an adapter.
-  [/^src\/pipeline\//, /^(src\/(pipeline|services|cel)|spec)\//],
-  [/^src\/routing\//, /^(src\/(routing|pipeline|cel)|spec)\//],
-  [/^src\/protocols\/(llm|mcp|a2a)\//, /^(src\/(pipeline|services|cel)|spec)\//],
+  [/^src\/pipeline\//, /^(src\/(pipeline|services|cel|http)|spec)\//],
+  [/^src\/routing\//, /^(src\/(routing|pipeline|cel|http)|spec)\//],
+  [/^src\/protocols\/(llm|mcp|a2a)\//, /^(src\/(pipeline|services|cel|http)|spec)\//],
   [/^src\/main\//, /./],
   // Adapters implement ports.
-  [/^layers\//, /^(layers|src\/(services|pipeline)|spec)\//],
+  [/^layers\//, /^(layers|src\/(services|pipeline|http)|spec)\//],
   // The one place that lists the policies.
-  [/^stages\/[^/]+\.ts$/, /^(stages|src\/(pipeline|services|cel)|spec)\//],
+  [/^stages\/[^/]+\.ts$/, /^(stages|src\/(pipeline|services|cel|http)|spec)\//],
   // Wire shapes load without the engine.
   [/^stages\/[^/]+\/schema\.ts$/, /^(spec|stages\/[^/]+\/schema\.ts)/],
   // A stage never imports another stage or a layer.
-  [/^stages\/[^/]+\//, /^(src\/(pipeline|services|cel|protocols)|spec)\//],
+  [/^stages\/[^/]+\//, /^(src\/(pipeline|services|cel|protocols|http)|spec)\//],
   [/^(test|bench|examples)\//, /./]
 ]
 
-const nodeModulesFree = /^(spec|src\/(cel|pipeline|routing|services|protocols))\//
+const nodeModulesFree = /^(spec|src\/(cel|http|pipeline|routing|services|protocols))\//
 const nodeAllowed = /^node:(buffer|crypto|zlib|async_hooks|net)$/
 
 const zoneOf = (file: string) => /^(src\/protocols\/[^/]+|src\/[^/]+|stages\/[^/]+(?=\/)|[^/]+)/.exec(file)?.[1] ?? file

@@ -1,0 +1,163 @@
+/**
+ * Reads the head of a request as it came off the wire: strict framing, one canonical authority, hop-by-hop headers gone.
+ * Whatever two HTTP implementations could understand differently is refused here, once, for the whole proxy.
+ */
+import { canonicalAuthority } from "./authority.ts"
+import { HeaderList, lowerCaseName } from "./header-list.ts"
+import { RequestHead, type Scheme } from "./message.ts"
+
+/** Why a request cannot be accepted: always the client's fault, and the connection is closed after the answer. */
+export interface Malformed {
+  readonly _tag: "Malformed"
+  readonly status: 400 | 405 | 501
+  readonly message: string
+}
+
+export interface Framed {
+  readonly _tag: "Framed"
+  readonly head: RequestHead
+  /** How the body is delimited; `undefined` when there is none. */
+  readonly body: "chunked" | "length" | undefined
+  /** The protocol that the client asks to upgrade to (RFC 9110 7.8). */
+  readonly upgrade: string | undefined
+}
+
+const malformed = (message: string, status: Malformed["status"] = 400): Malformed => ({
+  _tag: "Malformed",
+  status,
+  message
+})
+
+/** RFC 9110 7.6.1 and the older names; `proxy-authorization` stays, since a policy may read it. */
+const hopByHop = new Set([
+  "connection",
+  "proxy-connection",
+  "keep-alive",
+  "proxy-authenticate",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade"
+])
+/** Names that only the proxy itself may set. */
+const reservedPrefix = "x-headgate-"
+const digits = /^[0-9]{1,15}$/
+
+/**
+ * @param target the request target as received: origin, absolute or asterisk form.
+ * @param raw names and values as received, alternating.
+ */
+export const frameRequest = (
+  method: string,
+  target: string,
+  version: "1.0" | "1.1",
+  raw: ReadonlyArray<string>,
+  scheme: Scheme
+): Framed | Malformed => {
+  const flat: Array<string> = []
+  let host: string | undefined
+  let length: string | undefined
+  let encoding: string | undefined
+  let connection = ""
+  let upgrade: string | undefined
+  let trailersWanted = false
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = lowerCaseName(raw[i]!)
+    const value = raw[i + 1]!
+    switch (name) {
+      case "host":
+        if (host !== undefined) return malformed("more than one host header")
+        host = value
+        continue
+      case "content-length":
+        if (length !== undefined) return malformed("more than one content-length header")
+        if (!digits.test(value)) return malformed("content-length is not a number")
+        length = value
+        break
+      case "transfer-encoding":
+        if (encoding !== undefined) return malformed("more than one transfer-encoding header")
+        encoding = value
+        continue
+      case "connection":
+        connection = connection === "" ? value : `${connection},${value}`
+        continue
+      case "upgrade":
+        upgrade = upgrade === undefined ? value : `${upgrade}, ${value}`
+        continue
+      case "te":
+        trailersWanted ||= /(^|,)\s*trailers\s*(,|;|$)/i.test(value)
+        continue
+      default:
+        if (hopByHop.has(name) || name.startsWith(reservedPrefix)) continue
+    }
+    flat.push(name, value)
+  }
+  if (encoding !== undefined) {
+    if (version === "1.0") return malformed("transfer-encoding in an HTTP/1.0 request")
+    if (length !== undefined) return malformed("both content-length and transfer-encoding")
+    if (encoding.toLowerCase() !== "chunked") return malformed("unsupported transfer-encoding", 501)
+  }
+  const headers = new HeaderList(flat)
+  const upgrading = connection !== "" && dropNominated(connection, headers)
+  if (trailersWanted) flat.push("te", "trailers")
+
+  let pathAndQuery = target
+  let authority = host
+  if (method === "CONNECT") return malformed("method not allowed", 405)
+  if (!target.startsWith("/")) {
+    if (target === "*") {
+      if (method !== "OPTIONS") return malformed("asterisk-form target")
+    } else {
+      // Absolute form: its authority replaces the host header (RFC 9112 3.2.2).
+      const absolute = /^(https?):\/\/([^/?#]+)([^#]*)$/i.exec(target)
+      if (absolute === null) return malformed("invalid request target")
+      authority = absolute[2]!
+      const rest = absolute[3]!
+      pathAndQuery = rest.startsWith("/") ? rest : `/${rest}`
+    }
+  }
+  if (authority === undefined) return malformed("no authority or host")
+  const canonical = canonicalAuthority(authority, scheme)
+  if (canonical === undefined) return malformed("invalid authority or host")
+  return {
+    _tag: "Framed",
+    head: new RequestHead(method, scheme, canonical, pathAndQuery, headers, version),
+    body: encoding !== undefined ? "chunked" : length !== undefined && length !== "0" ? "length" : undefined,
+    upgrade: upgrading ? upgrade : undefined
+  }
+}
+
+/** A message without content says so with nothing; these must stay whatever `connection` claims (RFC 9110 7.6.1). */
+const notNominable = new Set(["content-length", "content-type", "authorization", "cookie", "host"])
+
+/** Removes the headers that `connection` names. Returns whether it names `upgrade`. */
+const dropNominated = (connection: string, headers: HeaderList): boolean => {
+  let upgrading = false
+  for (const option of connection.toLowerCase().split(",")) {
+    const name = option.trim()
+    if (name === "upgrade") upgrading = true
+    else if (name !== "" && name !== "close" && name !== "keep-alive" && !notNominable.has(name)) headers.delete(name)
+  }
+  return upgrading
+}
+
+/**
+ * The header list of a backend's response without its hop-by-hop part.
+ * @param parsed lower-case names, several lines of one name as an array: what the HTTP client parsed already.
+ */
+export const responseHeaders = (
+  parsed: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
+): HeaderList => {
+  const flat: Array<string> = []
+  for (const name of Object.keys(parsed)) {
+    if (hopByHop.has(name)) continue
+    const value = parsed[name]
+    if (typeof value === "string") flat.push(name, value)
+    else if (value !== undefined) for (const line of value) flat.push(name, line)
+  }
+  const headers = new HeaderList(flat)
+  const connection = parsed["connection"]
+  if (connection !== undefined)
+    dropNominated(typeof connection === "string" ? connection : connection.join(","), headers)
+  return headers
+}

@@ -1,0 +1,112 @@
+/**
+ * The header list of a request or a response: one flat array of lower-case names and values, in the order in which they
+ * came. Duplicates, `set-cookie` and order survive; a look-up is a scan, which beats an index at the sizes HTTP has.
+ */
+
+/** Names that most messages carry, so that lowering their case allocates nothing. Never grows: clients choose names. */
+const lowered = new Map(
+  [
+    ..."Accept,Accept-Encoding,Accept-Language,Access-Control-Allow-Origin,Age,Authorization,Cache-Control,Connection".split(
+      ","
+    ),
+    ..."Content-Encoding,Content-Length,Content-Type,Cookie,Date,ETag,Expires,Host,If-None-Match,Keep-Alive".split(","),
+    ..."Last-Event-ID,Last-Modified,Link,Location,Mcp-Protocol-Version,Mcp-Session-Id,Origin,Referer,Server".split(","),
+    ..."Set-Cookie,Traceparent,Tracestate,Transfer-Encoding,Upgrade,User-Agent,Vary,Via,WWW-Authenticate".split(",")
+  ].flatMap((name) => [[name, name.toLowerCase()] as const, [name.toLowerCase(), name.toLowerCase()] as const])
+)
+
+/** The lower-case form of a header name. */
+export const lowerCaseName = (name: string): string => lowered.get(name) ?? name.toLowerCase()
+
+export class HeaderList {
+  /** Name, value, name, value …; names are lower-case. */
+  readonly flat: Array<string>
+
+  constructor(flat: Array<string> = []) {
+    this.flat = flat
+  }
+
+  /** From name, value pairs whose names may have any case. */
+  static from(pairs: Iterable<readonly [name: string, value: string]>): HeaderList {
+    const list = new HeaderList()
+    for (const [name, value] of pairs) list.add(name, value)
+    return list
+  }
+
+  get size(): number {
+    return this.flat.length >> 1
+  }
+
+  /** The value of the first line of that name, which must be lower-case. */
+  get(name: string): string | undefined {
+    const flat = this.flat
+    for (let i = 0; i < flat.length; i += 2) if (flat[i] === name) return flat[i + 1]
+    return undefined
+  }
+
+  /** The values of all lines of that name, in order. */
+  getAll(name: string): ReadonlyArray<string> {
+    const values: Array<string> = []
+    const flat = this.flat
+    for (let i = 0; i < flat.length; i += 2) if (flat[i] === name) values.push(flat[i + 1]!)
+    return values
+  }
+
+  has(name: string): boolean {
+    return this.get(name) !== undefined
+  }
+
+  /** Appends a line. */
+  add(name: string, value: string): void {
+    this.flat.push(lowerCaseName(name), value)
+  }
+
+  /** Makes `value` the only line of that name, at the place of the first one. */
+  set(name: string, value: string): void {
+    const lower = lowerCaseName(name)
+    const flat = this.flat
+    for (let i = 0; i < flat.length; i += 2) {
+      if (flat[i] !== lower) continue
+      flat[i + 1] = value
+      this.#deleteFrom(lower, i + 2)
+      return
+    }
+    flat.push(lower, value)
+  }
+
+  /** Removes all lines of that name. */
+  delete(name: string): void {
+    this.#deleteFrom(lowerCaseName(name), 0)
+  }
+
+  #deleteFrom(lower: string, start: number): void {
+    const flat = this.flat
+    let kept = start
+    for (let i = start; i < flat.length; i += 2) {
+      if (flat[i] === lower) continue
+      if (kept !== i) {
+        flat[kept] = flat[i]!
+        flat[kept + 1] = flat[i + 1]!
+      }
+      kept += 2
+    }
+    flat.length = kept
+  }
+
+  clone(): HeaderList {
+    return new HeaderList(this.flat.slice())
+  }
+
+  *[Symbol.iterator](): Generator<readonly [name: string, value: string]> {
+    for (let i = 0; i < this.flat.length; i += 2) yield [this.flat[i]!, this.flat[i + 1]!]
+  }
+}
+
+const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+const forbiddenInValue = /[^\t\x20-\x7e\x80-\xff]/
+
+/** Whether a string may be a header name (RFC 9110 5.6.2). */
+export const isHeaderName = (name: string): boolean => token.test(name)
+
+/** Whether a string may be a header value (RFC 9110 5.5): no control characters, nothing beyond latin-1. */
+export const isHeaderValue = (value: string): boolean => !forbiddenInValue.test(value)

@@ -1,0 +1,66 @@
+/** The heads of the two messages of an exchange, as the engine and its ports hand them around. */
+import type { Body } from "./body.ts"
+import type { HeaderList } from "./header-list.ts"
+
+export type Scheme = "http" | "https"
+
+/** The head of a request. Mutable: policies rewrite it in place, and exactly one exchange owns it. */
+export class RequestHead {
+  method: string
+  scheme: Scheme
+  /** Canonical: lower-case host, the port only when it is not the scheme's default. */
+  authority: string
+  /** Path and query, exactly as received: no decoding, no dot-segment removal. */
+  pathAndQuery: string
+  readonly headers: HeaderList
+  readonly version: "1.0" | "1.1" | "2"
+
+  constructor(
+    method: string,
+    scheme: Scheme,
+    authority: string,
+    pathAndQuery: string,
+    headers: HeaderList,
+    version: "1.0" | "1.1" | "2" = "1.1"
+  ) {
+    this.method = method
+    this.scheme = scheme
+    this.authority = authority
+    this.pathAndQuery = pathAndQuery
+    this.headers = headers
+    this.version = version
+  }
+
+  get path(): string {
+    const query = this.pathAndQuery.indexOf("?")
+    return query < 0 ? this.pathAndQuery : this.pathAndQuery.slice(0, query)
+  }
+
+  /** The query with its `?`, or the empty string. */
+  get query(): string {
+    const query = this.pathAndQuery.indexOf("?")
+    return query < 0 ? "" : this.pathAndQuery.slice(query)
+  }
+
+  get uri(): string {
+    return `${this.scheme}://${this.authority}${this.pathAndQuery}`
+  }
+
+  /** The authority without its port. */
+  get host(): string {
+    return hostOf(this.authority)
+  }
+}
+
+/** The host of an authority: what stands before the port, brackets of an IPv6 address included. */
+export const hostOf = (authority: string): string => {
+  const colon = authority.lastIndexOf(":")
+  return colon < 0 || authority.endsWith("]") ? authority : authority.slice(0, colon)
+}
+
+/** What leaves in the end: a backend's response, a stage's own, or a rendered error. */
+export interface Answer {
+  status: number
+  readonly headers: HeaderList
+  body: Body
+}

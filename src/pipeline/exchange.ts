@@ -1,0 +1,119 @@
+/** One request and its answer on their way through the pipeline. Mutable, and owned by exactly one fiber. */
+import { Effect } from "effect"
+import { type Body, type BodyAborted, type BodyObserver, isSource, observe, read } from "../http/body.ts"
+import { HeaderList } from "../http/header-list.ts"
+import type { Answer, RequestHead } from "../http/message.ts"
+import { BodyTooLarge } from "./errors.ts"
+import type { Backend, Listener, Route } from "./route.ts"
+import { bodyLimits } from "./slots.ts"
+import type { AnySlot, SlotValue } from "./stage.ts"
+import type { Outcome, Peer, View } from "./view.ts"
+
+/** How an error is told to the client: the first three are also the protocols that a backend may speak. */
+export type ErrorShape = "http" | "jsonrpc" | "openai"
+
+/** What watches a request. The engine tells it everything; it can change nothing. */
+export interface Watch {
+  note(kind: string, details: unknown): void
+}
+
+/** The body limit where nothing else says: 2 MiB (seed). */
+export const defaultBodyLimit = 2 * 1024 * 1024
+
+export class Exchange implements View<AnySlot, AnySlot> {
+  readonly request: RequestHead
+  requestBody: Body
+  response: Answer | undefined = undefined
+  readonly peer: Peer
+  readonly now: number
+  /** When the request arrived on the monotonic clock, in milliseconds. */
+  readonly arrived: number
+  readonly answerHeaders = new HeaderList()
+  matchedPrefix: string | undefined = undefined
+  /** The places it has come to. */
+  listener: Listener | undefined = undefined
+  route: Route | undefined = undefined
+  backend: Backend | undefined = undefined
+  /** When the backend was called and when it answered, on the monotonic clock. */
+  called: number | undefined = undefined
+  answered: number | undefined = undefined
+  watch: Watch | undefined = undefined
+  errorShape: ErrorShape = "http"
+  /** The id of the JSON-RPC request that an error answers. */
+  rpcId: string | number | null = null
+  /** The index of the step at which a loop last stopped with an answer or a failure. */
+  stoppedAt = 0
+  /** Which entry of a conditional policy was chosen on the way in. */
+  choices: Map<object, number> | undefined = undefined
+  readonly #cells: Array<unknown> = []
+  #finishers: Array<(outcome: Outcome) => void> | undefined = undefined
+
+  constructor(request: RequestHead, body: Body, peer: Peer, now: number, arrived: number) {
+    this.request = request
+    this.requestBody = body
+    this.peer = peer
+    this.now = now
+    this.arrived = arrived
+  }
+
+  get<S extends AnySlot>(slot: S): SlotValue<S> | undefined {
+    return this.#cells[slot.index] as SlotValue<S> | undefined
+  }
+
+  set<S extends AnySlot>(slot: S, value: SlotValue<S>): void {
+    this.#cells[slot.index] = value
+  }
+
+  readRequestBody(limit?: number): Effect.Effect<Uint8Array, BodyTooLarge | BodyAborted> {
+    const most = limit ?? this.get(bodyLimits)?.request ?? defaultBodyLimit
+    return readWhole(this.requestBody, this.request.headers, "request", most, (body) => {
+      this.requestBody = body
+    })
+  }
+
+  readResponseBody(limit?: number): Effect.Effect<Uint8Array, BodyTooLarge | BodyAborted> {
+    const response = this.response
+    if (response === undefined) return Effect.succeed(new Uint8Array(0))
+    const most = limit ?? this.get(bodyLimits)?.response ?? defaultBodyLimit
+    return readWhole(response.body, response.headers, "response", most, (body) => {
+      response.body = body
+    })
+  }
+
+  observeResponseBody(observer: BodyObserver): void {
+    if (this.response !== undefined) this.response.body = observe(this.response.body, observer)
+  }
+
+  onFinish(callback: (outcome: Outcome) => void): void {
+    if (this.#finishers === undefined) this.#finishers = [callback]
+    else this.#finishers.push(callback)
+  }
+
+  /** Tells everyone who asked that the exchange is over. Further calls do nothing. */
+  finish(outcome: Outcome): void {
+    const finishers = this.#finishers
+    if (finishers === undefined) return
+    this.#finishers = undefined
+    for (const finisher of finishers) finisher(outcome)
+  }
+
+  note(kind: string, details: unknown): void {
+    this.watch?.note(kind, details)
+  }
+}
+
+const readWhole = (
+  body: Body,
+  headers: HeaderList,
+  side: "request" | "response",
+  limit: number,
+  keep: (body: Body) => void
+): Effect.Effect<Uint8Array, BodyTooLarge | BodyAborted> => {
+  // A declared length over the limit needs no reading.
+  if (isSource(body) && Number(headers.get("content-length")) > limit)
+    return Effect.fail(new BodyTooLarge({ side, limit }))
+  return Effect.flatMapEager(read(body, limit), (found) => {
+    keep(found.body)
+    return found.complete ? Effect.succeed(found.bytes) : Effect.fail(new BodyTooLarge({ side, limit }))
+  })
+}

@@ -1,0 +1,61 @@
+/**
+ * What configuration compiles to: listeners, routes and backends, each with the flat arrays of steps that a request runs
+ * through there. Routing decides between them; the engine only walks.
+ */
+import type { Effect } from "effect"
+import type { Answer } from "../http/message.ts"
+import type { Exchange } from "./exchange.ts"
+import type { Step } from "./run.ts"
+import type { StageError } from "./stage.ts"
+
+/** For the trace: the configuration of each policy in force at a site, by trace key; `null` where there is none. */
+export type EffectivePolicies = Readonly<Record<string, unknown>>
+
+export interface Listener {
+  /** As `gateway/default`. */
+  readonly key: string
+  readonly name: string
+  readonly gateway: ReadonlyArray<Step>
+  /** The response nodes in force when a request stops before it has a route. */
+  readonly response: ReadonlyArray<Step>
+  readonly effective: EffectivePolicies
+  /** Chooses the route. A request that matches none gets 404 `route not found`. */
+  readonly select: (exchange: Exchange) => Selection
+}
+
+export interface Selection {
+  readonly route: Route | undefined
+  /** The path prefix that matched, if the match was one. */
+  readonly prefix: string | undefined
+  /** The keys of the routes that were candidates. Only asked for when somebody watches. */
+  readonly evaluated: () => ReadonlyArray<string>
+  /** Set when choosing went wrong: a delegation that leads nowhere or in a circle. */
+  readonly failure?: StageError | undefined
+}
+
+export interface Route {
+  readonly key: string
+  readonly name: string
+  readonly namespace: string
+  readonly steps: ReadonlyArray<Step>
+  /** The response nodes in force when a request stops in the route phase: gateway and route. */
+  readonly response: ReadonlyArray<Step>
+  readonly effective: EffectivePolicies
+  /** Chooses a backend by weight; a failure says why there is none. */
+  readonly choose: (exchange: Exchange) => Backend | StageError
+}
+
+export interface Backend {
+  readonly name: string
+  readonly type: "ai" | "mcp" | "static" | "dynamic" | "service" | "unknown"
+  readonly protocol: "http" | "tcp" | "a2a" | "mcp" | "llm"
+  /** The address that is called, as far as it is known before the call: `host:port` or `unix:path`. */
+  readonly target: string
+  readonly steps: ReadonlyArray<Step>
+  readonly backendResponse: ReadonlyArray<Step>
+  /** All response nodes: gateway, route and backend. */
+  readonly response: ReadonlyArray<Step>
+  readonly effective: EffectivePolicies
+  /** Calls it. The effect ends with the response head; the body follows through the answer. */
+  readonly call: (exchange: Exchange) => Effect.Effect<Answer, StageError>
+}

@@ -1,0 +1,163 @@
+/**
+ * The per-request loop over the nodes of a phase. A node that answers at once costs one call and one comparison; the
+ * first one that has to wait turns the rest of the phase into an ordinary Effect. Observation is a second loop, chosen
+ * per request, so that the plain one has no branch for it.
+ */
+import { Cause, Effect, Exit, Option } from "effect"
+import { Defect } from "./errors.ts"
+import type { Exchange } from "./exchange.ts"
+import type { Latency } from "./latency.ts"
+import { type ConfigPath, next, type Phase, type Run, type Site, type StageError, type Verdict } from "./stage.ts"
+
+/** A node of a policy, compiled into its place. */
+export interface Step {
+  readonly policy: string
+  readonly node: string
+  readonly site: Site
+  readonly phase: Phase
+  /** The configuration that it was compiled from. */
+  readonly path: ConfigPath
+  readonly failOpen: boolean
+  // biome-ignore lint/suspicious/noExplicitAny: the slots of a node were checked when its policy was defined.
+  readonly run: Run<any, any, StageError>
+  readonly condition: string | undefined
+  readonly holds: ((exchange: Exchange) => boolean) | undefined
+  readonly latency: Latency
+}
+
+/** Milliseconds with fractions, from a clock that never goes back. */
+export type MonotonicClock = () => number
+
+export type PhaseOutcome = Effect.Effect<Verdict, StageError>
+
+/** Runs the nodes of a phase from the one at `from` on. */
+export type Loop = (steps: ReadonlyArray<Step>, exchange: Exchange, from: number) => PhaseOutcome
+
+/** What the observed loop tells about each node. */
+export interface StageFinished {
+  readonly step: Step
+  /** Milliseconds on the monotonic clock. */
+  readonly start: number
+  readonly end: number
+  readonly outcome: "next" | "responded" | "failed" | "failedOpen" | "skipped"
+  readonly error: StageError | undefined
+}
+
+/** The declared error of a failed exit; a throw is a defect. `undefined` when the fiber was interrupted. */
+export const errorOf = (cause: Cause.Cause<StageError>): StageError | undefined => {
+  if (Cause.hasDies(cause)) return new Defect({ cause: Cause.squash(cause) })
+  return Option.getOrUndefined(Cause.findErrorOption(cause))
+}
+
+/** failOpen forgives declared errors only: defects and interruptions always get through. */
+const forgiven = (step: Step, exit: Exit.Exit<Verdict, StageError>): boolean =>
+  step.failOpen &&
+  Exit.isFailure(exit) &&
+  !Cause.hasDies(exit.cause) &&
+  Option.isSome(Cause.findErrorOption(exit.cause))
+
+/** What was thrown is never a declared failure, so that no policy fails open on a bug. */
+const defect = (cause: unknown): Exit.Exit<Verdict, StageError> => Exit.die(cause)
+
+/** The loop for requests that nobody watches. */
+export const plainLoop = (clock: MonotonicClock): Loop => {
+  const loop: Loop = (steps, exchange, from) => {
+    if (steps.length === 0) return next
+    let started = clock()
+    let i = from
+    try {
+      for (; i < steps.length; i++) {
+        const step = steps[i]!
+        if (step.holds !== undefined && !step.holds(exchange)) continue
+        const effect = step.run(exchange)
+        if (effect !== next) {
+          if (!Exit.isExit(effect)) return awaited(effect, steps, exchange, i, started)
+          const settled = settle(step, effect as Exit.Exit<Verdict, StageError>)
+          if (settled !== next) {
+            step.latency.record(clock() - started)
+            exchange.stoppedAt = i
+            return settled
+          }
+        }
+        const now = clock()
+        step.latency.record(now - started)
+        started = now
+      }
+    } catch (cause) {
+      exchange.stoppedAt = i
+      return defect(cause)
+    }
+    return next
+  }
+  const awaited = (
+    effect: PhaseOutcome,
+    steps: ReadonlyArray<Step>,
+    exchange: Exchange,
+    i: number,
+    started: number
+  ): PhaseOutcome =>
+    Effect.flatMap(Effect.exit(effect), (exit) => {
+      const step = steps[i]!
+      step.latency.record(clock() - started)
+      const settled = settle(step, exit)
+      if (settled === next) return loop(steps, exchange, i + 1)
+      exchange.stoppedAt = i
+      return settled
+    })
+  return loop
+}
+
+const settle = (step: Step, exit: Exit.Exit<Verdict, StageError>): Exit.Exit<Verdict, StageError> => {
+  if (Exit.isSuccess(exit)) return exit.value === undefined ? next : exit
+  if (!forgiven(step, exit)) return exit
+  step.latency.failedOpen++
+  return next
+}
+
+/** The same meaning, plus one event for each node. */
+export const observedLoop = (clock: MonotonicClock, tell: (exchange: Exchange, event: StageFinished) => void): Loop => {
+  const conclude = (exchange: Exchange, step: Step, start: number, exit: Exit.Exit<Verdict, StageError>) => {
+    const end = clock()
+    step.latency.record(end - start)
+    const settled = settle(step, exit)
+    const outcome = Exit.isFailure(exit)
+      ? settled === next
+        ? "failedOpen"
+        : "failed"
+      : settled === next
+        ? "next"
+        : "responded"
+    tell(exchange, { step, start, end, outcome, error: Exit.isFailure(exit) ? errorOf(exit.cause) : undefined })
+    return settled
+  }
+  const loop: Loop = (steps, exchange, from) => {
+    for (let i = from; i < steps.length; i++) {
+      const step = steps[i]!
+      const start = clock()
+      let effect: PhaseOutcome
+      try {
+        if (step.holds !== undefined && !step.holds(exchange)) {
+          tell(exchange, { step, start, end: clock(), outcome: "skipped", error: undefined })
+          continue
+        }
+        effect = step.run(exchange)
+      } catch (cause) {
+        effect = defect(cause)
+      }
+      if (!Exit.isExit(effect)) {
+        return Effect.flatMap(Effect.exit(effect), (exit) => {
+          const settled = conclude(exchange, step, start, exit)
+          if (settled === next) return loop(steps, exchange, i + 1)
+          exchange.stoppedAt = i
+          return settled
+        })
+      }
+      const settled = conclude(exchange, step, start, effect as Exit.Exit<Verdict, StageError>)
+      if (settled === next) continue
+      exchange.stoppedAt = i
+      return settled
+    }
+    return next
+  }
+  return loop
+}

@@ -1,0 +1,158 @@
+/**
+ * The contract between a policy author and the engine: what a policy is, what its nodes may read and write, and what a
+ * node returns. Everything that a gateway does to a request is written against this file.
+ */
+import { type Effect, Exit, type Schema, type Scope, type Types } from "effect"
+import type { Answer } from "../http/message.ts"
+import type { View } from "./view.ts"
+
+/** Where a policy can be attached. Each site is also the request phase in which its nodes run. */
+export const sites = ["gateway", "route", "backend"] as const
+export type Site = (typeof sites)[number]
+
+/** Where a node runs. The order of this list is the order of the trace events. */
+export const phases = ["gateway", "route", "backend", "backendResponse", "response"] as const
+export type Phase = (typeof phases)[number]
+export type ResponsePhase = Exclude<Phase, Site>
+
+/** A typed cell of the exchange: the only way one stage hands a value to a later one. */
+export interface Slot<out Name extends string, in out A> {
+  readonly name: Name
+  readonly index: number
+  readonly "~A": Types.Invariant<A>
+}
+// biome-ignore lint/suspicious/noExplicitAny: the invariant value type has no common supertype but any.
+export type AnySlot = Slot<string, any>
+export type SlotValue<S> = S extends Slot<string, infer A> ? A : never
+export type SlotName<S> = S extends Slot<infer N, infer _> ? N : never
+
+let slots = 0
+/** Makes a slot. Its name is also the name of the variable in the expression language. */
+export const slot =
+  <A>() =>
+  <const Name extends string>(name: Name): Slot<Name, A> =>
+    // The phantom member exists in types alone.
+    ({ name, index: slots++ }) as unknown as Slot<Name, A>
+
+/** `undefined` = go on; an answer = stop here and answer with it. */
+export type Verdict = Answer | undefined
+/** The verdict "go on" as a ready-made effect. Returning it allocates nothing and needs no fiber. */
+export const next: Exit.Exit<Verdict> = Exit.succeed(undefined)
+/** The verdict "stop here and answer". */
+export const respond = (answer: Answer): Exit.Exit<Verdict> => Exit.succeed(answer)
+
+/** Who is at fault. */
+export type FaultSource = "client" | "proxy" | "backend"
+
+/** Every failure a stage declares can be turned into an answer without knowing the stage. */
+export interface StageError {
+  readonly _tag: string
+  /** The HTTP status of the answer. */
+  readonly status: number
+  /** The text of the answer. Never holds a secret, nor anything of the inside of the proxy. */
+  readonly message: string
+  readonly source: FaultSource
+  /** Whether another attempt may succeed. */
+  readonly retryable: boolean
+  /** Further headers of the answer: name, value, name, value … */
+  readonly headers?: ReadonlyArray<string> | undefined
+  /** What the body holds where that is not the message. */
+  readonly content?: { readonly type: string | undefined; readonly body: string } | undefined
+}
+
+/**
+ * The work of a node. An answer that is known at once is returned as a ready `Exit`, so that no fiber is involved.
+ * Compute first and commit last: a node that fails leaves the exchange as it was.
+ */
+export type Run<Reads extends AnySlot, Writes extends AnySlot, E extends StageError> = (
+  exchange: View<Reads, Writes>
+) => Effect.Effect<Verdict, E>
+
+/** One named step of a policy. */
+export interface Node<Reads extends AnySlot, Writes extends AnySlot, E extends StageError> {
+  /** Unique within the policy. The first node usually has the policy's own name. */
+  readonly name: string
+  /** `request`: the phase of the site at which the policy is attached. */
+  readonly phase: "request" | ResponsePhase
+  readonly run: Run<Reads, Writes, E>
+  /** Runs only when this holds; an edge of the graph bears the text. */
+  readonly when?: { readonly text: string; readonly holds: (exchange: View<Reads, Writes>) => boolean } | undefined
+}
+
+/** What compiling a policy yields: its nodes in their order. */
+export type PolicyGraph<Reads extends AnySlot, Writes extends AnySlot, E extends StageError> = ReadonlyArray<
+  Node<Reads, Writes, E>
+>
+
+/** One step of a path into the configuration. */
+export type ConfigPath = ReadonlyArray<string | number>
+
+/** A value of the configuration that decodes, yet cannot be used. */
+export interface ConfigProblem {
+  /** Relative to the value that was compiled. */
+  readonly path: ConfigPath
+  readonly message: string
+}
+
+/** Where in the configuration, and in the life of a request, a policy is being compiled. */
+export interface Attachment {
+  readonly site: Site
+  /** The path of the policy's configuration, as `routes[2].policies.cors`. */
+  readonly path: ConfigPath
+}
+
+/** How far a policy has come, and against whose input it is hardened: printed on its reference page. */
+export interface Maturity {
+  readonly status: "stable" | "alpha"
+  readonly untrusted: "client" | "client+backend" | "none"
+}
+
+export interface Policy<
+  Name extends string,
+  // biome-ignore lint/suspicious/noExplicitAny: the bound must admit every encoded side.
+  S extends Schema.Codec<any, any>,
+  At extends Site,
+  In extends ResponsePhase,
+  Reads extends AnySlot,
+  Writes extends AnySlot,
+  E extends StageError,
+  R
+> {
+  /** The key in configuration files; also the label of metrics and the suffix of spans. */
+  readonly name: Name
+  /** The key in the trace event `policySelection`. */
+  readonly traceKey: string
+  /** The wire shape. Everything documented about the policy comes from its annotations. */
+  readonly schema: S
+  /** Where the policy may be attached. */
+  readonly sites: ReadonlyArray<At>
+  /** The response phases in which it may have nodes. */
+  readonly responds: ReadonlyArray<In>
+  readonly reads: ReadonlyArray<Reads>
+  readonly writes: ReadonlyArray<Writes>
+  readonly maturity: Maturity
+  /** Whether declared failures of its nodes are forgiven. Absent: never. The engine applies it, and says so in the trace. */
+  readonly failOpen?: ((config: S["Type"]) => boolean) | undefined
+  /** Runs once per configuration, never per request: look services up here, close over them. */
+  readonly compile: (
+    config: S["Type"],
+    at: Attachment
+  ) => Effect.Effect<PolicyGraph<Reads, Writes, E>, ReadonlyArray<ConfigProblem>, R | Scope.Scope>
+}
+// biome-ignore lint/suspicious/noExplicitAny: existential over every policy.
+export type AnyPolicy = Policy<string, any, Site, ResponsePhase, any, any, any, any>
+
+/** Defines a policy; infers every type parameter. */
+export const policy = <
+  const Name extends string,
+  // biome-ignore lint/suspicious/noExplicitAny: see Policy.
+  S extends Schema.Codec<any, any>,
+  E extends StageError,
+  R,
+  At extends Site,
+  In extends ResponsePhase = never,
+  Reads extends AnySlot = never,
+  Writes extends AnySlot = never
+>(
+  definition: Policy<Name, S, At, In, Reads, Writes, E, R>
+): Policy<Name, S, At, In, Reads, Writes, E, R> => definition

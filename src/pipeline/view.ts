@@ -1,0 +1,50 @@
+/** What a node sees of the exchange: the messages, the slots that its policy declared, and nothing else. */
+import type { Effect } from "effect"
+import type { Body, BodyAborted, BodyObserver } from "../http/body.ts"
+import type { HeaderList } from "../http/header-list.ts"
+import type { Answer, RequestHead } from "../http/message.ts"
+import type { BodyTooLarge } from "./errors.ts"
+import type { AnySlot, SlotValue } from "./stage.ts"
+
+/** The socket addresses of the client. `raw` is the TCP peer, before any PROXY protocol header was read. */
+export interface Peer {
+  readonly address: string
+  readonly port: number
+  readonly rawAddress: string
+  readonly rawPort: number
+}
+
+/** How an exchange ended, told to those who asked with `onFinish`. */
+export interface Outcome {
+  /** The status that was sent; `undefined` when the client went away before there was one. */
+  readonly status: number | undefined
+  /** Why the response is not whole, if it is not. */
+  readonly failure: string | undefined
+}
+
+export interface View<in out Reads extends AnySlot, in out Writes extends AnySlot> {
+  readonly request: RequestHead
+  /** The request body. Assigning replaces it; whoever does so also mends `content-length`. */
+  requestBody: Body
+  /** In the response phases: the answer on its way to the client. */
+  response: Answer | undefined
+  readonly peer: Peer
+  /** When the request arrived: milliseconds since 1970. */
+  readonly now: number
+  /** Headers for whatever answer leaves in the end: the backend's, a stage's own, or a rendered error. They overwrite. */
+  readonly answerHeaders: HeaderList
+  /** The prefix by which the route was matched, if it was a path prefix. */
+  readonly matchedPrefix: string | undefined
+  get<S extends Reads | Writes>(slot: S): SlotValue<S> | undefined
+  set<S extends Writes>(slot: S, value: SlotValue<S>): void
+  /** The whole request body in memory; it stays readable for those who come later. Default limit: the listener's. */
+  readRequestBody(limit?: number): Effect.Effect<Uint8Array, BodyTooLarge | BodyAborted>
+  /** The whole body of the answer in memory. */
+  readResponseBody(limit?: number): Effect.Effect<Uint8Array, BodyTooLarge | BodyAborted>
+  /** Shows a copy of the answer's body to `observer` as it passes. */
+  observeResponseBody(observer: BodyObserver): void
+  /** Runs when the exchange is over, however it ended. */
+  onFinish(callback: (outcome: Outcome) => void): void
+  /** A fact for whoever watches this request; does nothing when nobody does. */
+  note(kind: string, details: unknown): void
+}

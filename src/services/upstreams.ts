@@ -1,0 +1,76 @@
+/**
+ * Port: HTTP calls to backends. A backend is opened once per configuration and keeps its connections between calls;
+ * pools that two configurations share outlive a reload.
+ */
+import { Context, Data, type Effect, type Scope } from "effect"
+import type { Body } from "../http/body.ts"
+import type { HeaderList } from "../http/header-list.ts"
+import type { Answer, Scheme } from "../http/message.ts"
+
+/** Where a backend listens. */
+export type Target =
+  | { readonly _tag: "Host"; readonly scheme: Scheme; readonly host: string; readonly port: number }
+  | { readonly _tag: "Socket"; readonly path: string }
+
+export interface UpstreamOptions {
+  /** Milliseconds until a connection must stand. Default 10,000. */
+  readonly connectTimeout?: number | undefined
+  /** Milliseconds that an idle connection is kept. Default 90,000. */
+  readonly idleTimeout?: number | undefined
+  /** The most connections to one backend. Default: no limit. */
+  readonly maxConnections?: number | undefined
+}
+
+export interface UpstreamRequest {
+  readonly method: string
+  readonly pathAndQuery: string
+  /** The `host` header. */
+  readonly authority: string
+  /** Without `host` and hop-by-hop headers. */
+  readonly headers: HeaderList
+  readonly body: Body
+  /** Milliseconds until the response headers must be there; `undefined`: as long as it takes. */
+  readonly timeout: number | undefined
+  /** The protocol to upgrade to, if the client asked for one. */
+  readonly upgrade: string | undefined
+  /** Told about each 1xx response other than 101. */
+  readonly onInformation: ((status: number, headers: HeaderList) => void) | undefined
+}
+
+/** No response came: the connection could not be made, or broke before its headers were complete. */
+export class UpstreamFailed extends Data.TaggedError("UpstreamFailed")<{
+  /** `connect refused`, `reset`, `dns`, `protocol` …: a word for logs and metrics. */
+  readonly reason: string
+  readonly detail: string
+}> {
+  readonly status = 503
+  readonly source = "backend"
+  readonly retryable = true
+  override get message() {
+    return this.reason === "dns"
+      ? "backends required DNS resolution which failed"
+      : `upstream call failed: ${this.reason}: ${this.detail}`
+  }
+}
+
+/** The connection, or the response headers, did not come in time. */
+export class UpstreamTimedOut extends Data.TaggedError("UpstreamTimedOut")<{ readonly after: number }> {
+  readonly status = 504
+  readonly source = "backend"
+  readonly retryable = true
+  override get message() {
+    return "upstream call timeout"
+  }
+}
+
+export interface Upstream {
+  /** Ends with the response head; interrupting it, or cancelling the body of the answer, ends the call. */
+  readonly send: (request: UpstreamRequest) => Effect.Effect<Answer, UpstreamFailed | UpstreamTimedOut>
+}
+
+export class Upstreams extends Context.Service<
+  Upstreams,
+  {
+    readonly open: (target: Target, options: UpstreamOptions) => Effect.Effect<Upstream, never, Scope.Scope>
+  }
+>()("headgate/services/Upstreams") {}
