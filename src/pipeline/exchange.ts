@@ -8,14 +8,10 @@ import type { Backend, Listener, Route } from "./route.ts"
 import { bodyLimits } from "./slots.ts"
 import type { AnySlot, SlotValue } from "./stage.ts"
 import type { Outcome, Peer, View } from "./view.ts"
+import type { Watch } from "./watch.ts"
 
 /** How an error is told to the client: the first three are also the protocols that a backend may speak. */
 export type ErrorShape = "http" | "jsonrpc" | "openai"
-
-/** What watches a request. The engine tells it everything; it can change nothing. */
-export interface Watch {
-  note(kind: string, details: unknown): void
-}
 
 /** The body limit where nothing else says: 2 MiB (seed). */
 export const defaultBodyLimit = 2 * 1024 * 1024

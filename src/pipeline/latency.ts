@@ -18,6 +18,6 @@ export class Latency {
     const micros = elapsed * 1000
     // 32 - clz32 is the number of bits: the index of the first power of two that is not smaller.
     const bucket = micros <= 1 ? 0 : 32 - Math.clz32(Math.ceil(micros) - 1)
-    this.counts[bucket < 24 ? bucket : 24]!++
+    this.counts[Math.min(bucket, 24)]!++
   }
 }

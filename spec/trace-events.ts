@@ -1,0 +1,151 @@
+/**
+ * The events of a request's trace, as `/debug/trace` sends them: one JSON object each. Names, order and fields of the
+ * documented types are the seed's; further types are interleaved and may be ignored by readers.
+ */
+import { Schema } from "effect"
+
+const text = (description: string) => Schema.String.annotate({ description })
+const nullable = <S extends Schema.Top>(schema: S) => Schema.NullOr(schema)
+/** Whole values that the proxy only passes on. */
+const anything = Schema.Unknown
+
+export const RequestState = Schema.Struct({
+  request: Schema.optionalKey(
+    Schema.Struct({
+      method: text("The request method."),
+      uri: text("The absolute URI, as far as the proxy knows it."),
+      path: text("The path without its query, as received."),
+      pathAndQuery: text("Path and query."),
+      host: text("The authority: host, and port unless it is the scheme's default."),
+      scheme: text("http or https."),
+      version: text("As HTTP/1.1."),
+      headers: Schema.Record(Schema.String, Schema.Union([Schema.String, Schema.Array(Schema.String)])).annotate({
+        description: "Lower-case names; a list where a header has several lines. Credentials are shown as <redacted>."
+      }),
+      startTime: text("When the request arrived: ISO 8601.")
+    })
+  ),
+  response: Schema.optionalKey(
+    Schema.Struct({
+      code: Schema.Int.annotate({ description: "The HTTP status." }),
+      headers: Schema.Record(Schema.String, Schema.Union([Schema.String, Schema.Array(Schema.String)]))
+    })
+  ),
+  source: Schema.Struct({
+    address: text("The client's address."),
+    port: Schema.Int.annotate({ description: "The client's port." }),
+    rawAddress: text("The address of the TCP peer."),
+    rawPort: Schema.Int.annotate({ description: "The port of the TCP peer." })
+  }),
+  env: Schema.Struct({
+    podName: nullable(Schema.String),
+    namespace: nullable(Schema.String),
+    gateway: nullable(Schema.String)
+  }),
+  backend: Schema.optionalKey(
+    Schema.Struct({
+      name: text("The backend's name."),
+      type: text("ai, mcp, static, dynamic, service or unknown."),
+      protocol: text("http, tcp, a2a, mcp or llm.")
+    })
+  ),
+  proxy: Schema.optionalKey(
+    Schema.Struct({
+      requestProcessingDuration: text("Seconds, as 0.000123s."),
+      upstreamDuration: text("Seconds, as 0.001234s.")
+    })
+  ),
+  jwt: Schema.optionalKey(anything),
+  apiKey: Schema.optionalKey(anything),
+  llm: Schema.optionalKey(anything),
+  mcp: Schema.optionalKey(anything)
+}).annotate({ identifier: "RequestState", description: "Everything known of the request at one point of its way." })
+export type RequestState = typeof RequestState.Type
+
+export const requestStages = ["initial request", "gateway policies", "route policies", "final request"] as const
+export const responseStages = ["raw response", "backend response ready", "final response"] as const
+
+const stage = (description: string) => Schema.String.annotate({ description })
+
+export const TraceMessage = Schema.Union([
+  Schema.Struct({ type: Schema.Literal("requestStarted") }),
+  Schema.Struct({
+    type: Schema.Literal("requestSnapshot"),
+    stage: stage(`One of ${requestStages.join(", ")}.`),
+    requestState: RequestState
+  }),
+  Schema.Struct({
+    type: Schema.Literal("responseSnapshot"),
+    stage: stage(`One of ${responseStages.join(", ")}.`),
+    requestState: RequestState
+  }),
+  Schema.Struct({
+    type: Schema.Literal("bodySnapshot"),
+    stage: stage("final request, or response."),
+    body: text("Base64, up to the buffer limit.")
+  }),
+  Schema.Struct({
+    type: Schema.Literal("routeSelection"),
+    selectedRoute: nullable(Schema.String),
+    evaluatedRoutes: Schema.Array(Schema.String)
+  }),
+  Schema.Struct({
+    type: Schema.Literal("policySelection"),
+    phase: text("gateway, route or backend."),
+    effectivePolicy: Schema.Record(Schema.String, anything)
+  }),
+  Schema.Struct({
+    type: Schema.Literal("policy"),
+    kind: text("The policy, by its configuration key."),
+    phase: text("The phase in which its node ran."),
+    node: text("The node of the policy's graph."),
+    source: text("The path of its configuration, with line and column when known."),
+    result: Schema.Union([
+      Schema.Struct({ type: Schema.Literal("skip"), reason: Schema.String }),
+      Schema.Struct({ type: Schema.Literal("apply"), details: Schema.String, snapshot: Schema.Null })
+    ]),
+    durationUs: Schema.Int.annotate({ description: "How long the node took, in microseconds." })
+  }),
+  Schema.Struct({ type: Schema.Literal("policyEvent"), kind: Schema.String, details: anything }),
+  Schema.Struct({ type: Schema.Literal("backendCallStart"), target: text("address:port or unix:path.") }),
+  Schema.Struct({
+    type: Schema.Literal("backendCallResult"),
+    status: nullable(Schema.Int),
+    error: nullable(Schema.String)
+  }),
+  Schema.Struct({
+    type: Schema.Literal("requestFinished"),
+    status: nullable(Schema.Int),
+    error: nullable(Schema.String)
+  })
+]).annotate({ identifier: "TraceMessage" })
+export type TraceMessage = typeof TraceMessage.Type
+
+export const TraceEvent = Schema.Struct({
+  eventStart: nullable(Schema.Int).annotate({ description: "Set on backendCallResult only: when the call began." }),
+  eventEnd: Schema.Int.annotate({ description: "Whole microseconds since the trace began." }),
+  severity: Schema.Literals(["success", "info", "warn", "error"]),
+  message: TraceMessage
+}).annotate({ identifier: "TraceEvent", description: "One event of a request's trace. Experimental: it may change." })
+export type TraceEvent = typeof TraceEvent.Type
+
+/** The keys that `effectivePolicy` always has; `null` where the policy does not apply (seed). */
+export const effectivePolicyKeys = [
+  "localRateLimit",
+  "remoteRateLimit",
+  "authorization",
+  "jwt",
+  "oidc",
+  "basicAuth",
+  "apiKey",
+  "extAuthz",
+  "extProc",
+  "transformation",
+  "csrf",
+  "directResponse",
+  "requestHeaderModifier",
+  "responseHeaderModifier",
+  "requestRedirect",
+  "urlRewrite",
+  "cors"
+] as const

@@ -1,0 +1,174 @@
+/**
+ * Configuration becomes flat arrays of steps: each policy in force is compiled once, its nodes are laid out in the order
+ * of their phase, and every problem is collected, not only the first. Nothing of this happens per request.
+ */
+import { Cause, Effect, Exit, Option, Redacted, type Scope } from "effect"
+import { effectivePolicyKeys } from "../../spec/trace-events.ts"
+import type { Exchange } from "./exchange.ts"
+import { Latency } from "./latency.ts"
+import type { Registry, Services } from "./registry.ts"
+import type { EffectivePolicies } from "./route.ts"
+import type { Step } from "./run.ts"
+import type { AnyPolicy, ConfigPath, ConfigProblem, ResponsePhase, Site } from "./stage.ts"
+
+/** One configuration of a policy. Several of them are the entries of a conditional policy. */
+export interface PolicyEntry {
+  readonly config: unknown
+  readonly path: ConfigPath
+  /** Chosen when this holds; an entry without a condition always is. */
+  readonly condition?: { readonly text: string; readonly holds: (exchange: Exchange) => boolean } | undefined
+}
+
+/** A policy in force at a site, after merging: the first entry whose condition holds applies. */
+export interface AttachedPolicy {
+  readonly name: string
+  readonly entries: ReadonlyArray<PolicyEntry>
+}
+
+/** The compiled policies of one site: of a listener, a route or a backend. */
+export interface SiteGraph {
+  readonly site: Site
+  /** The request nodes, in the order of the phase. */
+  readonly request: ReadonlyArray<Step>
+  /** The response nodes by phase and by `site policy`, as the orders name them. */
+  readonly responses: { readonly [P in ResponsePhase]: ReadonlyMap<string, ReadonlyArray<Step>> }
+  readonly effective: EffectivePolicies
+}
+
+const none: ReadonlyArray<Step> = Object.freeze([])
+
+/** Compiles the policies of a site. Problems carry paths from the root of the configuration. */
+export const compileSite = <R extends Registry>(
+  registry: R,
+  site: Site,
+  attached: ReadonlyArray<AttachedPolicy>
+): Effect.Effect<SiteGraph, ReadonlyArray<ConfigProblem>, Services<R["policies"]> | Scope.Scope> =>
+  Effect.gen(function* () {
+    const problems: Array<ConfigProblem> = []
+    const compiled = new Map<string, ReadonlyArray<Step>>()
+    const effective: Record<string, unknown> = Object.fromEntries(effectivePolicyKeys.map((key) => [key, null]))
+    for (const policy of registry.policies) if (policy.sites.includes(site)) effective[policy.traceKey] ??= null
+    for (const { name, entries } of attached) {
+      const policy = registry.byName.get(name)
+      if (policy === undefined || !policy.sites.includes(site)) {
+        for (const entry of entries)
+          problems.push({
+            path: entry.path,
+            message:
+              policy === undefined
+                ? `policy ${name} is not available yet`
+                : `policy ${name} cannot be attached to a ${site}`
+          })
+        continue
+      }
+      effective[policy.traceKey] = shown(entries)
+      const steps: Array<Step> = []
+      const choice = entries.length > 1 || entries[0]?.condition !== undefined ? new Choice(entries) : undefined
+      for (const [index, entry] of entries.entries()) {
+        const exit = yield* Effect.exit(policy.compile(entry.config, { site, path: entry.path }))
+        if (Exit.isFailure(exit)) {
+          const found = Cause.findErrorOption(exit.cause)
+          if (Option.isNone(found)) return yield* Effect.failCause(exit.cause)
+          for (const problem of found.value)
+            problems.push({ path: [...entry.path, ...problem.path], message: problem.message })
+          continue
+        }
+        for (const node of exit.value) steps.push(step(policy, entry, site, node, choice?.at(index)))
+      }
+      compiled.set(name, steps)
+    }
+    if (problems.length > 0) return yield* Effect.fail(problems)
+    const request = registry.orders[site].flatMap((name) =>
+      (compiled.get(name) ?? none).filter((s) => s.phase === site)
+    )
+    const responsesIn = (phase: ResponsePhase) =>
+      new Map(
+        [...compiled].flatMap(([name, steps]) => {
+          const nodes = steps.filter((s) => s.phase === phase)
+          return nodes.length === 0 ? [] : [[`${site} ${name}`, nodes] as const]
+        })
+      )
+    return {
+      site,
+      request: request.length === 0 ? none : request,
+      responses: { backendResponse: responsesIn("backendResponse"), response: responsesIn("response") },
+      effective
+    }
+  }) as Effect.Effect<SiteGraph, ReadonlyArray<ConfigProblem>, Services<R["policies"]> | Scope.Scope>
+
+/** The response steps of the sites that a request has entered, in the order of the phase. */
+export const responseSteps = (
+  registry: Registry,
+  phase: ResponsePhase,
+  graphs: ReadonlyArray<SiteGraph>
+): ReadonlyArray<Step> => {
+  const steps = registry.orders[phase].flatMap((name) =>
+    graphs.flatMap((graph) => graph.responses[phase].get(name) ?? none)
+  )
+  return steps.length === 0 ? none : steps
+}
+
+/** Which entry of a conditional policy applies: decided once, on the way in, and remembered for the response. */
+class Choice {
+  readonly #entries: ReadonlyArray<PolicyEntry>
+  constructor(entries: ReadonlyArray<PolicyEntry>) {
+    this.#entries = entries
+  }
+  at(index: number): (exchange: Exchange) => boolean {
+    return (x) => {
+      x.choices ??= new Map()
+      let chosen = x.choices.get(this)
+      if (chosen === undefined) {
+        chosen = this.#entries.findIndex((entry) => entry.condition?.holds(x) ?? true)
+        x.choices.set(this, chosen)
+      }
+      return chosen === index
+    }
+  }
+}
+
+const step = (
+  policy: AnyPolicy,
+  entry: PolicyEntry,
+  site: Site,
+  node: Effect.Success<ReturnType<AnyPolicy["compile"]>>[number],
+  chosen: ((exchange: Exchange) => boolean) | undefined
+): Step => {
+  const own = node.when
+  const holds =
+    chosen === undefined ? own?.holds : own === undefined ? chosen : (x: Exchange) => chosen(x) && own.holds(x)
+  return {
+    policy: policy.name,
+    node: node.name,
+    site,
+    phase: node.phase === "request" ? site : node.phase,
+    path: entry.path,
+    failOpen: policy.failOpen?.(entry.config) ?? false,
+    run: node.run,
+    condition: [entry.condition?.text, own?.text].filter((text) => text !== undefined).join(" && ") || undefined,
+    holds,
+    latency: new Latency()
+  }
+}
+
+const shown = (entries: ReadonlyArray<PolicyEntry>): unknown => {
+  const conditional = entries.map((entry) =>
+    entry.condition === undefined
+      ? masked(entry.config)
+      : { pol: masked(entry.config), condition: entry.condition.text }
+  )
+  return conditional.length === 1 ? conditional[0] : conditional
+}
+
+/** A configuration as plain data, with its secrets masked. */
+export const masked = (value: unknown): unknown => {
+  if (Redacted.isRedacted(value)) return "<redacted>"
+  if (value instanceof URL || value instanceof Date) return value.toJSON()
+  if (value instanceof RegExp) return value.source
+  if (value instanceof Uint8Array) return "<bytes>"
+  if (Array.isArray(value)) return value.map(masked)
+  if (typeof value === "bigint") return value.toString()
+  if (typeof value === "object" && value !== null)
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, masked(inner)]))
+  return value
+}

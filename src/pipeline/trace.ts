@@ -1,0 +1,243 @@
+/**
+ * Turns what the engine tells about one request into trace events, in the documented order. A trace never slows or
+ * changes its request: events go into a function that must not block.
+ */
+import { Buffer } from "node:buffer"
+import type { RequestState, TraceEvent, TraceMessage } from "../../spec/trace-events.ts"
+import { observe } from "../http/body.ts"
+import type { HeaderList } from "../http/header-list.ts"
+import { defaultBodyLimit, type Exchange } from "./exchange.ts"
+import type { Selection } from "./route.ts"
+import type { StageFinished } from "./run.ts"
+import * as slots from "./slots.ts"
+import type { ConfigPath, Site, StageError } from "./stage.ts"
+import type { Watch } from "./watch.ts"
+
+/** Where this process runs: in every snapshot. */
+export interface Environment {
+  readonly podName: string | null
+  readonly namespace: string | null
+  readonly gateway: string | null
+}
+
+/** What every trace of a process shares. */
+export interface TraceSettings {
+  readonly env: Environment
+  /** Milliseconds with fractions, never going back. */
+  readonly clock: () => number
+  /** `config.yaml:41:13 routes[2].policies.cors`. */
+  readonly locate: (path: ConfigPath) => string
+  /** Lower-case names of headers that are shown as `<redacted>`, beyond the credentials that always are. */
+  readonly sensitiveHeaders: ReadonlySet<string>
+}
+
+const credentials = new Set(["authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "api-key"])
+
+const micros = (milliseconds: number) => Math.round(milliseconds * 1000)
+const seconds = (milliseconds: number) => `${(milliseconds / 1000).toFixed(6)}s`
+
+/** The trace of one request. */
+export class Trace implements Watch {
+  readonly #settings: TraceSettings
+  readonly #emit: (event: TraceEvent) => void
+  readonly #began: number
+  #requestBody: Capture | undefined
+  #error: string | null = null
+  #over = false
+
+  constructor(settings: TraceSettings, emit: (event: TraceEvent) => void) {
+    this.#settings = settings
+    this.#emit = emit
+    this.#began = settings.clock()
+  }
+
+  #tell(message: TraceMessage, severity: TraceEvent["severity"] = "info", start: number | null = null): void {
+    if (this.#over) return
+    this.#emit({ eventStart: start, eventEnd: micros(this.#settings.clock() - this.#began), severity, message })
+  }
+
+  note(kind: string, details: unknown): void {
+    this.#tell({ type: "policyEvent", kind, details })
+  }
+
+  started(x: Exchange): void {
+    this.#tell({ type: "requestStarted" })
+    this.#tell({ type: "requestSnapshot", stage: "initial request", requestState: this.#request(x) })
+  }
+
+  entering(x: Exchange, site: Site): void {
+    const place = site === "gateway" ? x.listener : site === "route" ? x.route : x.backend
+    if (place !== undefined) this.#tell({ type: "policySelection", phase: site, effectivePolicy: place.effective })
+  }
+
+  passed(x: Exchange, site: Site): void {
+    if (site === "backend") {
+      this.#requestBody = new Capture(() => this.#tellRequestBody())
+      x.requestBody = observe(x.requestBody, this.#requestBody)
+      this.#tell({ type: "requestSnapshot", stage: "final request", requestState: this.#request(x) })
+    } else this.#tell({ type: "requestSnapshot", stage: `${site} policies`, requestState: this.#request(x) })
+  }
+
+  selected(_: Exchange, { route, evaluated }: Selection): void {
+    this.#tell(
+      { type: "routeSelection", selectedRoute: route?.key ?? null, evaluatedRoutes: evaluated() },
+      route === undefined ? "error" : "info"
+    )
+  }
+
+  calling(x: Exchange): void {
+    this.#tell({ type: "backendCallStart", target: x.backend!.target })
+    this.#calling = true
+    if (this.#requestBody?.over === true) this.#tellRequestBody()
+  }
+  #calling = false
+
+  /** The request body is told once, between the start and the result of the call. */
+  #tellRequestBody(): void {
+    const body = this.#requestBody
+    if (!this.#calling || body === undefined) return
+    this.#requestBody = undefined
+    if (body.size > 0) this.#tell({ type: "bodySnapshot", stage: "final request", body: body.base64() })
+  }
+
+  called(x: Exchange, failed: StageError | undefined): void {
+    const error = failed?.message
+    this.#tellRequestBody()
+    const status = error === undefined ? (x.response?.status ?? null) : null
+    this.#tell(
+      { type: "backendCallResult", status, error: error ?? null },
+      severityOf(status, error),
+      micros(x.called! - this.#began)
+    )
+    if (error !== undefined) return
+    this.#tell({
+      type: "responseSnapshot",
+      stage: "raw response",
+      requestState: {
+        ...this.#answer(x),
+        proxy: {
+          requestProcessingDuration: seconds(x.called! - x.arrived),
+          upstreamDuration: seconds(x.answered! - x.called!)
+        }
+      }
+    })
+  }
+
+  ready(x: Exchange): void {
+    this.#tell({ type: "responseSnapshot", stage: "backend response ready", requestState: this.#answer(x) })
+  }
+
+  final(x: Exchange, error: StageError | undefined): void {
+    this.#error = error?.message ?? null
+    this.#tell({ type: "responseSnapshot", stage: "final response", requestState: this.#answer(x) })
+    const body = new Capture(() => {})
+    if (x.request.method !== "HEAD") x.observeResponseBody(body)
+    x.onFinish((outcome) => {
+      if (body.size > 0) this.#tell({ type: "bodySnapshot", stage: "response", body: body.base64() })
+      const failure = outcome.failure ?? this.#error
+      this.#tell(
+        { type: "requestFinished", status: outcome.status ?? null, error: failure },
+        severityOf(outcome.status ?? null, failure ?? undefined)
+      )
+      this.#over = true
+    })
+  }
+
+  stage(_: Exchange, { step, start, end, outcome, error }: StageFinished): void {
+    this.#tell(
+      {
+        type: "policy",
+        kind: step.policy,
+        phase: step.phase,
+        node: step.node,
+        source: this.#settings.locate(step.path),
+        result:
+          outcome === "skipped"
+            ? { type: "skip", reason: `condition not met: ${step.condition ?? ""}` }
+            : {
+                type: "apply",
+                details: error === undefined ? outcome : `${outcome}: ${error.message}`,
+                snapshot: null
+              },
+        durationUs: micros(end - start)
+      },
+      outcome === "failed" ? "error" : outcome === "failedOpen" ? "warn" : "info"
+    )
+  }
+
+  #request(x: Exchange): RequestState {
+    const { request, peer } = x
+    const jwt = x.get(slots.jwt)
+    const apiKey = x.get(slots.apiKey)
+    return {
+      request: {
+        method: request.method,
+        uri: request.uri,
+        path: request.path,
+        pathAndQuery: request.pathAndQuery,
+        host: request.authority,
+        scheme: request.scheme,
+        version: `HTTP/${request.version}`,
+        headers: this.#headers(request.headers),
+        startTime: new Date(x.now).toISOString()
+      },
+      source: { address: peer.address, port: peer.port, rawAddress: peer.rawAddress, rawPort: peer.rawPort },
+      env: this.#settings.env,
+      ...(x.backend === undefined
+        ? {}
+        : { backend: { name: x.backend.name, type: x.backend.type, protocol: x.backend.protocol } }),
+      ...(jwt === undefined ? {} : { jwt }),
+      ...(apiKey === undefined ? {} : { apiKey })
+    }
+  }
+
+  #answer(x: Exchange): RequestState {
+    const response = x.response
+    return {
+      ...this.#request(x),
+      ...(response === undefined
+        ? {}
+        : { response: { code: response.status, headers: this.#headers(response.headers) } })
+    }
+  }
+
+  #headers(list: HeaderList): Record<string, string | Array<string>> {
+    const shown: Record<string, string | Array<string>> = {}
+    for (const [name, value] of list) {
+      const visible = credentials.has(name) || this.#settings.sensitiveHeaders.has(name) ? "<redacted>" : value
+      const before = Object.hasOwn(shown, name) ? shown[name] : undefined
+      const now = before === undefined ? visible : typeof before === "string" ? [before, visible] : [...before, visible]
+      Object.defineProperty(shown, name, { value: now, enumerable: true, configurable: true, writable: true })
+    }
+    return shown
+  }
+}
+
+const severityOf = (status: number | null, error: string | undefined): TraceEvent["severity"] =>
+  error !== undefined || (status ?? 0) >= 500 ? "error" : (status ?? 0) >= 400 ? "warn" : "info"
+
+/** The beginning of a body that passes, up to the buffer limit. */
+class Capture {
+  readonly #ended: () => void
+  readonly #chunks: Array<Uint8Array> = []
+  size = 0
+  over = false
+  constructor(ended: () => void) {
+    this.#ended = ended
+  }
+  data(chunk: Uint8Array): void {
+    const room = defaultBodyLimit - this.size
+    if (room <= 0) return
+    const kept = chunk.length <= room ? chunk : chunk.subarray(0, room)
+    // A copy: whoever pushes the chunk may use its memory again.
+    this.#chunks.push(kept.slice())
+    this.size += kept.length
+  }
+  end(): void {
+    this.over = true
+    this.#ended()
+  }
+  base64(): string {
+    return Buffer.concat(this.#chunks).toString("base64")
+  }
+}
