@@ -132,7 +132,7 @@ export interface Policy<
   readonly writes: ReadonlyArray<Writes>
   readonly maturity: Maturity
   /** Whether declared failures of its nodes are forgiven. Absent: never. The engine applies it, and says so in the trace. */
-  readonly failOpen?: ((config: S["Type"]) => boolean) | undefined
+  readonly failOpen?: ((config: S["Type"], node: string) => boolean) | undefined
   /** Runs once per configuration, never per request: look services up here, close over them. */
   readonly compile: (
     config: S["Type"],

@@ -28,6 +28,8 @@ export interface View<in out Reads extends AnySlot, in out Writes extends AnySlo
   requestBody: Body
   /** In the response phases: the answer on its way to the client. */
   response: Answer | undefined
+  /** The protocol that the client asks to upgrade to, as `websocket`. */
+  readonly upgrade: string | undefined
   readonly peer: Peer
   /** When the request arrived: milliseconds since 1970. */
   readonly now: number

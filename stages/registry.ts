@@ -1,0 +1,56 @@
+/**
+ * Every policy and terminal that the proxy knows, and the order in which policies run in each phase. Adding a policy is
+ * one line in the list and one in each order that it takes part in; the compiler says which are missing.
+ */
+import { registry } from "../src/pipeline/registry.ts"
+import { backendHost } from "./backend-host/stage.ts"
+import { buffer } from "./buffer/stage.ts"
+import { cors } from "./cors/stage.ts"
+import { directResponse } from "./direct-response/stage.ts"
+import { requestHeaderModifier } from "./request-header-modifier/stage.ts"
+import { requestRedirect } from "./request-redirect/stage.ts"
+import { responseHeaderModifier } from "./response-header-modifier/stage.ts"
+import { timeout } from "./timeout/stage.ts"
+import { urlRewrite } from "./url-rewrite/stage.ts"
+
+export const policies = registry(
+  [
+    buffer,
+    cors,
+    directResponse,
+    requestHeaderModifier,
+    requestRedirect,
+    responseHeaderModifier,
+    timeout,
+    urlRewrite
+  ],
+  {
+    gateway: [
+      // Before any authentication: a preflight carries no credential, and refusals need CORS headers too.
+      "cors"
+    ],
+    route: [
+      // Its clock has been running since the request arrived; what follows counts.
+      "timeout",
+      "cors",
+      // After authentication and limits: only then is a body worth holding.
+      "buffer",
+      "requestHeaderModifier",
+      // Before a redirect, which may point at what was rewritten.
+      "urlRewrite",
+      "requestRedirect",
+      // Last, so that everything that may refuse has had its say.
+      "directResponse"
+    ],
+    backend: ["requestHeaderModifier", "requestRedirect"],
+    backendResponse: [],
+    response: [
+      "route responseHeaderModifier",
+      "backend responseHeaderModifier",
+      // After the headers are settled, before anything transforms the body.
+      "route buffer"
+    ]
+  }
+)
+
+export const terminals = [backendHost]
