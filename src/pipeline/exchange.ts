@@ -6,7 +6,7 @@ import type { Answer, RequestHead } from "../http/message.ts"
 import { BodyTooLarge } from "./errors.ts"
 import type { Backend, Listener, Route } from "./route.ts"
 import { bodyLimits } from "./slots.ts"
-import type { AnySlot, SlotValue } from "./stage.ts"
+import type { AnySlot, SlotValue, StageError } from "./stage.ts"
 import type { Outcome, Peer, View } from "./view.ts"
 import type { Watch } from "./watch.ts"
 
@@ -30,6 +30,10 @@ export class Exchange implements View<AnySlot, AnySlot> {
   listener: Listener | undefined = undefined
   route: Route | undefined = undefined
   backend: Backend | undefined = undefined
+  /** Why the request was refused, if it was. */
+  error: StageError | undefined = undefined
+  /** What protocols and policies add to the log line of this request. */
+  facts: Map<string, string | number | boolean> | undefined = undefined
   /** When the backend was called and when it answered, on the monotonic clock. */
   called: number | undefined = undefined
   answered: number | undefined = undefined
@@ -95,6 +99,12 @@ export class Exchange implements View<AnySlot, AnySlot> {
     if (finishers === undefined) return
     this.#finishers = undefined
     for (const finisher of finishers) finisher(outcome)
+  }
+
+  /** Adds a field to the log line of this request. */
+  fact(key: string, value: string | number | boolean): void {
+    this.facts ??= new Map()
+    this.facts.set(key, value)
   }
 
   note(kind: string, details: unknown): void {

@@ -99,7 +99,7 @@ export const routeGraph = (
     }
   }
   push(plain("request", "start", "request"))
-  pushSteps(listener.gateway, "gateway response")
+  pushSteps(listener.steps, "gateway response")
   push(plain("route selection", "routeSelection", "route selection"))
   pushSteps(route.steps, "route response")
   if (backend !== undefined) {

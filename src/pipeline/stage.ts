@@ -54,6 +54,8 @@ export interface StageError {
   readonly source: FaultSource
   /** Whether another attempt may succeed. */
   readonly retryable: boolean
+  /** The word for it in metrics and the log: `JwtAuth`, `RateLimit` … Default `Internal`. */
+  readonly reason?: string | undefined
   /** Further headers of the answer: name, value, name, value … */
   readonly headers?: ReadonlyArray<string> | undefined
   /** What the body holds where that is not the message. */

@@ -20,6 +20,8 @@ export interface Outcome {
   readonly status: number | undefined
   /** Why the response is not whole, if it is not. */
   readonly failure: string | undefined
+  /** Bytes of the body that were sent. */
+  readonly bytes: number
 }
 
 export interface View<in out Reads extends AnySlot, in out Writes extends AnySlot> {
@@ -47,6 +49,8 @@ export interface View<in out Reads extends AnySlot, in out Writes extends AnySlo
   observeResponseBody(observer: BodyObserver): void
   /** Runs when the exchange is over, however it ended. */
   onFinish(callback: (outcome: Outcome) => void): void
+  /** Adds a field to the log line of this request, as `jwt.sub`. */
+  fact(key: string, value: string | number | boolean): void
   /** A fact for whoever watches this request; does nothing when nobody does. */
   note(kind: string, details: unknown): void
 }

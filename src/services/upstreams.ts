@@ -39,23 +39,25 @@ export interface UpstreamRequest {
 
 /** No response came: the connection could not be made, or broke before its headers were complete. */
 export class UpstreamFailed extends Data.TaggedError("UpstreamFailed")<{
-  /** `connect refused`, `reset`, `dns`, `protocol` …: a word for logs and metrics. */
-  readonly reason: string
+  /** `connection refused`, `reset`, `dns`, `protocol` …. */
+  readonly kind: string
   readonly detail: string
 }> {
   readonly status = 503
+  readonly reason = "UpstreamFailure"
   readonly source = "backend"
   readonly retryable = true
   override get message() {
-    return this.reason === "dns"
+    return this.kind === "dns"
       ? "backends required DNS resolution which failed"
-      : `upstream call failed: ${this.reason}: ${this.detail}`
+      : `upstream call failed: ${this.kind}: ${this.detail}`
   }
 }
 
 /** The connection, or the response headers, did not come in time. */
 export class UpstreamTimedOut extends Data.TaggedError("UpstreamTimedOut")<{ readonly after: number }> {
   readonly status = 504
+  readonly reason = "Timeout"
   readonly source = "backend"
   readonly retryable = true
   override get message() {
