@@ -14,16 +14,7 @@ import { timeout } from "./timeout/stage.ts"
 import { urlRewrite } from "./url-rewrite/stage.ts"
 
 export const policies = registry(
-  [
-    buffer,
-    cors,
-    directResponse,
-    requestHeaderModifier,
-    requestRedirect,
-    responseHeaderModifier,
-    timeout,
-    urlRewrite
-  ],
+  [buffer, cors, directResponse, requestHeaderModifier, requestRedirect, responseHeaderModifier, timeout, urlRewrite],
   {
     gateway: [
       // Before any authentication: a preflight carries no credential, and refusals need CORS headers too.

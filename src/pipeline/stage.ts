@@ -103,6 +103,9 @@ export interface Attachment {
   readonly path: ConfigPath
 }
 
+/** What a node can make of a request. */
+export type OutcomeKind = "next" | "respond" | "fail"
+
 /** How far a policy has come, and against whose input it is hardened: printed on its reference page. */
 export interface Maturity {
   readonly status: "stable" | "alpha"
@@ -132,6 +135,8 @@ export interface Policy<
   readonly responds: ReadonlyArray<In>
   readonly reads: ReadonlyArray<Reads>
   readonly writes: ReadonlyArray<Writes>
+  /** What its nodes can make of a request. The laws check that each is reached, and that no other is. */
+  readonly outcomes: ReadonlyArray<OutcomeKind>
   readonly maturity: Maturity
   /** Whether declared failures of its nodes are forgiven. Absent: never. The engine applies it, and says so in the trace. */
   readonly failOpen?: ((config: S["Type"], node: string) => boolean) | undefined

@@ -15,6 +15,7 @@ export const buffer = policy({
   responds: ["response"],
   reads: [],
   writes: [bodyLimits],
+  outcomes: ["next", "fail"],
   maturity: { status: "stable", untrusted: "client+backend" },
   failOpen: (config, node) =>
     (node === "buffer.response" ? config.response : config.request)?.failureMode === "failOpen",

@@ -16,6 +16,7 @@ export const cors = policy({
   responds: [],
   reads: [],
   writes: [],
+  outcomes: ["next", "respond"],
   maturity: { status: "stable", untrusted: "client" },
   compile: (config) =>
     Effect.suspend(() => {

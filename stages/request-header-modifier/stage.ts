@@ -14,6 +14,7 @@ export const requestHeaderModifier = policy({
   responds: [],
   reads: [],
   writes: [authorityRewritten],
+  outcomes: ["next"],
   maturity: { status: "stable", untrusted: "client" },
   compile: (config) =>
     Effect.suspend(() => {

@@ -15,6 +15,7 @@ export const requestRedirect = policy({
   responds: [],
   reads: [],
   writes: [],
+  outcomes: ["respond", "fail"],
   maturity: { status: "stable", untrusted: "client" },
   compile: (config) =>
     Effect.suspend(() => {

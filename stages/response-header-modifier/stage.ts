@@ -12,6 +12,7 @@ export const responseHeaderModifier = policy({
   responds: ["response"],
   reads: [],
   writes: [],
+  outcomes: ["next"],
   maturity: { status: "stable", untrusted: "client+backend" },
   compile: (config) =>
     Effect.suspend(() => {

@@ -15,6 +15,7 @@ export const timeout = policy({
   responds: [],
   reads: [],
   writes: [timeouts],
+  outcomes: ["next"],
   maturity: { status: "stable", untrusted: "client+backend" },
   compile: (config) =>
     Effect.sync(() => {

@@ -14,6 +14,7 @@ export const urlRewrite = policy({
   responds: [],
   reads: [],
   writes: [authorityRewritten],
+  outcomes: ["next", "fail"],
   maturity: { status: "stable", untrusted: "client" },
   compile: (config) =>
     Effect.sync(() => {
