@@ -41,7 +41,12 @@ export const serveManagement = (
     const bound: Array<string> = []
     for (const options of socketsOf(server.address)) {
       const failed = (detail: string) =>
-        new ManagementBindFailed({ component: server.component, address: textOf(options), setting: server.setting, detail })
+        new ManagementBindFailed({
+          component: server.component,
+          address: textOf(options),
+          setting: server.setting,
+          detail
+        })
       if (options.path !== undefined) {
         const problem = removeStaleSocket(options.path)
         if (problem !== undefined) return yield* failed(problem)
