@@ -3,14 +3,10 @@
  * pools that two configurations share outlive a reload.
  */
 import { Context, Data, type Effect, type Scope } from "effect"
+import type { Address } from "../../spec/target.ts"
 import type { Body } from "../http/body.ts"
 import type { HeaderList } from "../http/header-list.ts"
-import type { Answer, Scheme } from "../http/message.ts"
-
-/** Where a backend listens. */
-export type Target =
-  | { readonly _tag: "Host"; readonly scheme: Scheme; readonly host: string; readonly port: number }
-  | { readonly _tag: "Socket"; readonly path: string }
+import type { Answer } from "../http/message.ts"
 
 export interface UpstreamOptions {
   /** Milliseconds until a connection must stand. Default 10,000. */
@@ -73,6 +69,6 @@ export interface Upstream {
 export class Upstreams extends Context.Service<
   Upstreams,
   {
-    readonly open: (target: Target, options: UpstreamOptions) => Effect.Effect<Upstream, never, Scope.Scope>
+    readonly open: (target: Address, options: UpstreamOptions) => Effect.Effect<Upstream, never, Scope.Scope>
   }
 >()("headgate/services/Upstreams") {}
