@@ -81,3 +81,12 @@ export const backendSchemas = (specs: PolicySpecs) => {
 
   return { RouteBackend, TcpRouteBackend, NamedBackend, BackendPolicies }
 }
+
+type Schemas = ReturnType<typeof backendSchemas>
+
+/** A decoded backend of a route. */
+export type RouteBackendConfig = Schemas["RouteBackend"]["Type"]
+/** A decoded backend of a TCP route. */
+export type TcpRouteBackendConfig = Schemas["TcpRouteBackend"]["Type"]
+/** A decoded backend of the `backends` section. */
+export type NamedBackendConfig = Schemas["NamedBackend"]["Type"]

@@ -128,3 +128,14 @@ export const listenerSchemas = (specs: PolicySpecs, { Route, TcpRoute }: ReturnT
 
   return { Gateway, Bind }
 }
+
+type Schemas = ReturnType<typeof listenerSchemas>
+
+/** Decoded TLS towards clients. */
+export type ServerTls = (typeof ServerTls)["Type"]
+/** A decoded gateway. */
+export type Gateway = Schemas["Gateway"]["Type"]
+/** A decoded bind. */
+export type Bind = Schemas["Bind"]["Type"]
+/** A decoded listener of a bind. */
+export type Listener = Bind["listeners"][number]

@@ -20,6 +20,8 @@ export interface PolicySpec {
   readonly places: ReadonlyArray<PolicyPlace>
   /** Whether listeners and routes may also write `{ conditional: [...] }`. */
   readonly conditional?: boolean
+  /** The phase of the policy when it is written on a route; `route` when left out. */
+  readonly onRoute?: "route" | "backend"
 }
 
 /** Every policy by its configuration name. */

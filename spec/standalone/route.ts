@@ -107,3 +107,14 @@ export const routeSchemas = (
     RoutePolicies
   }
 }
+
+type Schemas = ReturnType<typeof routeSchemas>
+
+/** A decoded route of a listener or a group. */
+export type Route = Schemas["Route"]["Type"]
+/** A decoded TCP route of a listener. */
+export type TcpRoute = Schemas["TcpRoute"]["Type"]
+/** A decoded route of the `routes` section. */
+export type AttachedRoute = Schemas["AttachedRoute"]["Type"]
+/** A decoded route of the `tcpRoutes` section. */
+export type AttachedTcpRoute = Schemas["AttachedTcpRoute"]["Type"]

@@ -195,3 +195,6 @@ export const Settings = object("Settings", "Settings of the process, read once a
 })
 
 export type Settings = typeof Settings.Type
+
+/** The section as it is when a file has none. */
+export const defaultSettings: Settings = Schema.decodeUnknownSync(Settings)({})
