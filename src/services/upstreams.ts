@@ -50,6 +50,19 @@ export class UpstreamFailed extends Data.TaggedError("UpstreamFailed")<{
   }
 }
 
+/** The client asked to change the protocol, and the backend changed to another one. */
+export class UpgradeMismatched extends Data.TaggedError("UpgradeMismatched")<{
+  readonly offered: string
+  readonly requested: string
+}> {
+  readonly status = 502
+  readonly source = "backend"
+  readonly retryable = false
+  override get message() {
+    return `request upgrade failed, backend tried ${this.offered} but ${this.requested} was requested`
+  }
+}
+
 /** The connection, or the response headers, did not come in time. */
 export class UpstreamTimedOut extends Data.TaggedError("UpstreamTimedOut")<{ readonly after: number }> {
   readonly status = 504
@@ -61,9 +74,11 @@ export class UpstreamTimedOut extends Data.TaggedError("UpstreamTimedOut")<{ rea
   }
 }
 
+export type UpstreamError = UpstreamFailed | UpstreamTimedOut | UpgradeMismatched
+
 export interface Upstream {
   /** Ends with the response head; interrupting it, or cancelling the body of the answer, ends the call. */
-  readonly send: (request: UpstreamRequest) => Effect.Effect<Answer, UpstreamFailed | UpstreamTimedOut>
+  readonly send: (request: UpstreamRequest) => Effect.Effect<Answer, UpstreamError>
 }
 
 export class Upstreams extends Context.Service<
