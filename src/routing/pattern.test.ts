@@ -1,5 +1,6 @@
+import { RE2JS } from "@bufbuild/re2"
 import { assert, describe, it } from "@effect/vitest"
-import { Result } from "effect"
+import { Arbitrary, Effect, Result, Schema } from "effect"
 import { compilePattern } from "./pattern.ts"
 
 const pattern = (source: string) => Result.getOrThrow(compilePattern(source))
@@ -74,4 +75,69 @@ describe("pattern", () => {
       assert.isFalse(foreign.matches(`x${text}`))
     }
   })
+
+  it.effect("means what the engine alone would make of the text of the pattern", () =>
+    Effect.gen(function* () {
+      const words = (vocabulary: ReadonlyArray<string>, maxLength: number) =>
+        Arbitrary.map(Arbitrary.array(Arbitrary.schema(Schema.Literals(vocabulary)), { maxLength }), (parts) =>
+          parts.join("")
+        )
+      const plain = ["/", "a", "b", "\\.", "a", "/"]
+      const special = [
+        "(a|b)",
+        "[a|]",
+        "[^b]",
+        "[]^]",
+        "[[:alpha:]]",
+        "(?i)",
+        ".",
+        "\\b",
+        "\\A",
+        "\\Qa|\\E",
+        "\\[",
+        "(",
+        ")"
+      ]
+      const source = Arbitrary.map(
+        Arbitrary.all([
+          words(["^"], 1),
+          words(plain, 4),
+          words([...plain, ...special, "|", "*", "+", "?", "{2}", "^", "$"], 5),
+          words(["$"], 1)
+        ]),
+        (parts) => parts.join("")
+      )
+      const text = words(["/", "a", "b", ".", "A", "a", "/", "[", "|", "^", "$"], 6)
+      const reached = { refused: 0, matched: 0, unmatched: 0, literal: 0, fixed: 0 }
+      const outcome = yield* Arbitrary.checkEffect(
+        Arbitrary.all({ source, texts: Arbitrary.array(text, { minLength: 10, maxLength: 20 }) }),
+        ({ source, texts }) => {
+          const compiled = compilePattern(source)
+          if (Result.isFailure(compiled)) {
+            reached.refused++
+            try {
+              new RE2JS(source)
+              return false
+            } catch {
+              return true
+            }
+          }
+          const { literal, fixed } = compiled.success
+          if (literal !== "") reached.literal++
+          if (fixed) reached.fixed++
+          const engine = new RE2JS(source)
+          // The literal beginning and its variations are the texts that tell most.
+          return [...texts, literal, ...texts.map((text) => literal + text)].every((text) => {
+            const matched = compiled.success.matches(text)
+            if (matched) reached.matched++
+            else reached.unmatched++
+            return matched === engine.testExact(text)
+          })
+        },
+        { runs: 2000, size: 20 }
+      )
+      assert.strictEqual(outcome._tag, "Passed", Arbitrary.formatCheckFailure(outcome))
+      for (const [what, times] of Object.entries(reached)) assert.isAtLeast(times, 100, what)
+    })
+  )
 })
