@@ -5,12 +5,20 @@ export type Join = (configs: ReadonlyArray<unknown>) => unknown
 
 type Fields = Readonly<Record<string, unknown>>
 
+/** The decoded form of every policy whose rules add up. */
+export interface RuleSet {
+  readonly rules: ReadonlyArray<unknown>
+}
+
 const isFields = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
+/** Only plain maps and lists can be empty: a value of a class of its own is never nothing. */
 const isEmpty = (value: unknown): boolean =>
   value === undefined ||
-  (Array.isArray(value) ? value.length === 0 : isFields(value) && Object.keys(value).length === 0)
+  (Array.isArray(value)
+    ? value.length === 0
+    : isFields(value) && Object.getPrototypeOf(value) === Object.prototype && Object.keys(value).length === 0)
 
 /**
  * One rule set with the rules of all. Any rule may deny, every required one must hold, one that allows is enough: how the

@@ -139,11 +139,10 @@ const compileQuery = ({ name, value }: QueryMatch): Result.Result<QueryTest, Con
   })
 
 /**
- * Which of two matches is tried first (negative: `a`): exact paths before the others, then the longer path text, then the
- * one that names a method, then more header conditions, then more query conditions.
+ * Which of two matches is tried first (negative: `a`), exact paths apart, which all come before the others: the longer
+ * path text, then the one that names a method, then more header conditions, then more query conditions.
  */
 export const compareMatches = (a: CompiledMatch, b: CompiledMatch): number =>
-  Number(b.path._tag === "Exact") - Number(a.path._tag === "Exact") ||
   b.length - a.length ||
   Number(b.method !== undefined) - Number(a.method !== undefined) ||
   b.headers.length - a.headers.length ||

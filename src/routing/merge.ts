@@ -3,7 +3,7 @@
  * specific attachment wins as a whole; a few policies add up instead. Every result says where it comes from.
  */
 import type { ConfigPath } from "../pipeline/stage.ts"
-import { type Join, joinAi, joinRules, withInheritedExporter } from "./join.ts"
+import { type Join, joinAi, joinRules, type RuleSet, withInheritedExporter } from "./join.ts"
 
 /** The levels of each phase, the least specific first. */
 const gatewayLevels = ["gateway", "listenerSet", "listenerSetSection", "listener"] as const
@@ -32,17 +32,24 @@ export type RouteLevel = (typeof routeLevels)[number]
 export type BackendLevel = (typeof backendLevels)[number]
 export type FrontendLevel = (typeof frontendLevels)[number]
 
+/** By configuration key; `undefined` counts as absent. What adds up must have the shape that it is joined by. */
+export interface Policies {
+  readonly [name: string]: unknown
+  readonly authorization?: RuleSet | undefined
+  readonly mcpAuthorization?: RuleSet | undefined
+  readonly networkAuthorization?: RuleSet | undefined
+}
+
 /** The policies that one place of the configuration attaches at one level. */
 export interface PolicyAttachment<Level extends string> {
   readonly level: Level
-  /** The place of the route in a chain of delegation, 0 for the parent. A later route is more specific. Default 0. */
+  /** Of `route`, `rule` and `inline`: the place of the route in a chain of delegation, 0 (default) for the parent. */
   readonly hop?: number | undefined
   /** The key of the policy resource: of two on one target the lexicographically smaller wins. Inline: the empty string. */
   readonly key: string
   /** Where `policies` stands in the configuration. */
   readonly path: ConfigPath
-  /** By configuration key. `undefined` counts as absent. */
-  readonly policies: Readonly<Record<string, unknown>>
+  readonly policies: Policies
   /** Nothing more specific replaces these policies, nor adds to them. Counts in the route phase alone. */
   readonly override?: boolean | undefined
 }

@@ -4,6 +4,7 @@
  */
 import { RE2JS, RE2JSSyntaxException } from "@bufbuild/re2"
 import { Result } from "effect"
+import { literalBeginning, withoutAnchors } from "./pattern-text.ts"
 
 /** Instructions of a compiled pattern: bounds the work per character where the automaton has too many states to keep. */
 const largestProgram = 1000
@@ -16,16 +17,19 @@ export class Pattern {
   readonly literal: string
   /** Whether `literal` is the only text that matches. */
   readonly fixed: boolean
-  readonly #expression: string
+  readonly #rest: string
+  /** Where in the text the rest begins. */
+  readonly #start: number
   #automaton: RE2JS
   #foreignSeen = 0
 
-  /** @param expression says the same as the pattern, and is what `automaton` was made from. */
-  constructor(expression: string, automaton: RE2JS) {
+  /** @param rest what follows `beginning` in the pattern, and what `automaton` was made from. */
+  constructor(beginning: string, rest: string, automaton: RE2JS) {
     const { prefix, prefixComplete } = automaton.re2()
-    this.literal = prefix
+    this.literal = beginning + prefix
     this.fixed = prefixComplete
-    this.#expression = expression
+    this.#rest = rest
+    this.#start = beginning.length
     this.#automaton = automaton
   }
 
@@ -34,38 +38,26 @@ export class Pattern {
     if (this.fixed) return text === this.literal
     if (!text.startsWith(this.literal)) return false
     if (foreign.test(text)) this.#countForeign(text.length)
-    return this.#automaton.testExact(text)
+    return this.#automaton.testExact(this.#start === 0 ? text : text.slice(this.#start))
   }
 
   #countForeign(characters: number): void {
     this.#foreignSeen += characters
     if (this.#foreignSeen < mostForeign) return
     this.#foreignSeen = 0
-    this.#automaton = new RE2JS(this.#expression)
+    this.#automaton = new RE2JS(this.#rest)
   }
 }
 
 /** Fails with what is wrong, without quoting the pattern. */
 export const compilePattern = (source: string): Result.Result<Pattern, string> => {
-  const expression = withoutAnchors(source)
+  const { literal, rest } = literalBeginning(withoutAnchors(source))
   try {
-    const automaton = new RE2JS(expression)
+    const automaton = new RE2JS(rest)
     if (automaton.re2().prog.numInst() > largestProgram) return Result.fail("the regular expression is too large")
-    return Result.succeed(new Pattern(expression, automaton))
+    return Result.succeed(new Pattern(literal, rest, automaton))
   } catch (error) {
     const detail = error instanceof RE2JSSyntaxException ? error.error : "it cannot be compiled"
     return Result.fail(`not a regular expression in RE2 syntax: ${detail}`)
   }
-}
-
-/**
- * The pattern without the `^` and `$` at its ends, which say nothing about a whole-text match. Without them the literal
- * beginning shows, and the automaton need not look at the neighbours of each character.
- */
-const withoutAnchors = (source: string): string => {
-  if (source.includes("\\Q")) return source
-  const start = /^\^(?![*+?{])/.test(source) ? 1 : 0
-  const body = source.slice(start)
-  const backslashes = /(\\*)\$$/.exec(body)
-  return backslashes !== null && backslashes[1]!.length % 2 === 0 ? body.slice(0, -1) : body
 }

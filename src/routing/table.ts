@@ -4,7 +4,7 @@
  */
 import { Result } from "effect"
 import type { RequestHead } from "../http/message.ts"
-import type { ConfigProblem } from "../pipeline/stage.ts"
+import type { ConfigPath, ConfigProblem } from "../pipeline/stage.ts"
 import { Bucket, type Candidate, Lookup } from "./bucket.ts"
 import { canonicalHostnames, HostnameIndex } from "./hostnames.ts"
 import { compareMatches, compileMatch, type RouteMatch } from "./match.ts"
@@ -70,6 +70,8 @@ interface Ranked<T> extends Pick<Candidate<Found<T>>, "match" | "found"> {
   readonly hostnames: ReadonlySet<string>
 }
 
+const noHosts: ReadonlySet<string> = new Set()
+
 /** Compiles a table. A problem's path begins with the index of the route: `[3, "matches", 0, "path", "regex"]`. */
 export const compileRoutes = <T>(
   routes: ReadonlyArray<RouteEntry<T>>
@@ -78,12 +80,12 @@ export const compileRoutes = <T>(
   const hosts = new Map<string, Host<T>>()
   const ranked: Array<Ranked<T>> = []
   for (const [index, route] of routes.entries()) {
-    const canonical = canonicalHostnames(route.hostnames)
-    if (Result.isFailure(canonical)) {
-      for (const { path, message } of canonical.failure) problems.push({ path: [index, "hostnames", ...path], message })
-      continue
+    const report = (place: ConfigPath, found: ReadonlyArray<ConfigProblem>) => {
+      for (const { path, message } of found) problems.push({ path: [index, ...place, ...path], message })
     }
-    const hostnames = canonical.success
+    const canonical = canonicalHostnames(route.hostnames)
+    if (Result.isFailure(canonical)) report(["hostnames"], canonical.failure)
+    const hostnames = Result.getOrElse(canonical, () => noHosts)
     for (const hostname of hostnames) {
       const host = hosts.get(hostname)
       if (host === undefined) hosts.set(hostname, { keys: [route.key], bucket: new Bucket() })
@@ -92,8 +94,7 @@ export const compileRoutes = <T>(
     for (const [place, configured] of (route.matches ?? [{}]).entries()) {
       const match = compileMatch(configured)
       if (Result.isFailure(match)) {
-        for (const { path, message } of match.failure)
-          problems.push({ path: [index, "matches", place, ...path], message })
+        report(["matches", place], match.failure)
         continue
       }
       const { path } = match.success
