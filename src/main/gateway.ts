@@ -54,10 +54,11 @@ interface Open {
   readonly scope: Scope.Closeable
 }
 
+/** Serves a snapshot, and closes it with everything else when the scope ends. */
 export const startGateway = (
-  first: ConfigurationText,
+  first: Snapshot,
   options: GatewayOptions
-): Effect.Effect<Gateway, InvalidConfiguration | BindFailed, Ports | Log | Metrics | Scope.Scope> =>
+): Effect.Effect<Gateway, BindFailed, Ports | Log | Metrics | Scope.Scope> =>
   Effect.gen(function* () {
     const ports = yield* Effect.context<Ports>()
     const log = yield* Log
@@ -67,7 +68,7 @@ export const startGateway = (
       .gauge("config_synchronized", "Whether the newest configuration is in force.", [])
       .series([])
 
-    let current: Snapshot = yield* makeSnapshot(first, options.random)
+    let current = first
     let bindsByKey = indexed(current)
     const sockets = new Map<string, Open>()
 
