@@ -89,7 +89,7 @@ const signalled = Effect.callback<void>((resume) => {
 
 const main = Effect.gen(function* () {
   const found = yield* source
-  const log = startingLog(found, process.env)
+  const log = startingLog(process.env)
   const services = Layer.mergeAll(ports, ConsoleLog.layer(log), Prometheus.layer())
   yield* Effect.scoped(
     Effect.gen(function* () {

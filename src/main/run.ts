@@ -54,6 +54,11 @@ export const run = (options: RunOptions): Effect.Effect<Running, StartFailed, Po
     const clocks = { wall: () => Date.now(), monotonic: () => performance.now() }
     const first = yield* makeSnapshot(configuration(text), Math.random)
     const { settings } = first.config
+    // The environment wins over the file, so that an operator can always see more.
+    log.configure({
+      filter: env["RUST_LOG"] === undefined ? levelOf(settings.logging?.level) : undefined,
+      format: env["LOG_FORMAT"] === undefined ? settings.logging?.format : undefined
+    })
     const address = (given: string | undefined, variable: string, otherwise: string) => {
       const parsed = parseAdminAddress(env[variable] ?? given ?? otherwise)
       // The file's own form was checked when it was decoded; an override that is none counts as absent.
@@ -147,6 +152,9 @@ export const run = (options: RunOptions): Effect.Effect<Running, StartFailed, Po
     }
     return { gateway, adminPort, statsPort, readinessPort, shutdownRequested: Effect.asVoid(Queue.take(stop)) }
   })
+
+const levelOf = (level: string | ReadonlyArray<string> | undefined): string | undefined =>
+  typeof level === "object" ? level.join(",") : level
 
 const readiness = (pending: ReadonlySet<string>) =>
   Layer.mergeAll(

@@ -1,14 +1,16 @@
-/** How the process logs from its first line on: before the configuration is decoded, only its log settings are looked at. */
+/** How the process logs until the configuration says more: to standard output, in batches. */
+import { batched } from "../../layers/log/batched.ts"
 import type { ConsoleOptions } from "../../layers/log/console.ts"
-import type { ConfigurationSource } from "./configuration-source.ts"
 
-/** RUST_LOG and LOG_FORMAT win over the file, so that an operator can always see more. */
-export const startingLog = (
-  _source: ConfigurationSource,
-  env: Readonly<Record<string, string | undefined>>
-): ConsoleOptions => ({
-  filter: env["RUST_LOG"] ?? "info",
-  format: env["LOG_FORMAT"] === "json" ? "json" : "text",
-  write: (line) => process.stdout.write(line),
-  now: () => Date.now()
-})
+export const startingLog = (env: Readonly<Record<string, string | undefined>>): ConsoleOptions => {
+  const { write, flush } = batched((text) => process.stdout.write(text))
+  // A full disk, or a reader that went away, must not take the proxy with it.
+  process.stdout.on("error", () => {})
+  process.once("exit", flush)
+  return {
+    filter: env["RUST_LOG"] ?? "info",
+    format: env["LOG_FORMAT"] === "json" ? "json" : "text",
+    write,
+    now: () => Date.now()
+  }
+}
