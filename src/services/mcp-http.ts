@@ -24,19 +24,14 @@ export interface McpHttpEndpoint {
   readonly onRequest?: ((request: McpUpstreamRequest) => Effect.Effect<void, TargetFailure>) | undefined
 }
 
-/** What is known of a session that another process, or an earlier life of this one, began. */
-export interface McpResumed {
-  readonly sessionId: string | undefined
-  readonly protocolVersion: string | undefined
-}
-
 export class McpHttp extends Context.Service<
   McpHttp,
   {
     /** Makes the connection's state; nothing is sent before the first message. */
     readonly open: (
       endpoint: McpHttpEndpoint,
-      resumed: McpResumed | undefined,
+      /** The session at the target, when it was begun before: by another process, or earlier by this one. */
+      sessionId: string | undefined,
       events: McpTransportEvents
     ) => McpTransport
   }

@@ -98,8 +98,6 @@ export interface McpTransport {
   readonly shared: boolean
   /** The target's own session id, once it gave one. */
   readonly sessionId: () => string | undefined
-  /** The version the target agreed to; adapters announce it from then on. */
-  readonly negotiated: (protocolVersion: string) => void
   readonly send: (message: McpOutgoing) => void
   /** Opens the stream of messages that belong to no request. A shared channel has it open already: `onOpen` at once. */
   readonly listen: (stream: number, headers: ReadonlyArray<string>, lastEventId: string | undefined) => void
