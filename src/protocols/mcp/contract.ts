@@ -100,6 +100,21 @@ export interface McpResponse {
   readonly facts: McpFacts
 }
 
+/** Time, passed in so that tests own it. */
+export interface McpClock {
+  /** Milliseconds from any fixed point. */
+  readonly now: () => number
+  /** Runs `action` once after so many milliseconds; the returned function prevents it. */
+  readonly after: (millis: number, action: () => void) => () => void
+}
+
+/** Something an operator should know; no part of an answer. */
+export interface McpWarning {
+  readonly backend: string
+  readonly target: string
+  readonly message: string
+}
+
 /** An MCP backend at work. */
 export interface McpRelay {
   /** Never fails: every error is a response. An immediate answer is a ready `Exit`. */

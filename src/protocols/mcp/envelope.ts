@@ -4,6 +4,7 @@
  */
 import {
   arrayText,
+  edited,
   type Member,
   member,
   objectAt,
@@ -11,6 +12,7 @@ import {
   oneLine,
   path,
   type Span,
+  settingMembers,
   stringIn
 } from "./json-text.ts"
 
@@ -153,6 +155,20 @@ export const errorOf = (message: RpcError): { readonly code: number | undefined;
 
 /** The id as the client wrote it. */
 export const idText = (message: RpcRequest): string => message.text.slice(message.idSpan.start, message.idSpan.end)
+
+/**
+ * The answer with another id (JSON text), or itself if it has that one. A target may have read and printed the id (`1.0`
+ * for 1, a long number rounded), or left it out of an error; the client gets back what it sent.
+ */
+export const withId = <M extends RpcResponse | RpcError>(message: M, id: string): M => {
+  const span = message.idSpan
+  if (span !== undefined && message.text.slice(span.start, span.end) === id) return message
+  const edits =
+    span === undefined
+      ? settingMembers(message.text.indexOf("{"), message.members, [["id", id]])
+      : [{ start: span.start, end: span.end, by: id }]
+  return decodeMessage(edited(message.text, edits)) as M
+}
 
 /** An error answer of the relay itself; `id` is JSON text. */
 export const errorMessage = (id: string, code: number, message: string, data?: unknown): string =>

@@ -13,7 +13,7 @@ export class EventStream implements McpEventStream {
   /** The last write, for the keep-alive. */
   writtenAt: number
   readonly #limit: number
-  readonly #onClose: () => void
+  readonly #onClose: (clientGone: boolean) => void
   #queue: Array<string> = []
   #queued = 0
   #sink: McpSink | undefined
@@ -22,7 +22,7 @@ export class EventStream implements McpEventStream {
   #waiting: Array<() => void> = []
 
   /** `onClose` runs once: when the stream is complete and handed over, or when the client is gone. */
-  constructor(now: number, limit: number, onClose: () => void) {
+  constructor(now: number, limit: number, onClose: (clientGone: boolean) => void) {
     this.writtenAt = now
     this.#limit = limit
     this.#onClose = onClose
@@ -57,7 +57,10 @@ export class EventStream implements McpEventStream {
   }
 
   start(sink: McpSink): void {
-    if (this.closed) return sink.end()
+    if (this.closed) {
+      sink.end()
+      return
+    }
     this.#sink = sink
     this.#ready = true
     this.#flush()
@@ -77,7 +80,7 @@ export class EventStream implements McpEventStream {
     this.#queue = []
     this.#queued = 0
     this.#wake()
-    this.#onClose()
+    this.#onClose(true)
   }
 
   #flush(): void {
@@ -91,7 +94,7 @@ export class EventStream implements McpEventStream {
     if (this.#ended) {
       this.closed = true
       this.#sink.end()
-      this.#onClose()
+      this.#onClose(false)
     } else if (this.#ready) this.#wake()
   }
 

@@ -226,21 +226,36 @@ export const edited = (text: string, edits: ReadonlyArray<Edit>): string => {
   return out + text.slice(from)
 }
 
-/** Removes a member together with one of its commas. `members` are all members of the object. */
-export const withoutMember = (members: ReadonlyArray<Member>, gone: Member): Edit => {
-  const index = members.indexOf(gone)
-  const next = members[index + 1]
-  if (next !== undefined) return { start: gone.at, end: next.at, by: "" }
-  const previous = members[index - 1]
-  return { start: previous === undefined ? gone.at : previous.end, end: gone.end, by: "" }
-}
+/** The object's text with only those members that `keep` accepts, each as it was. */
+export const filteredObject = (
+  text: string,
+  members: ReadonlyArray<Member>,
+  keep: (member: Member) => boolean
+): string =>
+  `{${members
+    .filter(keep)
+    .map((member) => text.slice(member.at, member.end))
+    .join(",")}}`
 
-/** Sets a member: replaces its value, or adds it behind the opening brace at `objectStart`. */
-export const withMember = (objectStart: number, members: ReadonlyArray<Member>, key: string, value: string): Edit => {
-  const found = member(members, key)
-  if (found !== undefined) return { start: found.start, end: found.end, by: value }
+/**
+ * Sets members of the object at `objectStart`: values (JSON text) are replaced where the key is there, the others are
+ * added together behind the opening brace.
+ */
+export const settingMembers = (
+  objectStart: number,
+  members: ReadonlyArray<Member>,
+  entries: ReadonlyArray<readonly [key: string, value: string]>
+): ReadonlyArray<Edit> => {
+  const edits: Array<Edit> = []
+  const added: Array<string> = []
+  for (const [key, value] of entries) {
+    const found = member(members, key)
+    if (found === undefined) added.push(`${JSON.stringify(key)}:${value}`)
+    else edits.push({ start: found.start, end: found.end, by: value })
+  }
   const at = objectStart + 1
-  return { start: at, end: at, by: `${JSON.stringify(key)}:${value}${members.length === 0 ? "" : ","}` }
+  if (added.length > 0) edits.push({ start: at, end: at, by: `${added.join(",")}${members.length === 0 ? "" : ","}` })
+  return edits
 }
 
 /** One line: a sound JSON text has line breaks only between its tokens, where a blank means the same. */
