@@ -104,6 +104,8 @@ export interface McpTransport {
   /** Stops and restarts reading one stream. A shared channel ignores it. */
   readonly pause: (stream: number) => void
   readonly resume: (stream: number) => void
+  /** The answer has come: the stream should end by itself, and is dropped if it does not. Nothing of it counts any more. */
+  readonly release: (stream: number) => void
   /** Nobody reads this stream any more: drop the connection that carries it. No `onEnd` follows. */
   readonly abandon: (stream: number) => void
   /** Ends the connection. With headers, a session at the target is ended with them as well. */

@@ -13,7 +13,7 @@ export interface Outlet {
 
 /** Where a call reports. Exactly one of `answered`, `failed` and `suspended` ends it. */
 export interface CallOutlet extends Outlet {
-  readonly answered: (answer: RpcResponse | RpcError, mark: McpEventMark | undefined) => boolean
+  readonly answered: (answer: RpcResponse | RpcError, mark: McpEventMark | undefined) => void
   readonly failed: (failure: McpFailure) => void
   /** The stream ended before the answer, and its event ids tell the client how to ask for the rest. */
   readonly suspended: () => void

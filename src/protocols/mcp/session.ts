@@ -47,7 +47,7 @@ export interface Introduction {
 
 const maxBacklog = 64
 
-const unknownTarget: TargetBroken = { _tag: "TargetBroken", status: 500, message: "target is not configured" }
+const over: TargetBroken = { _tag: "TargetBroken", status: 500, message: "the session is over" }
 
 export class Session implements LinkHost {
   /** Empty until the handshake is over, and for sessions of one request. */
@@ -176,7 +176,7 @@ export class Session implements LinkHost {
     const owner = { backend: config.backend, target: target.name, principal: this.binding.principal }
     const link = new TargetLink(this, target, (events) =>
       this.ended
-        ? unknownTarget
+        ? over
         : target.kind === "stdio"
           ? stdio.open(target.command, owner, events)
           : http.open(target.endpoint, this.#resumed?.get(target.name), events)

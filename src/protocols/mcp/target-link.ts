@@ -285,8 +285,10 @@ export class TargetLink {
       pending.record.end(message.kind === "error" ? errorOf(message) : undefined)
       const { call } = pending
       if (use?.kind === "listen") use.out.message(this.#finalText(call, message), mark)
-      else
-        this.#flow(call.out.answered(withId(message, call.idText), call.resumable ? mark : undefined), call.out, stream)
+      else {
+        call.out.answered(withId(message, call.idText), call.resumable ? mark : undefined)
+        if (stream !== undefined) this.#transport?.release(stream)
+      }
       return
     }
     if (use?.kind !== "listen") {
