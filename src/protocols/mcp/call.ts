@@ -9,6 +9,8 @@ import type { Naming } from "./names.ts"
 export interface Outlet {
   readonly message: (text: string, mark: McpEventMark | undefined) => boolean
   readonly whenDrained: (resume: () => void) => void
+  /** The client does not read any more. */
+  readonly gone: () => boolean
 }
 
 /** Where a call reports. Exactly one of `answered`, `failed` and `suspended` ends it. */

@@ -1,5 +1,5 @@
 /** Everything that can go wrong with a request, as values, and the one place that turns them into answers. */
-import type { TargetFailure } from "../../services/mcp-transport.ts"
+import type { TargetBroken, TargetFailure } from "../../services/mcp-transport.ts"
 import { errorMessage } from "./envelope.ts"
 import { returnedHeaders } from "./headers.ts"
 
@@ -81,6 +81,23 @@ export const unknownItem = (kind: "tool" | "prompt" | "resource" | "task", clien
 /** A method that nobody here serves. Never 404 for clients with a session: they would take the session for lost. */
 export const unknownMethod = (modern: boolean, method: string): RpcRefusal =>
   rpcRefusal(modern ? 404 : 200, code.methodNotFound, `method not found: ${method}`)
+
+const broken = (message: string): TargetBroken => ({ _tag: "TargetBroken", status: 500, message })
+
+/** Why a call to a target ends without its answer. */
+export const linkFailure = {
+  closed: broken("upstream closed on receive"),
+  noAnswer: broken("upstream closed the stream without an answer"),
+  notJson: broken("upstream sent a message that is not JSON-RPC"),
+  sessionOver: broken("the session is over"),
+  noServerRequests: rpcRefusal(
+    200,
+    code.internal,
+    "gateway cannot route direct server-to-client requests; return an input_required result instead"
+  ),
+  duplicateId: rpcRefusal(400, code.invalidRequest, "a request with this id is still unanswered"),
+  tooManyRequests: rpcRefusal(503, code.internal, "too many unanswered requests in this session")
+} as const
 
 /** What a failure says in a JSON-RPC error. */
 const described = (failure: McpFailure): string => {

@@ -103,13 +103,15 @@ export const send = (
     callTo(exchange, name, text, true, transform, {
       message: (text, mark) => reply.message(text, marked(mark)),
       whenDrained: (resume) => reply.whenDrained(resume),
+      gone: () => reply.gone(),
       answered: (answer, mark) => {
         if (answer.kind === "error") {
           noteError(exchange, answer)
-          return reply.answer(answer.text, marked(mark))
+          reply.answer(answer.text, marked(mark))
+          return
         }
         succeeded(answer)
-        return reply.answer(transform(answer), marked(mark))
+        reply.answer(transform(answer), marked(mark))
       },
       failed: (failure) => reply.fail(failure, id),
       suspended: () => reply.drop()
@@ -160,7 +162,8 @@ export const broadcast = (exchange: Exchange, { links, textFor, failOpen, lenien
       // Event ids of a part mean nothing for the whole.
       related: {
         message: (text) => text === "" || reply.message(text, undefined),
-        whenDrained: (resume) => reply.whenDrained(resume)
+        whenDrained: (resume) => reply.whenDrained(resume),
+        gone: () => reply.gone()
       }
     },
     (link, out) => callTo(exchange, undefined, textFor(link), false, (answer) => answer.text, out),

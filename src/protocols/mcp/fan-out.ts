@@ -96,10 +96,8 @@ export const fanOut = (
     const out: CallOutlet = {
       message: (text, mark) => rule.related.message(text, mark),
       whenDrained: (resume) => rule.related.whenDrained(resume),
-      answered: (answer) => {
-        report(index, answer)
-        return true
-      },
+      gone: () => rule.related.gone(),
+      answered: (answer) => report(index, answer),
       failed: (failure) => report(index, failure),
       suspended: () => report(index, "cancelled")
     }

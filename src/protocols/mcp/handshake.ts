@@ -35,13 +35,13 @@ export const handshake = (link: TargetLink, { version, headers, ledger }: Introd
     out: {
       message: () => true,
       whenDrained: (resume) => resume(),
+      gone: () => true,
       answered: (answer) => {
         if (answer.kind === "error") link.release(refused(errorOf(answer).message), () => {})
         else
           link.release(undefined, () =>
             link.notify(initialized, "notifications/initialized", headers, ledger, () => {})
           )
-        return true
       },
       failed: (failure) =>
         link.release(

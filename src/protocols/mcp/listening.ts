@@ -75,6 +75,10 @@ export class Listening implements Outlet, Beating {
     this.#stream.whenDrained(resume)
   }
 
+  gone() {
+    return this.#closed
+  }
+
   beat(now: number) {
     const { keepAliveMillis } = this.#request.backend.config
     if (now - this.#stream.writtenAt >= keepAliveMillis) this.#stream.push(keepAlive, now)
@@ -109,6 +113,7 @@ export class Listening implements Outlet, Beating {
         return this.message(text, own)
       },
       whenDrained: (resume) => this.whenDrained(resume),
+      gone: () => this.#closed,
       opened: () => {
         if (part.state !== "asked") return
         part.state = "open"

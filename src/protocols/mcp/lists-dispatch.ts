@@ -93,7 +93,7 @@ export const inventory = (
       ledger,
       failOpen: backend.config.failureMode === "failOpen",
       maxPages: backend.config.limits.listPages,
-      related: { message: () => true, whenDrained: (resume) => reply.whenDrained(resume) },
+      related: reply,
       none: noUpstreams(modern)
     },
     (result) => {

@@ -86,11 +86,11 @@ export const takeInventory = (
     const out: CallOutlet = {
       message: (text, mark) => related.message(text, mark),
       whenDrained: (resume) => related.whenDrained(resume),
+      gone: () => related.gone(),
       answered: (answer) => {
         if (answer.kind === "response") arrived(link, answer, number)
         else if (errorOf(answer).code === code.methodNotFound) arrived(link, undefined, number)
         else closed(errorFailure(errorOf(answer)))
-        return true
       },
       failed: closed,
       suspended: () => closed(rpcRefusal(500, code.internal, "no answer"))

@@ -63,6 +63,10 @@ export class Reply implements Beating {
     else this.#stream.whenDrained(resume)
   }
 
+  gone(): boolean {
+    return this.#over
+  }
+
   /** One of the answers, whole. */
   answer(text: string, mark: McpEventMark | undefined): boolean {
     if (this.#over) return true

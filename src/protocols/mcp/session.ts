@@ -1,11 +1,11 @@
 /** One session: its links to targets, its listening stream, and who may use it. */
 import type { McpHttp } from "../../services/mcp-http.ts"
 import type { McpStdio } from "../../services/mcp-stdio.ts"
-import type { TargetBroken } from "../../services/mcp-transport.ts"
 import type { LinkHost, Outlet } from "./call.ts"
 import type { Ledger } from "./call-record.ts"
 import type { McpBackendConfig, McpTarget } from "./config.ts"
 import type { McpClock, McpWarning } from "./contract.ts"
+import { linkFailure } from "./errors.ts"
 import { handshake } from "./handshake.ts"
 import type { Naming } from "./names.ts"
 import { Ownership } from "./ownership.ts"
@@ -46,8 +46,6 @@ export interface Introduction {
 }
 
 const maxBacklog = 64
-
-const over: TargetBroken = { _tag: "TargetBroken", status: 500, message: "the session is over" }
 
 export class Session implements LinkHost {
   /** Empty until the handshake is over, and for sessions of one request. */
@@ -176,7 +174,7 @@ export class Session implements LinkHost {
     const owner = { backend: config.backend, target: target.name, principal: this.binding.principal }
     const link = new TargetLink(this, target, (events) =>
       this.ended
-        ? over
+        ? linkFailure.sessionOver
         : target.kind === "stdio"
           ? stdio.open(target.command, owner, events)
           : http.open(target.endpoint, this.#resumed?.get(target.name), events)

@@ -152,12 +152,12 @@ const merge = (exchange: Exchange, shares: Shares, textFor: (share: Filter) => s
     const out = {
       message: (text: string) => text === "" || heard(link, text),
       whenDrained: (resume: () => void) => reply.whenDrained(resume),
+      gone: () => reply.gone(),
       answered: (answer: Parameters<typeof noteError>[1] | { readonly kind: "response" }) => {
         if (answer.kind === "error") {
           noteError(exchange, answer)
           refused(link, rpcRefusal(200, reply.facts.errorCode ?? code.internal, reply.facts.errorMessage ?? ""))
         } else gone(link)
-        return true
       },
       failed: (problem: McpFailure) => refused(link, problem),
       suspended: () => gone(link)

@@ -2,35 +2,32 @@
  * One target in one session: sends messages, knows which calls are unanswered, and brings every message of the target
  * to the call it belongs to. The only place that holds request ids; it fails what a dead target owes.
  */
-import type {
-  McpEventMark,
-  McpTransport,
-  McpTransportEvents,
-  TargetBroken,
-  TargetFailure
-} from "../../services/mcp-transport.ts"
+import type { McpEventMark, McpTransport, McpTransportEvents, TargetFailure } from "../../services/mcp-transport.ts"
 import type { Call, LinkHost, ListenOutlet, Outlet } from "./call.ts"
 import type { CallRecord, Ledger } from "./call-record.ts"
 import type { McpTarget } from "./config.ts"
 import {
   decodeBatch,
   decodeMessage,
+  errorMessage,
   errorOf,
   idKey,
+  idText,
   isBatch,
   isNotJsonRpc,
-  paramsOf,
-  progressTokenOf,
   type RpcError,
   type RpcId,
   type RpcMessage,
   type RpcNotification,
   type RpcRequest,
   type RpcResponse,
+  resultMessage,
   withId
 } from "./envelope.ts"
-import { code, type McpFailure, rpcRefusal } from "./errors.ts"
+import { code, linkFailure, type McpFailure } from "./errors.ts"
 import { notificationForClient, requestForClient } from "./inbound.ts"
+import { callOfMessage, newest } from "./shared-channel.ts"
+import { Suspended } from "./suspended.ts"
 import { withTrace, withTraceHeaders } from "./trace-context.ts"
 
 interface Pending {
@@ -50,25 +47,15 @@ type Stream =
       readonly record: CallRecord
     }
 
-const broken = (message: string): TargetBroken => ({ _tag: "TargetBroken", status: 500, message })
-const closedOnReceive = broken("upstream closed on receive")
-const noAnswer = broken("upstream closed the stream without an answer")
-const notJson = broken("upstream sent a message that is not JSON-RPC")
-const noServerRequests = rpcRefusal(
-  200,
-  code.internal,
-  "gateway cannot route direct server-to-client requests; return an input_required result instead"
-)
-const duplicateId = rpcRefusal(400, code.invalidRequest, "a request with this id is still unanswered")
-const tooManyRequests = rpcRefusal(503, code.internal, "too many unanswered requests in this session")
-
 const maxResumptions = 10
 const defaultRetryMillis = 1000
-const maxSuspended = 64
 
-/** Concern the session, not a call, whatever call happens to run. */
-const isSessionWide = (method: string) =>
-  method.endsWith("/list_changed") || method === "notifications/resources/updated"
+/** How a message came: on which stream of ours, if it is one, and with which event fields. */
+interface Arrival {
+  readonly use: Stream | undefined
+  readonly stream: number | undefined
+  readonly mark: McpEventMark | undefined
+}
 
 export class TargetLink {
   readonly target: McpTarget
@@ -79,7 +66,7 @@ export class TargetLink {
   readonly #streams = new Map<number, Stream>()
   readonly #pending = new Map<string, Pending>()
   /** Calls whose stream ended early: a resumed stream of the client may still bring the answer. */
-  readonly #suspended = new Map<string, Call>()
+  readonly #suspended = new Suspended()
   /** Messages that wait for the handshake. */
   #queue: Array<() => void> | undefined
 
@@ -150,7 +137,7 @@ export class TargetLink {
   listen(headers: ReadonlyArray<string>, lastEventId: string | undefined, out: ListenOutlet): () => void {
     const transport = this.#transport
     if (this.dead !== undefined || transport === undefined) {
-      out.ended(this.dead ?? closedOnReceive)
+      out.ended(this.dead ?? linkFailure.closed)
       return () => {}
     }
     const stream = this.#nextStream++
@@ -182,15 +169,15 @@ export class TargetLink {
 
   close(farewell: ReadonlyArray<string> | undefined): void {
     this.#transport?.close(farewell)
-    this.#fail(closedOnReceive)
+    this.#fail(linkFailure.closed)
   }
 
   #call(call: Call) {
     const transport = this.#transport
-    if (this.dead !== undefined || transport === undefined) return call.out.failed(this.dead ?? closedOnReceive)
+    if (this.dead !== undefined || transport === undefined) return call.out.failed(this.dead ?? linkFailure.closed)
     const key = idKey(call.id)
-    if (this.#pending.has(key)) return call.out.failed(duplicateId)
-    if (this.#pending.size >= this.#host.pendingRequests) return call.out.failed(tooManyRequests)
+    if (this.#pending.has(key)) return call.out.failed(linkFailure.duplicateId)
+    if (this.#pending.size >= this.#host.pendingRequests) return call.out.failed(linkFailure.tooManyRequests)
     const record = call.ledger.begin(this.target.name, call.method, call.name)
     const stream = this.#nextStream++
     const pending: Pending = { call, record, stream, lastId: undefined, retry: undefined, resumptions: 0 }
@@ -214,7 +201,7 @@ export class TargetLink {
     done: (failure: McpFailure | undefined) => void
   ) {
     const transport = this.#transport
-    if (this.dead !== undefined || transport === undefined) return done(this.dead ?? closedOnReceive)
+    if (this.dead !== undefined || transport === undefined) return done(this.dead ?? linkFailure.closed)
     const record = ledger.begin(this.target.name, method ?? "response", undefined)
     const stream = this.#nextStream++
     this.#streams.set(stream, { kind: "notify", done, record })
@@ -241,135 +228,90 @@ export class TargetLink {
     // A server of 2025-03-26 may answer in batches; the client gets their messages one by one.
     const decoded = isBatch(text) ? decodeBatch(text, Number.MAX_SAFE_INTEGER) : [decodeMessage(text)]
     if (isNotJsonRpc(decoded)) return this.#undecodable(use, decoded.message)
+    const arrival = { use, stream, mark }
     for (const message of decoded) {
       if (isNotJsonRpc(message)) this.#undecodable(use, message.message)
-      else this.#route(message, use, stream, mark)
+      else this.#route(message, arrival)
     }
   }
 
   #undecodable(use: Stream | undefined, reason: string) {
     this.#host.warn(this.target.name, `a message was dropped: ${reason}`)
-    if (use?.kind !== "call") return
-    this.#forget(use.pending)
-    this.#transport?.abandon(use.pending.stream)
-    use.pending.record.end(notJson)
-    use.pending.call.out.failed(notJson)
+    if (use?.kind === "call") this.#giveUp(use.pending, linkFailure.notJson)
   }
 
-  #route(message: RpcMessage, use: Stream | undefined, stream: number | undefined, mark: McpEventMark | undefined) {
+  /** Ends a call that the target did not end. */
+  #giveUp(pending: Pending, failure: McpFailure) {
+    this.#forget(pending)
+    this.#transport?.abandon(pending.stream)
+    pending.record.end(failure)
+    pending.call.out.failed(failure)
+  }
+
+  #route(message: RpcMessage, arrival: Arrival) {
     switch (message.kind) {
       case "response":
       case "error":
-        return this.#answer(message, use, stream, mark)
+        return this.#answer(message, arrival)
       case "request":
-        return this.#request(message, use, stream, mark)
-      case "notification": {
+        return this.#request(message, arrival)
+      case "notification":
         if (message.method.endsWith("/list_changed")) this.#host.listChanged(message.method)
-        const text = notificationForClient(this.#host.naming, this.target.name, message)
-        return this.#deliver(message, text, use, stream, mark)
-      }
+        return this.#deliver(message, notificationForClient(this.#host.naming, this.target.name, message), arrival)
     }
   }
 
-  #answer(
-    message: RpcResponse | RpcError,
-    use: Stream | undefined,
-    stream: number | undefined,
-    mark: McpEventMark | undefined
-  ) {
+  #answer(message: RpcResponse | RpcError, { use, stream, mark }: Arrival) {
     // An error without an id can only mean the request on whose stream it comes.
     const pending =
       message.id !== undefined ? this.#pending.get(idKey(message.id)) : use?.kind === "call" ? use.pending : undefined
     if (pending !== undefined) {
+      const { call, record } = pending
       this.#forget(pending)
-      pending.record.end(message.kind === "error" ? errorOf(message) : undefined)
-      const { call } = pending
-      if (use?.kind === "listen") use.out.message(this.#finalText(call, message), mark)
+      record.end(message.kind === "error" ? errorOf(message) : undefined)
+      if (use?.kind === "listen") use.out.message(finalText(call, message), mark)
       else {
         call.out.answered(withId(message, call.idText), call.resumable ? mark : undefined)
         if (stream !== undefined) this.#transport?.release(stream)
       }
-      return
-    }
-    if (use?.kind !== "listen") {
-      this.#host.warn(this.target.name, "an answer to no open request was dropped")
-      return
-    }
-    // A resumed stream: the call was suspended here, or begun by another process.
-    const key = message.id === undefined ? "" : idKey(message.id)
-    const suspended = this.#suspended.get(key)
-    this.#suspended.delete(key)
-    const text = suspended === undefined ? message.text : this.#finalText(suspended, message)
-    this.#flow(use.out.message(text, mark), use.out, stream)
+    } else if (use?.kind === "listen") {
+      // A resumed stream: the call was suspended here, or begun by another process.
+      const call = message.id === undefined ? undefined : this.#suspended.take(message.id)
+      this.#flow(use.out.message(call === undefined ? message.text : finalText(call, message), mark), use.out, stream)
+    } else this.#host.warn(this.target.name, "an answer to no open request was dropped")
   }
 
-  #finalText(call: Call, message: RpcResponse | RpcError): string {
-    const own = withId(message, call.idText)
-    return own.kind === "response" ? call.transform(own) : own.text
-  }
-
-  #request(message: RpcRequest, use: Stream | undefined, stream: number | undefined, mark: McpEventMark | undefined) {
+  #request(message: RpcRequest, arrival: Arrival) {
     switch (this.#host.requests) {
       case "routed":
-        return this.#deliver(message, requestForClient(this.#host.naming, this.target.name, message), use, stream, mark)
+        return this.#deliver(message, requestForClient(this.#host.naming, this.target.name, message), arrival)
       case "refused": {
-        const pending = use?.kind === "call" ? use.pending : this.#newest()
-        if (pending === undefined) return
-        this.#forget(pending)
-        this.#transport?.abandon(pending.stream)
-        pending.record.end(noServerRequests)
-        return pending.call.out.failed(noServerRequests)
+        const pending = arrival.use?.kind === "call" ? arrival.use.pending : newest(this.#pending)
+        if (pending !== undefined) this.#giveUp(pending, linkFailure.noServerRequests)
+        return
       }
-      case "answered": {
-        const id = message.text.slice(message.idSpan.start, message.idSpan.end)
-        const body =
-          message.method === "ping"
-            ? '"result":{}'
-            : `"error":{"code":${code.methodNotFound},"message":"the client cannot be reached"}`
+      case "answered":
         this.#transport?.send({
-          message: `{"jsonrpc":"2.0","id":${id},${body}}`,
+          message: answerInstead(message),
           stream: this.#nextStream++,
           expectsAnswer: false,
           method: undefined,
-          headers: this.#newest()?.call.headers ?? []
+          headers: newest(this.#pending)?.call.headers ?? []
         })
-      }
     }
-  }
-
-  #newest(): Pending | undefined {
-    let newest: Pending | undefined
-    for (const pending of this.#pending.values()) newest = pending
-    return newest
   }
 
   /** A message that is no answer, to the stream it came on, or on a shared channel to where it most likely belongs. */
-  #deliver(
-    message: RpcRequest | RpcNotification,
-    text: string,
-    use: Stream | undefined,
-    stream: number | undefined,
-    mark: McpEventMark | undefined
-  ) {
-    if (use?.kind === "call") {
-      const { call } = use.pending
-      return this.#flow(call.out.message(text, call.resumable ? mark : undefined), call.out, stream)
-    }
+  #deliver(message: RpcRequest | RpcNotification, text: string, { use, stream, mark }: Arrival) {
+    const own = use?.kind === "call" ? use.pending.call : undefined
+    if (own !== undefined && !(message.kind === "request" && own.out.gone()))
+      return this.#flow(own.out.message(text, own.resumable ? mark : undefined), own.out, stream)
     if (use?.kind === "listen") return this.#flow(use.out.message(text, mark), use.out, stream)
     const listener = this.#host.listener()
-    const call = this.#callFor(message, listener !== undefined)
+    const call = own === undefined ? callOfMessage(this.#pending, message, listener !== undefined) : undefined
     if (call !== undefined) call.out.message(text, undefined)
     else if (listener !== undefined) listener.message(text, undefined)
     else this.#host.keep(text)
-  }
-
-  #callFor(message: RpcRequest | RpcNotification, listening: boolean): Call | undefined {
-    if (message.method === "notifications/progress") {
-      const token = progressTokenOf(message, paramsOf(message))?.token
-      for (const { call } of this.#pending.values()) if (call.token !== undefined && call.token === token) return call
-    }
-    if (isSessionWide(message.method) || (listening && this.#pending.size > 1)) return undefined
-    return this.#newest()?.call
   }
 
   /** Back-pressure: a stream whose reader has enough is not read until it has drained. */
@@ -401,13 +343,7 @@ export class TargetLink {
     if (pending.lastId !== undefined && call.resumable && !refused) {
       this.#forget(pending)
       pending.record.end({ message: "suspended" })
-      if (this.#suspended.size >= maxSuspended) {
-        for (const oldest of this.#suspended.keys()) {
-          this.#suspended.delete(oldest)
-          break
-        }
-      }
-      this.#suspended.set(idKey(call.id), call)
+      this.#suspended.add(call)
       return call.out.suspended()
     }
     if (pending.lastId !== undefined && !refused && pending.resumptions < maxResumptions) {
@@ -416,8 +352,8 @@ export class TargetLink {
       return
     }
     this.#forget(pending)
-    pending.record.end(failure ?? noAnswer)
-    call.out.failed(failure ?? noAnswer)
+    pending.record.end(failure ?? linkFailure.noAnswer)
+    call.out.failed(failure ?? linkFailure.noAnswer)
   }
 
   #resume(pending: Pending) {
@@ -452,3 +388,15 @@ export class TargetLink {
     }
   }
 }
+
+/** The answer in the client's form. */
+const finalText = (call: Call, message: RpcResponse | RpcError): string => {
+  const own = withId(message, call.idText)
+  return own.kind === "response" ? call.transform(own) : own.text
+}
+
+/** What a client would say that cannot be reached: alive, but not of service. */
+const answerInstead = (message: RpcRequest): string =>
+  message.method === "ping"
+    ? resultMessage(idText(message), "{}")
+    : errorMessage(idText(message), code.methodNotFound, "the client cannot be reached")
