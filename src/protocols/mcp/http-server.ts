@@ -291,6 +291,7 @@ const remove = (context: ServerContext, request: McpRequest, respond: Respond): 
   if (!("_tag" in session)) {
     facts.sessionId = session.id
     const ledger = makeLedger(facts, request.observer, context.backend.clock)
+    // Asking for the links opens those of a resumed session, whose targets have to hear of the end as well.
     for (const link of session.links()) ledger.begin(link.target.name, "DELETE", undefined).end(undefined)
     context.sessions.forget(session)
     session.end(forwardedHeaders(request.headers))

@@ -56,6 +56,8 @@ export const initialize = (exchange: Exchange) => {
     failOpen,
     lenient: false,
     merge: (answers) => {
+      // A target that failed to begin has no part in the session.
+      for (const link of links) if (!answers.some((answered) => answered.link === link)) link.close(undefined)
       const merged = mergedInitialize(answers, clientVersion, backend.product, stateful)
       begun(merged.version)
       return merged.text

@@ -1,6 +1,6 @@
 /** The GET stream of a session: messages of all targets that belong to no request, and streams that are resumed. */
 import type { McpEventMark, TargetFailure } from "../../services/mcp-transport.ts"
-import type { ListenOutlet, Outlet } from "./call.ts"
+import type { ListenOutlet } from "./call.ts"
 import type { CallRecord, Ledger } from "./call-record.ts"
 import type { McpFacts, McpResponse } from "./contract.ts"
 import { codeOf, failureAnswer, type McpFailure, refusal } from "./errors.ts"
@@ -8,7 +8,7 @@ import { EventStream } from "./event-stream.ts"
 import { prefixedEventId } from "./exchange.ts"
 import type { Beating } from "./pulse.ts"
 import { eventStreamHeaders } from "./reply.ts"
-import type { Backend, Session } from "./session.ts"
+import type { Backend, ListeningStream, Session } from "./session.ts"
 import { event, keepAlive } from "./sse.ts"
 import type { TargetLink } from "./target-link.ts"
 
@@ -37,7 +37,7 @@ interface Part {
   stop: () => void
 }
 
-export class Listening implements Outlet, Beating {
+export class Listening implements ListeningStream, Beating {
   readonly #request: ListenRequest
   readonly #parts: ReadonlyArray<Part>
   readonly #stream: EventStream
@@ -89,7 +89,7 @@ export class Listening implements Outlet, Beating {
     if (this.#closed) return
     this.#closed = true
     const { backend, session } = this.#request
-    session.unlisten(this)
+    session.detach(this)
     backend.pulse.delete(this)
     for (const part of this.#parts) {
       part.state = "over"
@@ -172,6 +172,7 @@ export class Listening implements Outlet, Beating {
     this.#answered = true
     const { backend, session, facts, respond } = this.#request
     if (backend.config.keepAliveMillis > 0) backend.pulse.add(this)
+    session.attach(this)
     if (!this.#resumed) session.listen(this)
     respond({ status: 200, headers: eventStreamHeaders, body: this.#stream, facts })
   }

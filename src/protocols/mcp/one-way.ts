@@ -27,6 +27,8 @@ export const notifyTargets = (way: OneWay, message: RpcNotification, taken: Take
   const { backend, session, headers, ledger } = way
   const { method } = message
   const failOpen = backend.config.failureMode === "failOpen"
+  // The protocol's own notifications are about a session. Without one they have no meaning, and no target to meet.
+  if (session.kind === "stateless" && method.startsWith("notifications/")) return taken(undefined)
   const { links, text } = addressees(session, message)
   let open = links.length
   let problem: McpFailure | undefined

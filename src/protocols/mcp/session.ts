@@ -45,6 +45,11 @@ export interface Introduction {
   readonly ledger: Ledger
 }
 
+/** A stream of the client that belongs to no request. */
+export interface ListeningStream extends Outlet {
+  readonly close: () => void
+}
+
 const maxBacklog = 64
 
 export class Session implements LinkHost {
@@ -69,6 +74,7 @@ export class Session implements LinkHost {
   readonly #links = new Map<string, TargetLink>()
   readonly #resumed: ReadonlyMap<string, string | undefined> | undefined
   readonly #introduction: Introduction | undefined
+  readonly #streams = new Set<ListeningStream>()
   #listener: Outlet | undefined
   #backlog: Array<string> = []
 
@@ -105,10 +111,10 @@ export class Session implements LinkHost {
     return target && this.#linkOf(target)
   }
 
-  /** Something is under way: such a session is not idle, however long it takes. */
+  /** Somebody waits for something: such a session is not idle, however long it takes. */
   get busy(): boolean {
-    if (this.#listener !== undefined) return true
-    for (const link of this.#links.values()) if (link.pending > 0) return true
+    if (this.#streams.size > 0) return true
+    for (const link of this.#links.values()) if (link.awaited) return true
     return false
   }
 
@@ -128,16 +134,22 @@ export class Session implements LinkHost {
     return this.#listener
   }
 
+  /** A listening stream lives no longer than the session. */
+  attach(stream: ListeningStream): void {
+    this.#streams.add(stream)
+  }
+
+  detach(stream: ListeningStream): void {
+    this.#streams.delete(stream)
+    if (this.#listener === stream) this.#listener = undefined
+  }
+
   /** The newest listening stream takes what belongs to no call, and what has come so far. */
-  listen(outlet: Outlet): void {
+  listen(outlet: ListeningStream): void {
     this.#listener = outlet
     const backlog = this.#backlog
     this.#backlog = []
     for (const text of backlog) outlet.message(text, undefined)
-  }
-
-  unlisten(outlet: Outlet): void {
-    if (this.#listener === outlet) this.#listener = undefined
   }
 
   keep(text: string): void {
@@ -164,6 +176,7 @@ export class Session implements LinkHost {
     if (this.ended) return
     this.ended = true
     for (const link of this.#links.values()) link.close(farewell)
+    for (const stream of [...this.#streams]) stream.close()
     this.onEnded()
   }
 

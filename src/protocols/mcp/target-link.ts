@@ -95,9 +95,10 @@ export class TargetLink {
     return this.#transport?.shared ?? false
   }
 
-  /** Requests that wait for an answer. */
-  get pending(): number {
-    return this.#pending.size
+  /** A request is unanswered, and its client waits for it. */
+  get awaited(): boolean {
+    for (const { call } of this.#pending.values()) if (!call.out.gone()) return true
+    return false
   }
 
   call(call: Call): void {
