@@ -46,6 +46,7 @@ export const refusal = {
   invalidVersionHeader: text(400, "invalid MCP protocol version header"),
   noEventStream: text(405, "GET event stream is not supported by any upstream"),
   noBackends: text(503, "no backends configured"),
+  noneLeft: text(503, "no upstreams available"),
   tooManySessions: text(503, "too many sessions")
 } as const
 

@@ -89,7 +89,11 @@ export const fanOut = (
   if (links.length === 0) return finish({ _tag: "Failure", failure: none })
   if (rule.timeoutMillis > 0)
     stopTimer = rule.after(rule.timeoutMillis, () => {
-      for (const index of links.keys()) report(index, timedOut)
+      for (const [index, one] of calls.entries()) {
+        if (over || parts[index] !== undefined) continue
+        links[index]!.abandon(one)
+        report(index, timedOut)
+      }
     })
   for (const [index, link] of links.entries()) {
     if (over) return

@@ -18,10 +18,8 @@ export const initialize = (exchange: Exchange) => {
   if (targets.length === 0 && !failOpen) return fail(exchange, refusal.noBackends)
   const links = session.links()
   const notBuilt = links.find((link) => link.dead !== undefined)?.dead
-  if (notBuilt !== undefined) {
-    const none = links.every((link) => link.dead !== undefined)
-    if (!failOpen || none) return fail(exchange, notBuilt)
-  }
+  if (notBuilt !== undefined && !failOpen) return fail(exchange, notBuilt)
+  if (notBuilt !== undefined && links.every((link) => link.dead !== undefined)) return fail(exchange, refusal.noneLeft)
   const text = stateful ? message.text : withoutCallbacks(exchange)
   const begun = (version: string | undefined) => {
     session.version = version
