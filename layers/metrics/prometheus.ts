@@ -1,7 +1,7 @@
 /** The metrics of the process in the Prometheus text format, by prom-client. */
 import { Layer } from "effect"
 import { Counter, Gauge, Histogram, Registry } from "prom-client"
-import { type Family, Metrics } from "../../src/services/metrics.ts"
+import { type Family, type FamilyReading, Metrics } from "../../src/services/metrics.ts"
 
 const prefix = "headgate_"
 
@@ -81,7 +81,56 @@ export const make = (removed: ReadonlyArray<string> = []): Metrics["Service"] =>
         })
       }
     },
+    read: async () => (await registry.getMetricsAsJSON()).map(reading),
     scrape: async () => ({ contentType: registry.contentType, text: await registry.metrics() })
+  }
+}
+
+type Exported = Awaited<ReturnType<Registry["getMetricsAsJSON"]>>[number]
+
+/** prom-client lists a histogram as cumulative bucket samples beside its sum and count. */
+const reading = ({ name, help, type, values }: Exported): FamilyReading => {
+  const points = values.map((value) => ({
+    metric: "metricName" in value ? String(value.metricName) : name,
+    labels: Object.fromEntries(Object.entries(value.labels).map(([key, label]) => [key, String(label)])),
+    value: value.value
+  }))
+  if (String(type) !== "histogram") return { type: String(type) === "gauge" ? "gauge" : "counter", name, help, points }
+  const series = new Map<
+    string,
+    {
+      labels: Record<string, string>
+      sum: number
+      count: number
+      cumulative: Array<readonly [bound: number, count: number]>
+    }
+  >()
+  for (const { metric, labels, value } of points) {
+    const { le, ...own } = labels
+    const key = JSON.stringify(own)
+    let point = series.get(key)
+    if (point === undefined) {
+      point = { labels: own, sum: 0, count: 0, cumulative: [] }
+      series.set(key, point)
+    }
+    if (metric.endsWith("_sum")) point.sum = value
+    else if (metric.endsWith("_count")) point.count = value
+    else if (le !== undefined) point.cumulative.push([le === "+Inf" ? Number.POSITIVE_INFINITY : Number(le), value])
+  }
+  return {
+    type: "histogram",
+    name,
+    help,
+    points: [...series.values()].map(({ labels, sum, count, cumulative }) => {
+      cumulative.sort(([a], [b]) => a - b)
+      return {
+        labels,
+        sum,
+        count,
+        bounds: cumulative.map(([bound]) => bound).filter(Number.isFinite),
+        counts: cumulative.map(([, total], index) => total - (cumulative[index - 1]?.[1] ?? 0))
+      }
+    })
   }
 }
 

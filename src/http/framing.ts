@@ -9,7 +9,7 @@ import { RequestHead, type Scheme } from "./message.ts"
 /** Why a request cannot be accepted: always the client's fault, and the connection is closed after the answer. */
 export interface Malformed {
   readonly _tag: "Malformed"
-  readonly status: 400 | 405 | 501
+  readonly status: 400 | 405 | 431 | 501 | 505
   readonly message: string
 }
 
@@ -18,7 +18,7 @@ export interface Framed {
   readonly head: RequestHead
   /** How the body is delimited; `undefined` when there is none. */
   readonly body: "chunked" | "length" | undefined
-  /** The protocol that the client asks to upgrade to (RFC 9110 7.8). */
+  /** The protocols that the client asks to upgrade to (RFC 9110 7.8), without `h2c`, which nobody may offer any more. */
   readonly upgrade: string | undefined
 }
 
@@ -28,9 +28,13 @@ const malformed = (message: string, status: Malformed["status"] = 400): Malforme
   message
 })
 
-/** RFC 9110 7.6.1 and the older names; `proxy-authorization` stays, since a policy may read it. */
-const hopByHop = new Set([
+/**
+ * Headers that concern one connection and never pass on (RFC 9110 7.6.1, and the older names). `proxy-authorization`
+ * stays, since a policy may read it; `expect` is answered by whoever holds the connection.
+ */
+export const hopByHop: ReadonlySet<string> = new Set([
   "connection",
+  "expect",
   "proxy-connection",
   "keep-alive",
   "proxy-authenticate",
@@ -104,28 +108,42 @@ export const frameRequest = (
   let pathAndQuery = target
   let authority = host
   if (method === "CONNECT") return malformed("method not allowed", 405)
+  if (target.includes("#")) return malformed("fragment in the request target")
   if (!target.startsWith("/")) {
     if (target === "*") {
       if (method !== "OPTIONS") return malformed("asterisk-form target")
     } else {
       // Absolute form: its authority replaces the host header (RFC 9112 3.2.2).
-      const absolute = /^(https?):\/\/([^/?#]+)([^#]*)$/i.exec(target)
+      const absolute = /^(https?):\/\/([^/?]+)(.*)$/i.exec(target)
       if (absolute === null) return malformed("invalid request target")
       authority = absolute[2]!
       const rest = absolute[3]!
       pathAndQuery = rest.startsWith("/") ? rest : `/${rest}`
     }
   }
-  if (authority === undefined) return malformed("no authority or host")
+  // HTTP/1.1 demands a host header even beside an absolute target (RFC 9112 3.2).
+  if (authority === undefined || (host === undefined && version === "1.1")) return malformed("no authority or host")
   const canonical = canonicalAuthority(authority, scheme)
-  if (canonical === undefined) return malformed("invalid authority or host")
+  if (canonical === undefined || (host !== authority && host !== undefined && !isAuthority(host, scheme)))
+    return malformed("invalid authority or host")
   return {
     _tag: "Framed",
     head: new RequestHead(method, scheme, canonical, pathAndQuery, headers, version),
     body: encoding !== undefined ? "chunked" : length !== undefined && length !== "0" ? "length" : undefined,
-    upgrade: upgrading ? upgrade : undefined
+    upgrade: upgrading && upgrade !== undefined && version === "1.1" ? offeredProtocols(upgrade) : undefined
   }
 }
+
+/** The protocols of an `upgrade` header that can be passed on; `undefined` when there is none. */
+export const offeredProtocols = (upgrade: string): string | undefined => {
+  const offered = upgrade
+    .split(",")
+    .map((protocol) => protocol.trim())
+    .filter((protocol) => protocol !== "" && protocol.toLowerCase() !== "h2c")
+  return offered.length === 0 ? undefined : offered.join(", ")
+}
+
+const isAuthority = (raw: string, scheme: Scheme): boolean => canonicalAuthority(raw, scheme) !== undefined
 
 /** A message without content says so with nothing; these must stay whatever `connection` claims (RFC 9110 7.6.1). */
 const notNominable = new Set(["content-length", "content-type", "authorization", "cookie", "host"])

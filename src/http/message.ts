@@ -1,5 +1,5 @@
 /** The heads of the two messages of an exchange, as the engine and its ports hand them around. */
-import type { Body } from "./body.ts"
+import type { Body, BodySource } from "./body.ts"
 import type { HeaderList } from "./header-list.ts"
 
 export type Scheme = "http" | "https"
@@ -63,4 +63,14 @@ export interface Answer {
   status: number
   readonly headers: HeaderList
   body: Body
+  /** With status 101, and only then: the backend has left HTTP, and `body` is everything that it sends from here on. */
+  switched?: Switched | undefined
+}
+
+/** The other half of a connection that changed its protocol (RFC 9110 7.8). */
+export interface Switched {
+  /** The protocol that both sides speak now, as the backend named it. */
+  readonly protocol: string
+  /** Takes what the client sends from here on. Whoever wants to see or change it wraps the source. Called at most once. */
+  readonly outbound: (client: BodySource) => void
 }

@@ -16,6 +16,9 @@ export type ErrorShape = "http" | "jsonrpc" | "openai"
 /** The body limit where nothing else says: 2 MiB (seed). */
 export const defaultBodyLimit = 2 * 1024 * 1024
 
+/** Passes on a 1xx response, other than 101, while the final one is awaited. */
+export type Inform = (status: number, headers: HeaderList) => void
+
 export class Exchange implements View<AnySlot, AnySlot> {
   readonly request: RequestHead
   requestBody: Body
@@ -24,6 +27,10 @@ export class Exchange implements View<AnySlot, AnySlot> {
   readonly now: number
   /** When the request arrived on the monotonic clock, in milliseconds. */
   readonly arrived: number
+  /** The protocol that the client asks to change to. */
+  upgrade: string | undefined = undefined
+  /** Tells the client of a 1xx response. Absent where there is no such client. */
+  inform: Inform | undefined = undefined
   readonly answerHeaders = new HeaderList()
   matchedPrefix: string | undefined = undefined
   /** The places it has come to. */

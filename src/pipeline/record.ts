@@ -90,19 +90,29 @@ export const makeRecorder = (log: Logger, metrics: Metrics["Service"], clock: ()
   }
 }
 
+/** The fields that identify a request, in the order of the log: what a log line and a span have in common. */
+export const requestFacts = (x: Exchange, outcome: Outcome): Record<string, string | number | boolean> => {
+  const facts: Record<string, string | number | boolean> = {}
+  const add = (key: string, value: string | number | boolean | undefined) => {
+    if (value !== undefined) facts[key] = value
+  }
+  add("gateway", x.listener?.gateway)
+  add("listener", x.listener?.name)
+  add("route_rule", x.route?.rule)
+  add("route", x.route === undefined ? undefined : `${x.route.namespace}/${x.route.name}`)
+  add("endpoint", x.called === undefined ? undefined : x.backend?.target)
+  add("src.addr", `${x.peer.address}:${x.peer.port}`)
+  add("http.method", x.request.method)
+  add("http.host", x.request.authority)
+  add("http.path", x.request.pathAndQuery)
+  add("http.version", `HTTP/${x.request.version}`)
+  add("http.status", outcome.status)
+  if (x.facts !== undefined) for (const [key, value] of x.facts) facts[key] = value
+  return facts
+}
+
 const accessLine = (x: Exchange, outcome: Outcome, reason: string, elapsed: number): Fields => ({
-  gateway: x.listener?.gateway,
-  listener: x.listener?.name,
-  route_rule: x.route?.rule,
-  route: x.route === undefined ? undefined : `${x.route.namespace}/${x.route.name}`,
-  endpoint: x.called === undefined ? undefined : x.backend?.target,
-  "src.addr": `${x.peer.address}:${x.peer.port}`,
-  "http.method": x.request.method,
-  "http.host": x.request.authority,
-  "http.path": x.request.pathAndQuery,
-  "http.version": `HTTP/${x.request.version}`,
-  "http.status": outcome.status,
-  ...(x.facts === undefined ? undefined : Object.fromEntries(x.facts)),
+  ...requestFacts(x, outcome),
   error: x.error?.message ?? outcome.failure,
   reason: reason === "Upstream" ? undefined : reason,
   duration: `${Math.round(elapsed)}ms`

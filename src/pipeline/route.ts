@@ -32,7 +32,7 @@ export interface Selection {
   /** The path prefix that matched, if the match was one. */
   readonly prefix: string | undefined
   /** The keys of the routes that were candidates. Only asked for when somebody watches. */
-  readonly evaluated: () => ReadonlyArray<string>
+  readonly evaluated: (exchange: Exchange) => ReadonlyArray<string>
   /** Set when choosing went wrong: a delegation that leads nowhere or in a circle. */
   readonly failure?: StageError | undefined
 }

@@ -1,6 +1,7 @@
 /** The request of an exchange, sent to an upstream: which authority it names, how long it may take, whose fault it is. */
 import { isIP } from "node:net"
 import { Effect } from "effect"
+import type { Address } from "../../spec/target.ts"
 import type { Answer } from "../http/message.ts"
 import type { Target, Upstream, UpstreamFailed, UpstreamTimedOut } from "../services/upstreams.ts"
 import { TimedOut } from "./errors.ts"
@@ -8,12 +9,8 @@ import type { Exchange } from "./exchange.ts"
 import * as slots from "./slots.ts"
 
 /** The name of a backend as an authority, for those that are known by name: an address says nothing of a virtual host. */
-export const ownAuthority = (target: Target): string | undefined =>
-  target._tag === "Socket" || isIP(target.host.replace(/^\[|\]$/g, "")) !== 0 ? undefined : target.host
-
-/** `host:port` or `unix:path`, as traces and logs show a target. */
-export const targetText = (target: Target): string =>
-  target._tag === "Socket" ? `unix:${target.path}` : `${target.host}:${target.port}`
+export const ownAuthority = (target: Address): string | undefined =>
+  target.kind === "unix" || isIP(target.host) !== 0 ? undefined : target.host
 
 const requestTimedOut = new TimedOut({ what: "request" })
 

@@ -17,6 +17,29 @@ export interface Sample {
   readonly value: number
 }
 
+type Labels = Readonly<Record<string, string>>
+
+/** What a family holds now. The counts of a histogram are those of each bucket alone, the last one without a bound. */
+export type FamilyReading =
+  | {
+      readonly type: "counter" | "gauge"
+      readonly name: string
+      readonly help: string
+      readonly points: ReadonlyArray<{ readonly labels: Labels; readonly value: number }>
+    }
+  | {
+      readonly type: "histogram"
+      readonly name: string
+      readonly help: string
+      readonly points: ReadonlyArray<{
+        readonly labels: Labels
+        readonly sum: number
+        readonly count: number
+        readonly bounds: ReadonlyArray<number>
+        readonly counts: ReadonlyArray<number>
+      }>
+    }
+
 export class Metrics extends Context.Service<
   Metrics,
   {
@@ -37,6 +60,8 @@ export class Metrics extends Context.Service<
       labels: ReadonlyArray<string>,
       gather: () => Iterable<Sample>
     ) => void
+    /** Every family with what it holds now. */
+    readonly read: () => Promise<ReadonlyArray<FamilyReading>>
     /** The text of a scrape. */
     readonly scrape: () => Promise<{ readonly contentType: string; readonly text: string }>
   }

@@ -3,14 +3,10 @@
  * pools that two configurations share outlive a reload.
  */
 import { Context, Data, type Effect, type Scope } from "effect"
+import type { Address } from "../../spec/target.ts"
 import type { Body } from "../http/body.ts"
 import type { HeaderList } from "../http/header-list.ts"
-import type { Answer, Scheme } from "../http/message.ts"
-
-/** Where a backend listens. */
-export type Target =
-  | { readonly _tag: "Host"; readonly scheme: Scheme; readonly host: string; readonly port: number }
-  | { readonly _tag: "Socket"; readonly path: string }
+import type { Answer } from "../http/message.ts"
 
 export interface UpstreamOptions {
   /** Milliseconds until a connection must stand. Default 10,000. */
@@ -54,6 +50,19 @@ export class UpstreamFailed extends Data.TaggedError("UpstreamFailed")<{
   }
 }
 
+/** The client asked to change the protocol, and the backend changed to another one. */
+export class UpgradeMismatched extends Data.TaggedError("UpgradeMismatched")<{
+  readonly offered: string
+  readonly requested: string
+}> {
+  readonly status = 502
+  readonly source = "backend"
+  readonly retryable = false
+  override get message() {
+    return `request upgrade failed, backend tried ${this.offered} but ${this.requested} was requested`
+  }
+}
+
 /** The connection, or the response headers, did not come in time. */
 export class UpstreamTimedOut extends Data.TaggedError("UpstreamTimedOut")<{ readonly after: number }> {
   readonly status = 504
@@ -65,14 +74,16 @@ export class UpstreamTimedOut extends Data.TaggedError("UpstreamTimedOut")<{ rea
   }
 }
 
+export type UpstreamError = UpstreamFailed | UpstreamTimedOut | UpgradeMismatched
+
 export interface Upstream {
   /** Ends with the response head; interrupting it, or cancelling the body of the answer, ends the call. */
-  readonly send: (request: UpstreamRequest) => Effect.Effect<Answer, UpstreamFailed | UpstreamTimedOut>
+  readonly send: (request: UpstreamRequest) => Effect.Effect<Answer, UpstreamError>
 }
 
 export class Upstreams extends Context.Service<
   Upstreams,
   {
-    readonly open: (target: Target, options: UpstreamOptions) => Effect.Effect<Upstream, never, Scope.Scope>
+    readonly open: (target: Address, options: UpstreamOptions) => Effect.Effect<Upstream, never, Scope.Scope>
   }
 >()("headgate/services/Upstreams") {}

@@ -1,14 +1,14 @@
 /** host: calls a plain HTTP backend at a host and port, or at a Unix socket. */
 import { Effect } from "effect"
 import { terminal } from "../../src/pipeline/terminal.ts"
-import { callUpstream, ownAuthority, targetText } from "../../src/pipeline/upstream-call.ts"
+import { callUpstream, ownAuthority } from "../../src/pipeline/upstream-call.ts"
 import { Monotonic } from "../../src/services/monotonic.ts"
 import { Upstreams } from "../../src/services/upstreams.ts"
-import { HostBackend } from "./schema.ts"
+import { formatAddress, HostPort } from "../../spec/target.ts"
 
 export const backendHost = terminal({
   name: "host",
-  schema: HostBackend,
+  schema: HostPort,
   maturity: { status: "stable", untrusted: "client+backend" },
   compile: (target) =>
     Effect.gen(function* () {
@@ -18,7 +18,7 @@ export const backendHost = terminal({
       return {
         type: "static",
         protocol: "http",
-        target: targetText(target),
+        target: formatAddress(target),
         call: (x) => callUpstream(x, upstream, authority, clock)
       }
     })

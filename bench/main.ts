@@ -1,0 +1,170 @@
+/**
+ * Measures what a request costs: CPU time of the proxy process per request, as a ratio to the base, in alternating
+ * bursts; then latency at a fixed rate, start-up time and memory. Prints a table and writes `bench/results/<time>.json`.
+ *
+ * `node bench/main.ts [--rounds 15] [--burst 1000] [--only <part of a name>] [--check]`; with `--check` a broken budget
+ * is a failure.
+ */
+import { mkdir, writeFile } from "node:fs/promises"
+import { cpus } from "node:os"
+import { join } from "node:path"
+import { parseArgs } from "node:util"
+import { type Load, type ProxyProcess, startLoad, startOrigin, startProxy } from "./processes.ts"
+import { base, type Request, type Scenario, scenarios } from "./scenarios.ts"
+
+const { values: given } = parseArgs({
+  options: {
+    rounds: { type: "string", default: "15" },
+    burst: { type: "string", default: "1000" },
+    rate: { type: "string", default: "2000" },
+    only: { type: "string", default: "" },
+    check: { type: "boolean", default: false }
+  }
+})
+const rounds = Number(given.rounds)
+const burst = Number(given.burst)
+const rate = Number(given.rate)
+const connections = 32
+
+interface Row {
+  readonly name: string
+  readonly budget: number | undefined
+  /** CPU time per request as a ratio to the base: the median of the rounds, and the quartles around it. */
+  readonly ratio: Spread
+  /** Microseconds of CPU time per request. */
+  readonly micros: number
+  readonly baseMicros: number
+  readonly requests: number
+  readonly errors: number
+  /** Milliseconds at the fixed rate, from when a request was due. */
+  readonly latency: { readonly p50: number; readonly p99: number }
+  readonly baseLatency: { readonly p50: number; readonly p99: number }
+  /** Milliseconds until the process accepts. */
+  readonly startup: number
+  /** Megabytes after the load. */
+  readonly rss: number
+}
+
+interface Spread {
+  readonly median: number
+  readonly low: number
+  readonly high: number
+}
+
+const quantile = (sorted: ReadonlyArray<number>, q: number): number =>
+  sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? Number.NaN
+
+const spread = (values: ReadonlyArray<number>): Spread => {
+  const sorted = values.toSorted((a, b) => a - b)
+  return { median: quantile(sorted, 0.5), low: quantile(sorted, 0.25), high: quantile(sorted, 0.75) }
+}
+
+const bytesOf = ({ method, path, headers = {}, body = "" }: Request): string => {
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  const length = body === "" ? "" : `content-length: ${Buffer.byteLength(body)}\r\n`
+  return `${method} ${path} HTTP/1.1\r\nhost: bench.example\r\nuser-agent: bench\r\n${lines.join("")}${length}\r\n${body}`
+}
+
+/** One burst: CPU microseconds per request. */
+const cost = async (load: Load, proxy: ProxyProcess, request: string, duration: number) => {
+  const before = await proxy.usage()
+  const { requests, errors } = await load.run({ port: proxy.port, connections, duration, request, rate: undefined })
+  const after = await proxy.usage()
+  return { micros: (after.cpu - before.cpu) / Math.max(1, requests), requests, errors, rss: after.rss }
+}
+
+const latency = async (load: Load, proxy: ProxyProcess, request: string) => {
+  const { latencies } = await load.run({ port: proxy.port, connections, duration: 3 * burst, request, rate })
+  return { p50: quantile(latencies, 0.5), p99: quantile(latencies, 0.99) }
+}
+
+const measure = async (load: Load, scenario: Scenario, upstream: number): Promise<Row> => {
+  const request = bytesOf(scenario.request)
+  const reference = await startProxy(base(scenario.request), upstream)
+  const proxy = await startProxy(scenario, upstream)
+  try {
+    // What the compiler has not yet seen is not what is measured.
+    for (const one of [reference, proxy]) await cost(load, one, request, 2 * burst)
+    const ratios: Array<number> = []
+    const micros: Array<number> = []
+    const baseMicros: Array<number> = []
+    let requests = 0
+    let errors = 0
+    let rss = 0
+    for (let round = 0; round < rounds; round++) {
+      // Who goes first changes, so that a drift of the machine favours nobody.
+      const order = round % 2 === 0 ? [reference, proxy] : [proxy, reference]
+      const costs = new Map<ProxyProcess, Awaited<ReturnType<typeof cost>>>()
+      for (const one of order) costs.set(one, await cost(load, one, request, burst))
+      const [ours, theirs] = [costs.get(proxy)!, costs.get(reference)!]
+      ratios.push(ours.micros / theirs.micros)
+      micros.push(ours.micros)
+      baseMicros.push(theirs.micros)
+      requests += ours.requests
+      errors += ours.errors
+      rss = ours.rss
+    }
+    return {
+      name: scenario.name,
+      budget: scenario.budget,
+      ratio: spread(ratios),
+      micros: spread(micros).median,
+      baseMicros: spread(baseMicros).median,
+      requests,
+      errors,
+      latency: await latency(load, proxy, request),
+      baseLatency: await latency(load, reference, request),
+      startup: proxy.startup,
+      rss: rss / 1024 / 1024
+    }
+  } finally {
+    await Promise.all([reference.stop(), proxy.stop()])
+  }
+}
+
+const cell = (value: number, digits: number): string => value.toFixed(digits)
+
+const origin = await startOrigin()
+const load = startLoad()
+const rows: Array<Row> = []
+try {
+  for (const scenario of scenarios) {
+    if (!scenario.name.includes(given.only)) continue
+    console.error(`measuring ${scenario.name} …`)
+    rows.push(await measure(load, scenario, origin.port))
+  }
+} finally {
+  await Promise.all([origin.stop(), load.stop()])
+}
+
+const table = rows.map((row) => ({
+  scenario: row.name,
+  "× base": cell(row.ratio.median, 2),
+  quartiles: `${cell(row.ratio.low, 2)}–${cell(row.ratio.high, 2)}`,
+  budget: row.budget ?? "",
+  µs: cell(row.micros, 1),
+  "base µs": cell(row.baseMicros, 1),
+  errors: row.errors,
+  "p50 ms": cell(row.latency.p50, 2),
+  "p99 ms": cell(row.latency.p99, 2),
+  "base p50": cell(row.baseLatency.p50, 2),
+  "base p99": cell(row.baseLatency.p99, 2),
+  "start ms": cell(row.startup, 0),
+  "rss MB": cell(row.rss, 0)
+}))
+console.table(table)
+
+const folder = join(import.meta.dirname, "results")
+await mkdir(folder, { recursive: true })
+const time = new Date().toISOString()
+const file = join(folder, `${time.replaceAll(":", "-")}.json`)
+await writeFile(
+  file,
+  `${JSON.stringify({ time, node: process.version, cpu: cpus()[0]?.model, cores: cpus().length, origin: origin.name, rounds, burst, rate, connections, rows }, null, 2)}\n`
+)
+console.log(`written to ${file}`)
+
+const broken = rows.filter((row) => row.errors > 0 || (row.budget !== undefined && row.ratio.median > row.budget))
+for (const row of broken)
+  console.log(`over budget: ${row.name} (${cell(row.ratio.median, 2)} of ${row.budget}, ${row.errors} errors)`)
+if (given.check && broken.length > 0) process.exitCode = 1

@@ -1,0 +1,143 @@
+/** The processes of a measurement: started on free ports, asked over IPC, and ended with it. */
+import { type ChildProcess, fork, spawn } from "node:child_process"
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { connect, createServer } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import type { Job, Result } from "./load.ts"
+import type { Usage } from "./probe.ts"
+import type { Scenario } from "./scenarios.ts"
+
+const here = import.meta.dirname
+
+export const freePort = (): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once("error", reject)
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address()
+      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0))
+    })
+  })
+
+/** Milliseconds until something accepts on a port, asked again and again. */
+const listening = async (port: number, child: ChildProcess, patience = 20_000): Promise<number> => {
+  const start = performance.now()
+  while (performance.now() - start < patience) {
+    if (child.exitCode !== null) throw new Error(`${child.spawnargs.join(" ")} ended with ${child.exitCode}`)
+    const accepted = await new Promise<boolean>((resolve) => {
+      const socket = connect(port, "127.0.0.1", () => {
+        socket.destroy()
+        resolve(true)
+      })
+      socket.on("error", () => resolve(false))
+    })
+    if (accepted) return performance.now() - start
+    await new Promise((resolve) => setTimeout(resolve, 2))
+  }
+  throw new Error(`nothing listens on port ${port} after ${patience} ms`)
+}
+
+const ended = (child: ChildProcess): Promise<void> =>
+  new Promise((resolve) => {
+    if (child.exitCode !== null || child.signalCode !== null) resolve()
+    else child.once("exit", () => resolve())
+  })
+
+const stop = async (child: ChildProcess): Promise<void> => {
+  child.kill("SIGTERM")
+  const timer = setTimeout(() => child.kill("SIGKILL"), 3000)
+  await ended(child)
+  clearTimeout(timer)
+}
+
+/** A message to a child, and its answer. */
+const ask = <A>(child: ChildProcess, message: Job | "usage"): Promise<A> =>
+  new Promise((resolve, reject) => {
+    const gone = () => reject(new Error(`${child.spawnargs.join(" ")} ended`))
+    child.once("exit", gone)
+    child.once("message", (answer) => {
+      child.off("exit", gone)
+      resolve(answer as A)
+    })
+    child.send(message)
+  })
+
+export interface ProxyProcess {
+  readonly port: number
+  /** Milliseconds from the start of the process until it accepted. */
+  readonly startup: number
+  readonly usage: () => Promise<Usage>
+  readonly stop: () => Promise<void>
+}
+
+export const startProxy = async (scenario: Scenario, upstream: number): Promise<ProxyProcess> => {
+  const ports = { proxy: await freePort(), upstream }
+  const folder = await mkdtemp(join(tmpdir(), "headgate-bench-"))
+  for (const [name, text] of Object.entries(scenario.files?.(ports) ?? {})) await writeFile(join(folder, name), text)
+  const { command, args } = scenario.proxy(ports, folder)
+  const child = spawn(command, [...args], {
+    stdio: ["ignore", "ignore", "inherit", "ipc"],
+    env: {
+      ...process.env,
+      NODE_ENV: "production",
+      NODE_OPTIONS: `${process.env["NODE_OPTIONS"] ?? ""} --import=${join(here, "probe.ts")}`
+    }
+  })
+  const startup = await listening(ports.proxy, child)
+  return {
+    port: ports.proxy,
+    startup,
+    usage: () => ask<Usage>(child, "usage"),
+    stop: async () => {
+      await stop(child)
+      await rm(folder, { recursive: true, force: true })
+    }
+  }
+}
+
+export interface Load {
+  readonly run: (job: Job) => Promise<Result>
+  readonly stop: () => Promise<void>
+}
+
+export const startLoad = (): Load => {
+  const child = fork(join(here, "load.ts"))
+  return { run: (job) => ask<Result>(child, job), stop: () => stop(child) }
+}
+
+export interface Origin {
+  readonly name: string
+  readonly port: number
+  readonly stop: () => Promise<void>
+}
+
+/** nginx where there is one, since it costs the least beside the proxy; else our own. */
+export const startOrigin = async (): Promise<Origin> => {
+  const port = await freePort()
+  const folder = await mkdtemp(join(tmpdir(), "headgate-origin-"))
+  const body = JSON.stringify({ filler: "x".repeat(300 - '{"filler":""}'.length) })
+  await writeFile(
+    join(folder, "nginx.conf"),
+    `daemon off; worker_processes 1; pid ${folder}/pid; error_log stderr error;
+     events { worker_connections 1024; }
+     http { access_log off; keepalive_requests 100000000; keepalive_timeout 600; client_body_temp_path ${folder};
+       proxy_temp_path ${folder}; fastcgi_temp_path ${folder}; uwsgi_temp_path ${folder}; scgi_temp_path ${folder};
+       server { listen 127.0.0.1:${port} reuseport; location / { default_type application/json; return 200 '${body}'; } } }`
+  )
+  const nginx = spawn("nginx", ["-c", join(folder, "nginx.conf"), "-e", "stderr"], { stdio: "ignore" })
+  const found = await new Promise<boolean>((resolve) => {
+    nginx.once("error", () => resolve(false))
+    nginx.once("spawn", () => resolve(true))
+  })
+  const child = found ? nginx : spawn(process.execPath, [join(here, "origin.ts"), String(port)], { stdio: "inherit" })
+  await listening(port, child)
+  return {
+    name: found ? "nginx" : "node:net",
+    port,
+    stop: async () => {
+      await stop(child)
+      await rm(folder, { recursive: true, force: true })
+    }
+  }
+}

@@ -1,0 +1,80 @@
+/** Where a server listens, and why it cannot. */
+import { lstat, unlink } from "node:fs/promises"
+import type { ListenOptions, Server } from "node:net"
+import { Data, Effect } from "effect"
+
+export type Address =
+  /** `host` is an IP address; `::` takes IPv4 too. Port 0 lets the system choose. */
+  | { readonly _tag: "Tcp"; readonly host: string; readonly port: number }
+  /** 127.0.0.1 and, where the machine has it, ::1. */
+  | { readonly _tag: "Localhost"; readonly port: number }
+  /** A stale socket file in its place is removed; any other file is an error. */
+  | { readonly _tag: "Unix"; readonly path: string }
+
+/** A server cannot listen where its configuration says. */
+export class BindFailed extends Data.TaggedError("BindFailed")<{
+  readonly address: string
+  /** The configuration that names the address, as `gateways.default.port`. */
+  readonly setting: string
+  /** The error of the system, as `EADDRINUSE`. */
+  readonly code: string
+}> {
+  override get message() {
+    return `cannot listen on ${this.address}: ${reasons[this.code] ?? this.code}; change ${this.setting}`
+  }
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  EADDRINUSE: "another process uses this address",
+  EACCES: "this process may not use it",
+  EADDRNOTAVAIL: "this machine has no such address",
+  EAFNOSUPPORT: "this machine has no such address",
+  EINVAL: "it is no address",
+  ENOENT: "its folder does not exist",
+  ENOTSOCK: "there is a file that is no socket",
+  ERR_SOCKET_BAD_PORT: "there is no such port"
+}
+
+export const show = (address: Address): string => {
+  switch (address._tag) {
+    case "Unix":
+      return `unix:${address.path}`
+    case "Localhost":
+      return `localhost:${address.port}`
+    case "Tcp":
+      return address.host.includes(":") ? `[${address.host}]:${address.port}` : `${address.host}:${address.port}`
+  }
+}
+
+const codeOf = (error: unknown): string =>
+  error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : String(error)
+
+/** Binds a server that was not bound before. */
+export const bind = (server: Server, options: ListenOptions): Effect.Effect<void, { readonly code: string }> =>
+  Effect.callback((resume) => {
+    const failed = (error: Error) => resume(Effect.fail({ code: codeOf(error) }))
+    server.once("error", failed)
+    try {
+      server.listen(options, () => {
+        server.off("error", failed)
+        resume(Effect.void)
+      })
+    } catch (error) {
+      resume(Effect.fail({ code: codeOf(error) }))
+    }
+  })
+
+/** Makes room for a socket: removes one that nobody serves any more, and refuses to touch anything else. */
+export const clearSocketFile = (path: string): Effect.Effect<void, { readonly code: string }> =>
+  Effect.tryPromise({
+    try: async () => {
+      const found = await lstat(path).catch((error: unknown) => {
+        if (codeOf(error) === "ENOENT") return undefined
+        throw error
+      })
+      if (found === undefined) return
+      if (!found.isSocket()) throw Object.assign(new Error("not a socket"), { code: "ENOTSOCK" })
+      await unlink(path)
+    },
+    catch: (error) => ({ code: codeOf(error) })
+  })

@@ -1,0 +1,260 @@
+/**
+ * Port of entry: a plain HTTP/1.1 server on node:http that hands every request to the engine, and knows how to stop
+ * without cutting anyone off. TLS and HTTP/2 will be further kinds of the same server: the scheme of a request is that of
+ * its socket.
+ */
+import { createServer, type Server } from "node:http"
+import { Server as NetServer, type Socket } from "node:net"
+import { Effect, type Scope } from "effect"
+import { offeredProtocols } from "../../src/http/framing.ts"
+import type { Answer } from "../../src/http/message.ts"
+import type { Exchange } from "../../src/pipeline/exchange.ts"
+import { type Address, BindFailed, bind, clearSocketFile, show } from "./address.ts"
+import { type Clocks, Connection, type Limits, type Serving } from "./connection.ts"
+
+export { type Address, BindFailed } from "./address.ts"
+export type { Clocks, Limits } from "./connection.ts"
+
+/** 100 header lines (seed), 10 minutes between requests, no bound on the age of a connection. */
+export const defaultLimits: Limits = { maxHeaders: 100, idleTimeout: 600_000, maxConnectionDuration: undefined }
+
+export interface ListenOptions {
+  readonly address: Address
+  /** The configuration that names the address: what to change when it cannot be bound. */
+  readonly setting: string
+  /** The engine. A ready `Exit` is written at once, without a fiber. */
+  readonly handle: (exchange: Exchange) => Effect.Effect<Answer>
+  readonly clocks: Clocks
+  /** Asked for each request and each sweep, so that a reload may change them. */
+  readonly limits: () => Limits
+  /** The most bytes of a request's head. Default 64 KiB. */
+  readonly maxHeadBytes?: number | undefined
+  /** Told what went wrong in the proxy itself while it answered. */
+  readonly defect: (cause: unknown) => void
+  /** How the scope's end drains, if nobody did before. */
+  readonly drain: DrainOptions
+}
+
+/** How a listener stops. Milliseconds, both from the start of the drain. */
+export interface DrainOptions {
+  /** Until then it still accepts connections, for those who have not heard yet. */
+  readonly minimum: number
+  /** Then what is still under way is cut. */
+  readonly deadline: number
+}
+
+export interface Bound {
+  /** The addresses as bound, with the port that the system chose. */
+  readonly addresses: ReadonlyArray<string>
+  /** The port as bound; `undefined` for a unix socket. */
+  readonly port: number | undefined
+  /** How many client connections are open. */
+  readonly connections: () => number
+  /**
+   * Stops gracefully: answers say `connection: close`, idle connections are closed, after `minimum` nothing is accepted
+   * any more, and at `deadline` whatever is left is cut. Ends when no connection is open. Later calls join the first.
+   */
+  readonly drain: (options: DrainOptions) => Effect.Effect<void>
+  /** Ends every connection now; a drain that is under way ends with it. */
+  readonly cut: () => void
+}
+
+/** Listens until its scope ends; then it drains. */
+export const listen = (options: ListenOptions): Effect.Effect<Bound, BindFailed, Scope.Scope> =>
+  Effect.gen(function* () {
+    const context = yield* Effect.context<never>()
+    const door = new Door({
+      handle: options.handle,
+      run: Effect.runForkWith(context),
+      clocks: options.clocks,
+      limits: options.limits,
+      defect: options.defect,
+      draining: false
+    })
+    const bound = yield* Effect.acquireRelease(open(door, options), (bound) => bound.drain(options.drain))
+    return bound
+  })
+
+const open = (
+  door: Door,
+  { address, setting, maxHeadBytes = 65_536 }: ListenOptions
+): Effect.Effect<Bound, BindFailed> =>
+  Effect.gen(function* () {
+    const server = () => door.server(maxHeadBytes)
+    const refused = ({ code }: { readonly code: string }) => new BindFailed({ address: show(address), setting, code })
+    let port: number | undefined
+    switch (address._tag) {
+      case "Unix":
+        if (address.path === "") return yield* Effect.fail(refused({ code: "EINVAL" }))
+        yield* Effect.mapError(clearSocketFile(address.path), refused)
+        yield* Effect.mapError(bind(server(), { path: address.path }), refused)
+        break
+      case "Tcp": {
+        const tcp = server()
+        yield* Effect.mapError(bind(tcp, { host: address.host, port: address.port }), refused)
+        port = portOf(tcp)
+        break
+      }
+      case "Localhost": {
+        const four = server()
+        yield* Effect.mapError(bind(four, { host: "127.0.0.1", port: address.port }), refused)
+        port = portOf(four)
+        yield* bind(server(), { host: "::1", port }).pipe(
+          Effect.catch((failure) =>
+            // A machine without IPv6 has one loopback; that is no failure.
+            failure.code === "EADDRNOTAVAIL" || failure.code === "EAFNOSUPPORT"
+              ? Effect.void
+              : Effect.andThen(door.close(), Effect.fail(refused(failure)))
+          )
+        )
+      }
+    }
+    door.sweep()
+    return {
+      addresses: door.addresses(address),
+      port,
+      connections: () => door.connections.size,
+      drain: (options) => door.drain(options),
+      cut: () => door.cut()
+    } satisfies Bound
+  })
+
+const portOf = (server: Server): number | undefined => {
+  const address = server.address()
+  return typeof address === "object" && address !== null ? address.port : undefined
+}
+
+/** The servers of one address, and the connections that came through them. */
+class Door {
+  readonly connections = new Map<Socket, Connection>()
+  readonly #servers: Array<Server> = []
+  readonly #serving: Serving
+  #sweeper: NodeJS.Timeout | undefined = undefined
+  #accepting = true
+  /** Those who wait for the last connection to close. */
+  readonly #emptied: Array<() => void> = []
+  #drain: Promise<void> | undefined = undefined
+
+  constructor(serving: Serving) {
+    this.#serving = serving
+  }
+
+  server(maxHeaderSize: number): Server {
+    const server = createServer({
+      noDelay: true,
+      // Our own sweep closes idle connections; node's timers would cut long uploads.
+      requestTimeout: 0,
+      headersTimeout: 0,
+      keepAliveTimeout: 0,
+      maxHeaderSize,
+      // Framing speaks for itself, with a text.
+      requireHostHeader: false,
+      // No stream machinery for the body of a request that has none.
+      optimizeEmptyRequests: true,
+      shouldUpgradeCallback: (request) =>
+        request.httpVersion === "1.1" &&
+        offeredProtocols(request.headers.upgrade ?? "") !== undefined &&
+        request.headers["transfer-encoding"] === undefined &&
+        (request.headers["content-length"] ?? "0") === "0"
+    })
+    // Node would drop the lines beyond silently; framing refuses them.
+    server.maxHeadersCount = 0
+    server.on("connection", (socket) => this.#connected(socket))
+    server.on("request", (request, response) => this.connections.get(request.socket)?.request(request, response, false))
+    server.on("checkContinue", (request, response) =>
+      this.connections.get(request.socket)?.request(request, response, true)
+    )
+    server.on("upgrade", (request, _, head) =>
+      this.connections.get(request.socket)?.upgrade(request, request.socket, head)
+    )
+    server.on("connect", (request) => this.connections.get(request.socket)?.connect(request, request.socket))
+    server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
+      for (const [known, connection] of this.connections) if (known === socket) connection.broken(error.code)
+    })
+    this.#servers.push(server)
+    return server
+  }
+
+  #connected(socket: Socket): void {
+    const connection = new Connection(this.#serving, socket, "encrypted" in socket ? "https" : "http")
+    this.connections.set(socket, connection)
+    socket.on("close", () => {
+      this.connections.delete(socket)
+      connection.closed()
+      if (this.connections.size === 0 && !this.#accepting) for (const emptied of this.#emptied.splice(0)) emptied()
+    })
+  }
+
+  addresses(configured: Address): ReadonlyArray<string> {
+    if (configured._tag === "Unix") return [show(configured)]
+    return this.#servers.flatMap((server) => {
+      const address = server.address()
+      return typeof address === "object" && address !== null
+        ? [show({ _tag: "Tcp", host: address.address, port: address.port })]
+        : []
+    })
+  }
+
+  /** Looks for connections that are over their time, now and then. */
+  sweep(): void {
+    const limits = this.#serving.limits()
+    const shortest = Math.min(limits.idleTimeout, limits.maxConnectionDuration ?? Number.POSITIVE_INFINITY)
+    this.#sweeper = setTimeout(
+      () => {
+        const now = this.#serving.clocks.monotonic()
+        for (const connection of this.connections.values()) connection.sweep(now, limits)
+        this.sweep()
+      },
+      Math.max(10, Math.min(shortest / 8, 10_000))
+    ).unref()
+  }
+
+  /** Stops accepting. */
+  close(): Effect.Effect<void> {
+    return Effect.sync(() => {
+      this.#accepting = false
+      clearTimeout(this.#sweeper)
+      // Its connections live on. Node's own close would also cut those whose last bytes are still on their way.
+      for (const server of this.#servers) NetServer.prototype.close.call(server)
+    })
+  }
+
+  #closeIdle(which: (connection: Connection) => boolean): void {
+    for (const connection of this.connections.values())
+      if (connection.idle && which(connection)) connection.socket.destroy()
+  }
+
+  drain(options: DrainOptions): Effect.Effect<void> {
+    return Effect.promise(() => {
+      this.#drain ??= this.#draining(options)
+      return this.#drain
+    })
+  }
+
+  async #draining({ minimum, deadline }: DrainOptions): Promise<void> {
+    this.#serving.draining = true
+    // One that has just been opened is about to ask for something.
+    this.#closeIdle((connection) => connection.used)
+    if (minimum > 0) await this.#within(minimum, false)
+    await Effect.runPromise(this.close())
+    this.#closeIdle(() => true)
+    if (this.connections.size > 0) await this.#within(Math.max(0, deadline - minimum), true)
+    this.cut()
+  }
+
+  /** Waits for a time, or, if so wanted, until no connection is left. */
+  #within(milliseconds: number, untilEmpty: boolean): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, milliseconds)
+      const done = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+      if (untilEmpty) this.#emptied.push(done)
+    })
+  }
+
+  cut(): void {
+    for (const socket of this.connections.keys()) socket.destroy()
+  }
+}

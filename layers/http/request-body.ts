@@ -1,0 +1,68 @@
+/** The body of a client's request on its way in: read at the pace of whoever wants it, and not before somebody does. */
+import type { IncomingMessage, ServerResponse } from "node:http"
+import { BodyAborted, type BodySink, type BodySource } from "../../src/http/body.ts"
+import { trailerList } from "./header-lines.ts"
+
+export class RequestBody implements BodySource {
+  readonly #request: IncomingMessage
+  /** The response on which `100 Continue` is sent when reading starts; only where the client waits for it. */
+  readonly #expecting: ServerResponse | undefined
+  #sink: BodySink | undefined = undefined
+  #over = false
+  started = false
+
+  constructor(request: IncomingMessage, expecting: ServerResponse | undefined) {
+    this.#request = request
+    this.#expecting = expecting
+  }
+
+  start(sink: BodySink): void {
+    if (this.#over) return
+    this.started = true
+    this.#sink = sink
+    const response = this.#expecting
+    if (response !== undefined && !response.headersSent) response.writeContinue()
+    this.#request
+      .on("data", this.#data)
+      .on("end", this.#end)
+      // The reason of an error is always the same: the connection is gone, and `close` follows.
+      .on("error", ignore)
+      .on("close", this.#closed)
+    if (this.#request.destroyed) this.#closed()
+  }
+
+  resume(): void {
+    if (!this.#over) this.#request.resume()
+  }
+
+  cancel(): void {
+    this.#detach()
+  }
+
+  readonly #data = (chunk: Uint8Array): void => {
+    if (this.#sink?.data(chunk) === false) this.#request.pause()
+  }
+
+  readonly #end = (): void => {
+    const sink = this.#sink
+    this.#detach()
+    sink?.end(trailerList(this.#request.rawTrailers))
+  }
+
+  readonly #closed = (): void => {
+    const sink = this.#sink
+    this.#detach()
+    sink?.fail(new BodyAborted({ source: "client", detail: "the client went away" }))
+  }
+
+  #detach(): void {
+    if (this.#over) return
+    this.#over = true
+    this.#sink = undefined
+    this.#request.off("data", this.#data).off("end", this.#end).off("close", this.#closed)
+    // Nothing more is taken from the socket until the response is through.
+    this.#request.pause()
+  }
+}
+
+const ignore = () => {}

@@ -1,0 +1,341 @@
+/**
+ * One request of a client connection and the response to it. Writes the answer with as few system calls as it can: an
+ * answer that is known whole leaves in one write, otherwise the head leaves with the first chunk.
+ */
+import type { IncomingMessage, ServerResponse } from "node:http"
+import type { Socket } from "node:net"
+import { Cause, type Effect, Exit, type Fiber } from "effect"
+import { type BodyAborted, type BodySink, type BodySource, isSource } from "../../src/http/body.ts"
+import { hopByHop } from "../../src/http/framing.ts"
+import { HeaderList, isHeaderName, isHeaderValue } from "../../src/http/header-list.ts"
+import type { Answer, Switched } from "../../src/http/message.ts"
+import type { Exchange } from "../../src/pipeline/exchange.ts"
+import type { RequestBody } from "./request-body.ts"
+import { pour, SocketBody } from "./socket-body.ts"
+
+/** What a turn needs of the connection that it belongs to. */
+export interface Host {
+  readonly run: (effect: Effect.Effect<Answer>) => Fiber.Fiber<Answer>
+  /** Whether this is to be the last response of the connection. */
+  readonly closing: boolean
+  /** What went wrong in the proxy itself; the client is told nothing of it. */
+  readonly defect: (cause: unknown) => void
+  /** The response is through, or never will be. */
+  readonly over: (turn: Turn) => void
+}
+
+/** The socket of a request that asked to change the protocol, and what came behind its head. */
+export interface UpgradeSocket {
+  readonly socket: Socket
+  readonly head: Uint8Array
+}
+
+/** Up to this size an answer is copied behind its head, which costs less than a second buffer in the same write. */
+const singleWrite = 16_384
+/** An unread request body up to this size is read and dropped; a longer one costs the connection. */
+const droppable = 65_536
+
+const encoder = new TextEncoder()
+
+export class Turn implements BodySink {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly exchange: Exchange
+  readonly #host: Host
+  /** The body of the request, if it does not lie in memory. */
+  readonly #upload: RequestBody | undefined
+  readonly #upgrade: UpgradeSocket | undefined
+  #fiber: Fiber.Fiber<Answer> | undefined = undefined
+  #source: BodySource | undefined = undefined
+  #status: number | undefined = undefined
+  /** Bytes of the declared length that are still to come; `undefined` when none was declared. */
+  #remaining: number | undefined = undefined
+  #flowing = false
+  #ended = false
+  #over = false
+
+  constructor(
+    host: Host,
+    request: IncomingMessage,
+    response: ServerResponse,
+    exchange: Exchange,
+    upload: RequestBody | undefined,
+    upgrade: UpgradeSocket | undefined
+  ) {
+    this.#host = host
+    this.request = request
+    this.response = response
+    this.exchange = exchange
+    this.#upload = upload
+    this.#upgrade = upgrade
+  }
+
+  /** Answers with what the engine says: at once when it knows, else when its fiber ends. */
+  begin(answering: Effect.Effect<Answer>): void {
+    if (Exit.isExit(answering)) {
+      this.#settle(answering as Exit.Exit<Answer>)
+      return
+    }
+    const fiber = this.#host.run(answering)
+    const exit = fiber.pollUnsafe()
+    if (exit !== undefined) {
+      this.#settle(exit)
+      return
+    }
+    this.#fiber = fiber
+    fiber.addObserver((exit) => {
+      this.#fiber = undefined
+      this.#settle(exit)
+    })
+  }
+
+  /** Tells the client of a 1xx response; clients of HTTP/1.0 do not know such things. */
+  inform(status: number, headers: HeaderList): void {
+    if (this.#over || this.response.headersSent || this.exchange.request.version === "1.0") return
+    try {
+      this.response.writeInformation(status, headers.flat)
+    } catch (cause) {
+      this.#host.defect(cause)
+    }
+  }
+
+  /** The connection is gone, or is about to be cut. */
+  abort(failure: string): void {
+    if (this.#over) return
+    const fiber = this.#fiber
+    const source = this.#source
+    this.#conclude(failure)
+    fiber?.interruptUnsafe()
+    source?.cancel()
+  }
+
+  #settle(exit: Exit.Exit<Answer>): void {
+    if (this.#over) {
+      // Too late: whatever stands behind the answer is released.
+      cancel(Exit.isSuccess(exit) ? exit.value.body : this.exchange.response?.body)
+      return
+    }
+    if (Exit.isSuccess(exit)) {
+      this.#write(exit.value)
+      return
+    }
+    cancel(this.exchange.response?.body)
+    if (Cause.hasInterruptsOnly(exit.cause)) this.#cut("interrupted")
+    else this.#fail(Cause.squash(exit.cause))
+  }
+
+  #write(answer: Answer): void {
+    const switched = answer.switched
+    if (switched !== undefined || answer.status < 200) {
+      if (switched !== undefined && this.#upgrade !== undefined && answer.status === 101)
+        this.#switch(answer, switched, this.#upgrade)
+      else {
+        cancel(answer.body)
+        this.#fail(new Error(`answered with status ${answer.status}, which is none for this request`))
+      }
+      return
+    }
+    const head = this.request.method === "HEAD"
+    const bodiless = head || answer.status === 204 || answer.status === 304
+    const body = typeof answer.body === "string" ? encoder.encode(answer.body) : answer.body
+    const { lines, declared } = endToEnd(answer.headers)
+    let length: string | undefined = declared < 0 ? undefined : lines[declared + 1]
+    if (isSource(body) && !bodiless) {
+      this.#remaining = length === undefined ? undefined : Number(length)
+      if (Number.isNaN(this.#remaining)) length = this.#remaining = undefined
+    } else if (answer.status === 204) {
+      length = undefined
+    } else if (body === undefined) {
+      // What a HEAD or a 304 would have had is not known here; the backend may have said it.
+      if (!bodiless) length = "0"
+    } else if (!isSource(body)) {
+      length = String(body.length)
+    }
+    if (declared < 0) {
+      if (length !== undefined) lines.push("content-length", length)
+    } else if (length === undefined) lines.splice(declared, 2)
+    else lines[declared + 1] = length
+    if (this.#host.closing || this.#unread()) lines.push("connection", "close")
+    this.#status = answer.status
+    const response = this.response
+    try {
+      response.writeHead(answer.status, lines)
+    } catch (cause) {
+      cancel(body)
+      this.#fail(cause)
+      return
+    }
+    if (bodiless || body === undefined) {
+      cancel(body)
+      response.end()
+      this.#sent()
+    } else if (isSource(body)) {
+      this.#source = body
+      body.start(this)
+      // An event stream may stay silent for long: its head must not wait for its first event.
+      if (!this.#flowing && !this.#ended) process.nextTick(flushHead, this)
+    } else {
+      if (body.length <= singleWrite) response.end(latin1(body), "latin1")
+      else response.end(body)
+      this.#sent()
+    }
+  }
+
+  /** Whether the client sends a body that nobody reads and that is too long to be dropped. */
+  #unread(): boolean {
+    if (this.request.complete || this.#upload === undefined || this.#upload.started) return false
+    const length = this.exchange.request.headers.get("content-length")
+    return length === undefined || Number(length) > droppable
+  }
+
+  /** Answers for the proxy's own failure, if nothing was said yet. */
+  #fail(cause: unknown): void {
+    this.#host.defect(cause)
+    const response = this.response
+    if (response.headersSent) {
+      this.#cut("internal error")
+      return
+    }
+    this.#write({ status: 500, headers: new HeaderList(["content-type", "text/plain"]), body: "internal error" })
+  }
+
+  flushHead(): void {
+    if (!this.#flowing && !this.#ended && !this.#over) this.response.flushHeaders()
+  }
+
+  // The body of the answer, as it comes.
+
+  data(chunk: Uint8Array): boolean {
+    if (this.#over || this.#ended) return false
+    this.#flowing = true
+    if (this.#remaining === undefined) return this.#pass(chunk)
+    this.#remaining -= chunk.length
+    if (this.#remaining > 0) return this.#pass(chunk)
+    if (this.#remaining < 0) {
+      this.#source?.cancel()
+      this.#cut("more than the declared length")
+      return false
+    }
+    this.#ended = true
+    if (chunk.length <= singleWrite) this.response.end(latin1(chunk), "latin1")
+    else this.response.end(chunk)
+    return true
+  }
+
+  #pass(chunk: Uint8Array): boolean {
+    if (this.response.write(chunk)) return true
+    this.response.once("drain", () => this.#source?.resume())
+    return false
+  }
+
+  end(trailers?: HeaderList): void {
+    if (this.#over) return
+    this.#source = undefined
+    if (!this.#ended) {
+      if (this.#remaining !== undefined && this.#remaining > 0) {
+        this.#cut("less than the declared length")
+        return
+      }
+      this.#ended = true
+      if (trailers !== undefined && this.#remaining === undefined) this.#addTrailers(trailers)
+      this.response.end()
+    }
+    this.#sent()
+  }
+
+  #addTrailers(trailers: HeaderList): void {
+    try {
+      this.response.addTrailers(Array.from(trailers, ([name, value]): [string, string] => [name, value]))
+    } catch (cause) {
+      this.#host.defect(cause)
+    }
+  }
+
+  fail(error: BodyAborted): void {
+    if (this.#over) return
+    this.#source = undefined
+    // All bytes that were promised have left: nobody can tell the difference.
+    if (this.#ended) this.#sent()
+    else this.#cut(error.message)
+  }
+
+  /** Ends the connection so that what was sent cannot pass for the whole. */
+  #cut(failure: string): void {
+    const socket = this.response.socket ?? this.request.socket
+    this.#conclude(failure)
+    // A body that only the end of the connection delimits looks whole unless the connection is reset.
+    if (this.exchange.request.version === "1.0" && this.#remaining === undefined) socket.resetAndDestroy()
+    else socket.destroy()
+  }
+
+  /** Everything was handed to the socket. The exchange is over when the system has taken it. */
+  #sent(): void {
+    const response = this.response
+    const socket = response.socket
+    if (socket === null || socket.writableLength === 0) this.#conclude(undefined)
+    else response.once("finish", () => this.#conclude(undefined))
+  }
+
+  #conclude(failure: string | undefined): void {
+    if (this.#over) return
+    this.#over = true
+    this.#source = undefined
+    this.#upload?.cancel()
+    this.#host.over(this)
+    this.exchange.finish({ status: this.#status, failure })
+  }
+
+  /** Leaves HTTP: from here on bytes pass both ways until both directions have ended. */
+  #switch(answer: Answer, switched: Switched, { socket, head }: UpgradeSocket): void {
+    let lines = "HTTP/1.1 101 Switching Protocols\r\n"
+    for (const [name, value] of answer.headers) {
+      if (hopByHop.has(name)) continue
+      if (!isHeaderName(name) || !isHeaderValue(value)) {
+        cancel(answer.body)
+        this.#fail(new Error(`invalid header ${name}`))
+        return
+      }
+      lines += `${name}: ${value}\r\n`
+    }
+    lines += `connection: upgrade\r\nupgrade: ${switched.protocol}\r\n\r\n`
+    this.#status = 101
+    this.response.detachSocket(socket)
+    socket.write(lines, "latin1")
+    socket.once("close", () => this.#conclude(this.#ended ? undefined : "the tunnel was cut"))
+    switched.outbound(new SocketBody(socket, head, "client"))
+    const body = answer.body
+    if (isSource(body)) {
+      this.#source = body
+      pour(body, socket, (failure) => {
+        this.#ended = failure === undefined
+      })
+    } else if (body === undefined) socket.end()
+    else socket.end(body)
+  }
+}
+
+/** The header lines that pass on, and the place of `content-length` among them; -1 when it is not there. */
+const endToEnd = (headers: HeaderList): { readonly lines: Array<string>; readonly declared: number } => {
+  const lines: Array<string> = []
+  let declared = -1
+  const flat = headers.flat
+  for (let i = 0; i < flat.length; i += 2) {
+    const name = flat[i]!
+    if (hopByHop.has(name)) continue
+    if (name === "content-length") {
+      if (declared >= 0) continue
+      declared = lines.length
+    }
+    lines.push(name, flat[i + 1]!)
+  }
+  return { lines, declared }
+}
+
+const flushHead = (turn: Turn): void => turn.flushHead()
+
+const cancel = (body: Answer["body"]): void => {
+  if (isSource(body)) body.cancel()
+}
+
+const latin1 = (bytes: Uint8Array): string =>
+  (Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)).toString("latin1")

@@ -1,0 +1,61 @@
+/** Why a call failed, in the few words that logs, metrics and clients are told. */
+import { errors } from "undici"
+import { BodyAborted } from "../../src/http/body.ts"
+import { UpstreamFailed, UpstreamTimedOut } from "../../src/services/upstreams.ts"
+
+/** By the code of the system, of undici or of its parser. */
+const reasons: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "connect refused",
+  // A unix socket that is not there, or that we may not use.
+  ENOENT: "connect refused",
+  EACCES: "connect refused",
+  EPERM: "connect refused",
+  ECONNRESET: "reset",
+  EPIPE: "reset",
+  ECONNABORTED: "reset",
+  UND_ERR_SOCKET: "reset",
+  ENOTFOUND: "dns",
+  EAI_AGAIN: "dns",
+  EAI_FAIL: "dns",
+  EHOSTUNREACH: "unreachable",
+  ENETUNREACH: "unreachable",
+  EADDRNOTAVAIL: "no local address",
+  EMFILE: "no local resources",
+  ENFILE: "no local resources",
+  UND_ERR_HEADERS_OVERFLOW: "protocol",
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: "protocol",
+  UND_ERR_RES_EXCEEDED_MAX_SIZE: "protocol",
+  UND_ERR_INVALID_ARG: "request",
+  UND_ERR_NOT_SUPPORTED: "request",
+  UND_ERR_REQ_CONTENT_LENGTH_MISMATCH: "request",
+  UND_ERR_CLOSED: "closed",
+  UND_ERR_DESTROYED: "closed"
+}
+
+const codeOf = (error: Error): string => ("code" in error && typeof error.code === "string" ? error.code : error.name)
+
+const reasonOf = (error: Error): string => {
+  // `bad response` and `bad upgrade`: bytes that nobody asked for.
+  if (error instanceof errors.HTTPParserError || error.message.startsWith("bad ")) return "protocol"
+  const code = codeOf(error)
+  return reasons[code] ?? (code.startsWith("ERR_TLS") || code.startsWith("ERR_SSL") ? "tls" : "other")
+}
+
+/** What a call that brought no response ends with. The detail names no address: clients read it. */
+export const callError = (error: Error, connectTimeout: number): UpstreamFailed | UpstreamTimedOut => {
+  if (error instanceof BodyAborted) return new UpstreamFailed({ reason: "request body", detail: error.detail })
+  if (error instanceof errors.ConnectTimeoutError || codeOf(error) === "ETIMEDOUT")
+    return new UpstreamTimedOut({ after: connectTimeout })
+  const reason = reasonOf(error)
+  return new UpstreamFailed({ reason, detail: details[reason] ?? codeOf(error) })
+}
+
+const details: Readonly<Record<string, string>> = {
+  reset: "the connection was closed before there was a response",
+  protocol: "the response is not HTTP/1.1",
+  request: "the request cannot be sent",
+  closed: "the backend is no longer configured"
+}
+
+/** What the body of a response ends with when it breaks off. */
+export const bodyError = (error: Error): BodyAborted => new BodyAborted({ source: "backend", detail: reasonOf(error) })

@@ -1,0 +1,96 @@
+/** The port `Upstreams` over undici: one pool of HTTP/1.1 connections per backend, shared by all configurations that name it. */
+import { Effect, Layer } from "effect"
+import { buildConnector, Pool } from "undici"
+import { type Target, type Upstream, type UpstreamOptions, Upstreams } from "../../src/services/upstreams.ts"
+import { type Connections, call } from "./upstream-call.ts"
+
+/** Milliseconds; what `config.backend` defaults to. */
+const defaults = { connectTimeout: 10_000, idleTimeout: 90_000 }
+/** The most bytes of a response's head, as for requests. */
+const maxHeadBytes = 65_536
+
+/** The connections to one backend, and how many configurations use them. */
+class Backend implements Connections {
+  readonly pool: Pool
+  readonly connectTimeout: number
+  readonly servername: string
+  readonly upstream: Upstream
+  fresh = false
+  users = 0
+
+  constructor(target: Target, options: UpstreamOptions) {
+    this.connectTimeout = options.connectTimeout ?? defaults.connectTimeout
+    this.servername = target._tag === "Host" ? target.host : "localhost"
+    const idleTimeout = options.idleTimeout ?? defaults.idleTimeout
+    const connect = buildConnector({
+      timeout: this.connectTimeout,
+      allowH2: false,
+      socketPath: target._tag === "Socket" ? target.path : null
+    })
+    this.pool = new Pool(originOf(target), {
+      connections: options.maxConnections ?? null,
+      pipelining: 1,
+      allowH2: false,
+      // A stream may be quiet for as long as it likes; a call has a timeout of its own.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      keepAliveTimeout: idleTimeout,
+      keepAliveMaxTimeout: idleTimeout,
+      maxHeaderSize: maxHeadBytes,
+      connect: (at, done) =>
+        connect(at, (...made) => {
+          // Within this call the first request goes out: only later ones can meet a connection that is closing.
+          this.fresh = true
+          try {
+            done(...made)
+          } finally {
+            this.fresh = false
+          }
+        })
+    })
+    this.upstream = { send: (request) => call(this, request) }
+  }
+}
+
+const originOf = (target: Target): string => {
+  if (target._tag === "Socket") return "http://localhost"
+  const host = target.host.includes(":") && !target.host.startsWith("[") ? `[${target.host}]` : target.host
+  return `${target.scheme}://${host}:${target.port}`
+}
+
+const keyOf = (target: Target, { connectTimeout, idleTimeout, maxConnections }: UpstreamOptions): string =>
+  JSON.stringify([
+    target._tag === "Socket" ? target.path : originOf(target),
+    target._tag,
+    connectTimeout ?? defaults.connectTimeout,
+    idleTimeout ?? defaults.idleTimeout,
+    maxConnections ?? null
+  ])
+
+/** Opens each backend once, and closes it, when its last user is gone, after what is in flight has ended. */
+export const layer: Layer.Layer<Upstreams> = Layer.sync(Upstreams, () => {
+  const backends = new Map<string, Backend>()
+  return {
+    open: (target, options) => {
+      const key = keyOf(target, options)
+      return Effect.acquireRelease(
+        Effect.sync(() => {
+          let backend = backends.get(key)
+          if (backend === undefined) {
+            backend = new Backend(target, options)
+            backends.set(key, backend)
+          }
+          backend.users++
+          return backend
+        }),
+        (backend) =>
+          Effect.sync(() => {
+            if (--backend.users > 0) return
+            backends.delete(key)
+            // Not awaited: a stream may go on for long after its configuration is gone.
+            void backend.pool.close()
+          })
+      ).pipe(Effect.map((backend) => backend.upstream))
+    }
+  }
+})
