@@ -26,6 +26,7 @@ export const policies = registry(
       "cors",
       // After authentication and limits: only then is a body worth holding.
       "buffer",
+      "responseHeaderModifier",
       "requestHeaderModifier",
       // Before a redirect, which may point at what was rewritten.
       "urlRewrite",
@@ -33,7 +34,7 @@ export const policies = registry(
       // Last, so that everything that may refuse has had its say.
       "directResponse"
     ],
-    backend: ["requestHeaderModifier", "requestRedirect"],
+    backend: ["requestHeaderModifier", "responseHeaderModifier", "requestRedirect"],
     backendResponse: [],
     response: [
       "route responseHeaderModifier",

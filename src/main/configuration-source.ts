@@ -45,7 +45,11 @@ export const fromText = (inline: string): ConfigurationSource => ({
 })
 
 const reason = (cause: unknown) =>
-  cause instanceof Error && "code" in cause && cause.code === "ENOENT" ? "there is no such file" : cause instanceof Error ? cause.message : String(cause)
+  cause instanceof Error && "code" in cause && cause.code === "ENOENT"
+    ? "there is no such file"
+    : cause instanceof Error
+      ? cause.message
+      : String(cause)
 
 const initial = `# yaml-language-server: $schema=./config.schema.json
 # Created at the first start. The proxy answers on this port; see the README for what to add.
@@ -68,9 +72,13 @@ export const defaultFile = (
       ? "/config"
       : join(env["XDG_CONFIG_HOME"] ?? join(env["HOME"] ?? homedir(), ".config"), "headgate")
     if (folder === "/config" && !writable(folder))
-      return Effect.fail(new UnreadableConfiguration({ detail: "/config exists but cannot be written: name a file with -f" }))
+      return Effect.fail(
+        new UnreadableConfiguration({ detail: "/config exists but cannot be written: name a file with -f" })
+      )
     if (folder !== "/config" && env["HEADGATE_ENV"] === "container")
-      return Effect.fail(new UnreadableConfiguration({ detail: "no configuration: mount one at /config, or name a file with -f" }))
+      return Effect.fail(
+        new UnreadableConfiguration({ detail: "no configuration: mount one at /config, or name a file with -f" })
+      )
     const file = join(folder, "config.yaml")
     return Effect.try({
       try: () => {

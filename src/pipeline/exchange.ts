@@ -45,10 +45,6 @@ export class Exchange implements View<AnySlot, AnySlot> {
   called: number | undefined = undefined
   answered: number | undefined = undefined
   watch: Watch | undefined = undefined
-  /** The protocol that the client asks to upgrade to. */
-  upgrade: string | undefined = undefined
-  /** Sends a 1xx response to the client. */
-  inform: ((status: number, headers: HeaderList) => void) | undefined = undefined
   errorShape: ErrorShape = "http"
   /** The id of the JSON-RPC request that an error answers. */
   rpcId: string | number | null = null

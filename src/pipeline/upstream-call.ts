@@ -3,7 +3,7 @@ import { isIP } from "node:net"
 import { Effect } from "effect"
 import type { Address } from "../../spec/target.ts"
 import type { Answer } from "../http/message.ts"
-import type { Target, Upstream, UpstreamFailed, UpstreamTimedOut } from "../services/upstreams.ts"
+import type { Upstream, UpstreamError } from "../services/upstreams.ts"
 import { TimedOut } from "./errors.ts"
 import type { Exchange } from "./exchange.ts"
 import * as slots from "./slots.ts"
@@ -24,7 +24,7 @@ export const callUpstream = (
   upstream: Upstream,
   authority: string | undefined,
   clock: () => number
-): Effect.Effect<Answer, UpstreamFailed | UpstreamTimedOut | TimedOut> => {
+): Effect.Effect<Answer, UpstreamError | TimedOut> => {
   const { request } = x
   const limits = x.get(slots.timeouts)
   let timeout = limits?.backend

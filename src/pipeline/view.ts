@@ -24,7 +24,7 @@ export interface Outcome {
   readonly bytes: number
 }
 
-export interface View<in out Reads extends AnySlot, in out Writes extends AnySlot> {
+export interface View<Reads extends AnySlot, Writes extends AnySlot> {
   readonly request: RequestHead
   /** The request body. Assigning replaces it; whoever does so also mends `content-length`. */
   requestBody: Body

@@ -1,10 +1,10 @@
 /** host: calls a plain HTTP backend at a host and port, or at a Unix socket. */
 import { Effect } from "effect"
+import { formatAddress, HostPort } from "../../spec/target.ts"
 import { terminal } from "../../src/pipeline/terminal.ts"
 import { callUpstream, ownAuthority } from "../../src/pipeline/upstream-call.ts"
 import { Monotonic } from "../../src/services/monotonic.ts"
 import { Upstreams } from "../../src/services/upstreams.ts"
-import { formatAddress, HostPort } from "../../spec/target.ts"
 
 export const backendHost = terminal({
   name: "host",

@@ -2,8 +2,8 @@
 import { Console, Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { formatGithub, formatJson, formatText } from "../../../spec/config/problem.ts"
-import { fromFile } from "../configuration-source.ts"
 import { check } from "../check.ts"
+import { fromFile } from "../configuration-source.ts"
 
 const formats = { text: formatText, json: formatJson, github: formatGithub } as const
 

@@ -1,0 +1,12 @@
+/** What a configuration means, without serving it: compiled with the real ports, and closed again at once. */
+import { Effect, Exit, Scope } from "effect"
+import type { RouteGraph } from "../pipeline/graph.ts"
+import type { ConfigurationText } from "./check.ts"
+import { ports } from "./ports.ts"
+import { type InvalidConfiguration, makeSnapshot } from "./snapshot.ts"
+
+/** The graph of every route. */
+export const graphsOf = (source: ConfigurationText): Effect.Effect<ReadonlyArray<RouteGraph>, InvalidConfiguration> =>
+  Effect.flatMap(makeSnapshot(source, Math.random), (snapshot) =>
+    Effect.as(Scope.close(snapshot.scope, Exit.void), snapshot.graphs())
+  ).pipe(Effect.provide(ports))
