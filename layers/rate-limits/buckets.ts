@@ -35,7 +35,7 @@ export class MemoryBuckets implements Buckets {
     const bucket = key === undefined || key === "" ? this.#shared : this.#bucketOf(key)
     const now = this.#clock()
     this.#refill(bucket, now)
-    const admitted = bucket.left > 0 && (demand === "any" || bucket.left >= amount)
+    const admitted = demand === "any" ? bucket.left > 0 : amount >= 1 && bucket.left >= amount
     const taken = admitted ? Math.min(bucket.left, amount) : 0
     bucket.left -= taken
     return new Share(this, bucket, admitted, taken, bucket.filled + this.#rule.fillInterval - now)
@@ -78,25 +78,26 @@ export class MemoryBuckets implements Buckets {
 
 class Share implements Draw {
   readonly admitted: boolean
+  readonly taken: number
   readonly remaining: number
   readonly reset: number
   readonly #buckets: MemoryBuckets
   readonly #bucket: Bucket
-  #taken: number | undefined
+  #settled: boolean
 
   constructor(buckets: MemoryBuckets, bucket: Bucket, admitted: boolean, taken: number, reset: number) {
     this.#buckets = buckets
     this.#bucket = bucket
     this.admitted = admitted
+    this.taken = taken
     this.remaining = bucket.left
     this.reset = reset
-    this.#taken = admitted ? taken : undefined
+    this.#settled = !admitted
   }
 
   settle(used: number): void {
-    if (this.#taken === undefined) return
-    const difference = used - this.#taken
-    this.#taken = undefined
-    if (difference !== 0) this.#buckets.charge(this.#bucket, difference)
+    if (this.#settled) return
+    this.#settled = true
+    if (used !== this.taken) this.#buckets.charge(this.#bucket, used - this.taken)
   }
 }

@@ -195,11 +195,13 @@ describe("laws of buckets", () => {
 })
 
 describe("buckets of a configuration", () => {
-  const configured = (rules: ReadonlyArray<BucketRule>) =>
+  const configured = (rules: ReadonlyArray<BucketRule>, places: ReadonlyArray<string> = []) =>
     Effect.gen(function* () {
       const limits = yield* RateLimits
       const scope = yield* Scope.make()
-      const buckets = yield* Effect.forEach(rules, (each) => Scope.provide(limits.open(each), scope))
+      const buckets = yield* Effect.forEach(rules, (each, index) =>
+        Scope.provide(limits.open(each, places[index] ?? `routes[${index}]`), scope)
+      )
       return { buckets, close: Scope.close(scope, Exit.void) }
     })
   const run = <A, E>(effect: Effect.Effect<A, E, RateLimits>) =>
@@ -233,6 +235,20 @@ describe("buckets of a configuration", () => {
           next.buckets.map((buckets) => buckets.draw("k", 0, "any").remaining),
           [2, 0, 3]
         )
+      })
+    )
+  )
+
+  it.effect("one place has one set of buckets, however often it is opened", () =>
+    run(
+      Effect.gen(function* () {
+        const twice = ["routes[0]", "routes[0]", "routes[1]"]
+        const old = yield* configured([rule(), rule(), rule()], twice)
+        assert.strictEqual(old.buckets[0], old.buckets[1])
+        assert.notStrictEqual(old.buckets[0], old.buckets[2])
+        const next = yield* configured([rule(), rule(), rule()], twice)
+        yield* old.close
+        assert.deepStrictEqual(next.buckets, old.buckets)
       })
     )
   )

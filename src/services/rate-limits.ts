@@ -23,6 +23,8 @@ export interface BucketRule {
 /** What came of asking a bucket for a share. */
 export interface Draw {
   readonly admitted: boolean
+  /** What was taken; less than what was asked for where that was not there. */
+  readonly taken: number
   /** What is left in the bucket. */
   readonly remaining: number
   /** Milliseconds until the next refill. */
@@ -37,7 +39,8 @@ export interface Draw {
 export interface Buckets {
   /**
    * Asks the bucket of `key` for a share. No key, or an empty one, means the bucket that all such requests share.
-   * @param demand `all`: admitted if the whole amount is there. `any`: admitted if anything is, and takes no more than that.
+   * @param demand `all`: admitted if the whole amount, and at least one, is there. `any`: admitted if anything is, and takes
+   *   no more than that.
    */
   readonly draw: (key: string | undefined, amount: number, demand: "all" | "any") => Draw
 }
@@ -46,9 +49,11 @@ export class RateLimits extends Context.Service<
   RateLimits,
   {
     /**
-     * Opens the buckets of a rule. Rules of the same content within one scope, which is that of their configuration, have
-     * buckets of their own; those of the next configuration take them over in the same order.
+     * Opens the buckets of a rule. Within one scope, which is that of a configuration, the same place in the configuration
+     * has the same buckets, and other rules of the same content have others; the next configuration takes them over in the
+     * same order.
+     * @param place where the rule stands.
      */
-    readonly open: (rule: BucketRule) => Effect.Effect<Buckets, never, Scope.Scope>
+    readonly open: (rule: BucketRule, place: string) => Effect.Effect<Buckets, never, Scope.Scope>
   }
 >()("headgate/services/RateLimits") {}
