@@ -2,7 +2,16 @@
  * How objects of the configuration are described: their fields, required, optional or with a default, and what holds between fields. All of it
  * is said about the form in the file, so that the decoder, the JSON Schema and the reference pages tell the same.
  */
-import { Effect, type JsonSchema, Schema, SchemaAST, SchemaGetter, Struct } from "effect"
+import {
+  Effect,
+  type JsonSchema,
+  Schema,
+  SchemaAST,
+  SchemaGetter,
+  type SchemaIssue,
+  SchemaParser,
+  Struct
+} from "effect"
 
 /** A field that must be there. */
 export const required = <S extends Schema.Top>(schema: S, description: string): S =>
@@ -69,7 +78,8 @@ export const exclusive = (
   jsonSchema: { not: { required: [first, second] } }
 })
 
-type Fields = { readonly [key: string]: Schema.Top }
+/** The fields of an object. */
+export type Fields = { readonly [key: string]: Schema.Top }
 
 /** Exactly one of the keys of `T` is there; reading another one is allowed and yields `undefined`. */
 type One<T, K extends keyof T = keyof T> = K extends keyof T
@@ -128,15 +138,24 @@ export const withAliases = <const F extends Schema.Struct.Fields>(
 ): Schema.Codec<Schema.Struct<F>["Type"], Schema.Struct<F>["Encoded"]> => {
   const wire = SchemaAST.toEncoded(schema.ast)
   if (!SchemaAST.isObjects(wire)) throw new Error("only an object has fields to rename")
+  const typeOf = (name: string) => wire.propertySignatures.find((property) => property.name === name)!.type
   const added = Object.entries(aliases).map(([alias, name]) => {
-    const type = wire.propertySignatures.find((property) => property.name === name)!.type
-    const second = Schema.make<Schema.Top>(type).annotateKey({ description: `The same as \`${name}\`.` })
-    return new SchemaAST.PropertySignature(alias, Schema.optionalKey(second).ast)
+    const second = Schema.optionalKey(Schema.make<Schema.Top>(typeOf(name)))
+    return new SchemaAST.PropertySignature(alias, second.annotateKey({ description: `The same as \`${name}\`.` }).ast)
   })
-  const rules = Object.entries(aliases).map(([alias, name]) =>
-    exclusive(alias, name, `${alias} and ${name} are two names of one setting; keep one`)
+  // A required field may be there under its other name; that it is there at all is for the decoded object to see.
+  const freed = wire.propertySignatures.map((property) =>
+    Object.values(aliases).includes(String(property.name)) && !SchemaAST.isOptional(property.type)
+      ? new SchemaAST.PropertySignature(property.name, Schema.optionalKey(Schema.make<Schema.Top>(property.type)).ast)
+      : property
   )
-  const form = ruled(extended(wire, added), ...(rules as ReadonlyArray<Rule<unknown>>))
+  const rules = Object.entries(aliases).flatMap(([alias, name]): ReadonlyArray<Rule<object>> => {
+    const one = exclusive(alias, name, `${alias} and ${name} are two names of one setting; keep one`)
+    const either = { anyOf: [{ required: [name] }, { required: [alias] }] }
+    return SchemaAST.isOptional(typeOf(name)) ? [one] : [one, { check: () => undefined, jsonSchema: either }]
+  })
+  const free = new SchemaAST.Objects(freed, wire.indexSignatures, wire.annotations, wire.checks)
+  const form = ruled(extended(free, added), ...(rules as ReadonlyArray<Rule<unknown>>))
   const rename = (value: unknown) =>
     Object.fromEntries(Object.entries(value as object).map(([key, each]) => [aliases[key] ?? key, each]))
   const decoded = schema as unknown as Schema.Codec<Schema.Struct<F>["Type"], unknown>
@@ -146,6 +165,27 @@ export const withAliases = <const F extends Schema.Struct.Fields>(
       encode: SchemaGetter.passthrough({ strict: false })
     })
   ) as unknown as Schema.Codec<Schema.Struct<F>["Type"], Schema.Struct<F>["Encoded"]>
+}
+
+/**
+ * A schema that contains itself. In the form of the file the inner one is named only: Effect's `suspend` would be unfolded without end by the
+ * reading of a schema from its other side, which every description of a form does.
+ */
+export const recursive = <A>(identifier: string, schema: () => Schema.Codec<A, unknown>): Schema.Codec<A, unknown> => {
+  let decode: ((input: unknown, options: SchemaAST.ParseOptions) => Effect.Effect<A, SchemaIssue.Issue>) | undefined
+  let encode: typeof decode
+  return Schema.Unknown.annotate({ recursion: { identifier, schema: () => Schema.toEncoded(schema()).ast } }).pipe(
+    Schema.decodeTo(Schema.Unknown, {
+      decode: SchemaGetter.transformEffect((input: unknown, options: SchemaAST.ParseOptions) => {
+        decode ??= SchemaParser.decodeUnknownEffect(schema())
+        return decode(input, options)
+      }),
+      encode: SchemaGetter.transformEffect((value: unknown, options: SchemaAST.ParseOptions) => {
+        encode ??= SchemaParser.encodeUnknownEffect(schema()) as typeof decode
+        return encode!(value, options)
+      })
+    })
+  ) as unknown as Schema.Codec<A, unknown>
 }
 
 /** The same object with more properties. */

@@ -8,7 +8,8 @@ export type Address =
   | { readonly kind: "tcp"; readonly host: string; readonly port: number; readonly tls: boolean }
   | { readonly kind: "unix"; readonly path: string }
 
-const AddressType = Schema.Union([
+/** The schema of a parsed address. */
+export const AddressType = Schema.Union([
   Schema.Struct({ kind: Schema.Literal("tcp"), host: Schema.String, port: Schema.Int, tls: Schema.Boolean }),
   Schema.Struct({ kind: Schema.Literal("unix"), path: Schema.String })
 ])
@@ -42,6 +43,20 @@ const parseTarget = (text: string): Address | undefined => {
   if (url === null) return parseHostPort(text)
   const tls = url[1] === "https"
   return tcp(url[2]!, url[3] ?? (tls ? "443" : "80"), tls)
+}
+
+const url = new RegExp(`^(?:(https?)://)?(${host})(?::(${port}))?(/[^\\s?#]*(?:\\?[^\\s#]*)?)?$`, "u")
+
+/** An address with a path: an http(s) URL (ports 80 and 443 by default), or `host:port`, which has no path. */
+export const parseUrl = (text: string): { readonly address: Address; readonly path: string } | undefined => {
+  const [, scheme, hostname, portText, path] = url.exec(text) ?? []
+  if (hostname === undefined || (scheme === undefined && (portText === undefined || path !== undefined)))
+    return undefined
+  const tls = scheme === "https"
+  return {
+    address: tcp(hostname, portText ?? (tls ? "443" : "80"), tls),
+    path: path ?? (scheme === undefined ? "" : "/")
+  }
 }
 
 /** Writes an address in the form in which a file has it. */

@@ -113,16 +113,21 @@ export class Connection implements Host {
       this.#begin(request, response, framed, undefined, undefined)
       return
     }
-    // A body that came in the same packet as its head is there when this callback of the parser is over.
+    if (expecting) {
+      const upload = new RequestBody(request, response)
+      this.#begin(request, response, framed, upload, upload)
+      return
+    }
+    // A body that came in the same packet as its head has been parsed by then, and need not be a stream.
     this.#beginning = true
-    process.nextTick(() => {
+    setImmediate(() => {
       this.#beginning = false
       if (this.socket.destroyed) return
       if (this.#broken !== undefined && !request.complete) {
         this.#refuseBroken()
         return
       }
-      const [body, upload] = received(request, expecting ? response : undefined)
+      const [body, upload] = received(request)
       this.#begin(request, response, framed, body, upload)
     })
   }
@@ -145,7 +150,7 @@ export class Connection implements Host {
   ): void {
     const turn = new Turn(this, request, response, this.#exchange(framed, body), upload, undefined)
     this.#turn = turn
-    turn.begin(this.#serving.handle(turn.exchange))
+    turn.begin(this.#serving.handle)
   }
 
   #exchange(framed: Framed, body: Body): Exchange {
@@ -197,7 +202,7 @@ export class Connection implements Host {
     const exchange = this.#exchange(framed, undefined)
     exchange.upgrade = framed.upgrade
     this.#turn = new Turn(this, request, response, exchange, undefined, { socket, head })
-    this.#turn.begin(this.#serving.handle(exchange))
+    this.#turn.begin(this.#serving.handle)
   }
 
   /** CONNECT makes a tunnel, which a gateway does not offer. */
@@ -289,12 +294,13 @@ const droppedAtMost = 1024 * 1024
 const ignore = () => {}
 
 /** The body of a request: bytes when all of it has come, else a source. */
-const received = (request: IncomingMessage, expecting: ServerResponse | undefined): [Body, RequestBody | undefined] => {
+const received = (request: IncomingMessage): [Body, RequestBody | undefined] => {
   if (request.complete && request.rawTrailers.length === 0) {
-    const bytes: unknown = request.read()
-    return [bytes instanceof Uint8Array ? bytes : undefined, undefined]
+    const chunks: Array<Uint8Array> = []
+    for (let chunk: unknown = request.read(); chunk instanceof Uint8Array; chunk = request.read()) chunks.push(chunk)
+    return [chunks.length === 1 ? chunks[0] : Buffer.concat(chunks), undefined]
   }
-  const upload = new RequestBody(request, expecting)
+  const upload = new RequestBody(request, undefined)
   return [upload, upload]
 }
 

@@ -18,15 +18,12 @@ export const closeGently = (socket: Socket): void => {
 
 /** Refuses with a line of text, and closes. */
 export const refuse = (socket: Socket, status: number, message: string, now: number): void => {
-  if (!socket.writable) {
-    socket.destroy()
-    return
-  }
-  socket.write(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? "Error"}\r\ncontent-type: text/plain\r\n` +
-      `content-length: ${Buffer.byteLength(message)}\r\ndate: ${new Date(now).toUTCString()}\r\n` +
-      `connection: close\r\n\r\n${message}`
-  )
+  if (socket.writable)
+    socket.write(
+      `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? "Error"}\r\ncontent-type: text/plain\r\n` +
+        `content-length: ${Buffer.byteLength(message)}\r\ndate: ${new Date(now).toUTCString()}\r\n` +
+        `connection: close\r\n\r\n${message}`
+    )
   closeGently(socket)
 }
 

@@ -72,7 +72,14 @@ export class Turn implements BodySink {
   }
 
   /** Answers with what the engine says: at once when it knows, else when its fiber ends. */
-  begin(answering: Effect.Effect<Answer>): void {
+  begin(handle: (exchange: Exchange) => Effect.Effect<Answer>): void {
+    let answering: Effect.Effect<Answer>
+    try {
+      answering = handle(this.exchange)
+    } catch (cause) {
+      this.#fail(cause)
+      return
+    }
     if (Exit.isExit(answering)) {
       this.#settle(answering as Exit.Exit<Answer>)
       return

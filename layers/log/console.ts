@@ -26,8 +26,9 @@ const textFields = (fields: Fields) => {
   return out
 }
 
-export const make = ({ filter: start, format, write, now }: ConsoleOptions): Log["Service"] => {
-  const initial = parseFilter(start) ?? parseFilter("info")!
+export const make = ({ write, now, ...start }: ConsoleOptions): Log["Service"] => {
+  let { format } = start
+  let initial = parseFilter(start.filter) ?? parseFilter("info")!
   let filter: Filter = initial
   const enabled: Log["Service"]["enabled"] = (level, target) => severity(level) <= severity(filter.levelOf(target))
   return {
@@ -40,6 +41,11 @@ export const make = ({ filter: start, format, write, now }: ConsoleOptions): Log
         write(`${JSON.stringify(line)}\n`)
       } else if (message === "") write(`${time}\t${level}\t${target}${textFields(fields)}\n`)
       else write(`${time}\t${level}\t${target}\t${oneLine(message)}${textFields(fields)}\n`)
+    },
+    configure: (settings) => {
+      format = settings.format ?? format
+      initial = (settings.filter === undefined ? undefined : parseFilter(settings.filter)) ?? initial
+      filter = initial
     },
     filter: () => filter.text,
     change: (directives, reset) => {

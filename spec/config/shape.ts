@@ -9,6 +9,8 @@ declare module "effect/Schema" {
     interface Annotations {
       /** The value is a credential: it is never quoted in a message. */
       readonly secret?: boolean | undefined
+      /** The value is of a schema that contains this one; see `recursive`. */
+      readonly recursion?: { readonly identifier: string; readonly schema: () => SchemaAST.AST } | undefined
     }
   }
 }
@@ -32,7 +34,9 @@ export const shapeOf = (ast: SchemaAST.AST): Shape => shape([SchemaAST.toEncoded
 
 const members = (asts: ReadonlyArray<SchemaAST.AST>, into: Array<SchemaAST.AST> = []): Array<SchemaAST.AST> => {
   for (const ast of asts) {
-    if (SchemaAST.isUnion(ast)) members(ast.types, into)
+    const recursion = ast.annotations?.["recursion"] as { readonly schema: () => SchemaAST.AST } | undefined
+    if (recursion !== undefined) members([recursion.schema()], into)
+    else if (SchemaAST.isUnion(ast)) members(ast.types, into)
     else if (SchemaAST.isSuspend(ast)) members([SchemaAST.toEncoded(ast.thunk())], into)
     else into.push(ast)
   }

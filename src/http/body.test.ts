@@ -1,148 +1,217 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Arbitrary, Cause, Effect, Exit, Fiber, Option, Schema } from "effect"
-import { BodyAborted, type BodySink, type BodySource, isSource, observe, read } from "./body.ts"
+import { Arbitrary, Effect, Exit, Fiber, Schema } from "effect"
+import {
+  type Body,
+  BodyAborted,
+  type BodyObserver,
+  type BodySink,
+  type BodySource,
+  isSource,
+  observe,
+  read
+} from "./body.ts"
 import { HeaderList } from "./header-list.ts"
 
-const chunks = Arbitrary.array(
-  Arbitrary.array(Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 255 }))), { maxLength: 9 }),
-  {
-    maxLength: 9
-  }
-)
-
-/** A source under the test's control: it pushes its chunks as long as the sink wants them. */
-class Scripted implements BodySource {
-  readonly chunks: Array<Uint8Array>
-  readonly ending: (sink: BodySink) => void
-  sink: BodySink | undefined
+/** A source that pushes its chunks one by one, and stops to wait whenever it is told to. */
+class Chunks implements BodySource {
+  readonly #chunks: Array<Uint8Array>
+  readonly #ending: "end" | BodyAborted | HeaderList
+  #sink: BodySink | undefined
+  #over = false
+  /** Chunks that were pushed although the sink had asked to wait: a source in the middle of a packet does so. */
+  readonly #late: number
   cancelled = false
-  constructor(chunks: ReadonlyArray<ReadonlyArray<number>>, ending: (sink: BodySink) => void = (sink) => sink.end()) {
-    this.chunks = chunks.map((chunk) => Uint8Array.from(chunk))
-    this.ending = ending
+  constructor(chunks: ReadonlyArray<Uint8Array>, ending: "end" | BodyAborted | HeaderList = "end", late = 0) {
+    this.#chunks = [...chunks]
+    this.#ending = ending
+    this.#late = late
   }
   start(sink: BodySink): void {
-    this.sink = sink
+    this.#sink = sink
     this.resume()
   }
   resume(): void {
-    while (this.chunks.length > 0) if (!this.sink!.data(this.chunks.shift()!)) return
-    this.ending(this.sink!)
+    let late = this.#late
+    while (!this.#over && !this.cancelled) {
+      const chunk = this.#chunks.shift()
+      if (chunk === undefined) {
+        this.#over = true
+        if (this.#ending instanceof BodyAborted) this.#sink?.fail(this.#ending)
+        else this.#sink?.end(this.#ending === "end" ? undefined : this.#ending)
+        return
+      }
+      if (this.#sink?.data(chunk) === false && late-- <= 0) return
+    }
   }
   cancel(): void {
     this.cancelled = true
   }
 }
 
-/** Takes everything, pausing after every chunk as a slow reader does. */
-const drain = (source: BodySource) => {
-  const got: Array<number> = []
-  let ended: "open" | "end" | "fail" = "open"
+/** Takes everything, and lets the source wait after every chunk where `slow` says so. */
+const collect = (body: Body, slow: boolean) => {
+  const chunks: Array<Uint8Array> = []
+  let ending: "end" | BodyAborted | undefined
   let trailers: HeaderList | undefined
-  let paused = false
-  source.start({
+  if (!isSource(body)) {
+    const bytes = typeof body === "string" ? new TextEncoder().encode(body) : (body ?? new Uint8Array(0))
+    return { bytes: [...bytes], ending: "end" as const, trailers }
+  }
+  let waiting = false
+  body.start({
     data: (chunk) => {
-      got.push(...chunk)
-      paused = true
-      return false
+      chunks.push(chunk)
+      waiting = slow
+      return !slow
     },
-    end: (t) => {
-      ended = "end"
-      trailers = t
+    end: (list) => {
+      assert.isUndefined(ending)
+      ending = "end"
+      trailers = list
     },
-    fail: () => {
-      ended = "fail"
+    fail: (error) => {
+      assert.isUndefined(ending)
+      ending = error
     }
   })
-  for (let turns = 0; paused && ended === "open" && turns < 1000; turns++) {
-    paused = false
-    source.resume()
+  while (waiting && ending === undefined) {
+    waiting = false
+    body.resume()
   }
-  return { got, ended, trailers }
+  return { bytes: chunks.flatMap((chunk) => [...chunk]), ending, trailers }
 }
 
-describe("read", () => {
+const chunks = Arbitrary.map(
+  Arbitrary.array(Arbitrary.array(Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 255 })))), {
+    maxLength: 6
+  }),
+  (chunks) => chunks.map((bytes) => Uint8Array.from(bytes))
+)
+const limit = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 30 }))
+
+describe("bodies", () => {
   it.effect.prop(
-    "what was read, and what the body then yields, are what the source had, for any chunking and limit",
-    { chunks, limit: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 40 })) },
-    ({ chunks, limit }) =>
+    "reading up to a limit loses and adds nothing, whatever the chunks and the pace",
+    [chunks, limit, Schema.Boolean, limit],
+    ([chunks, limit, slow, late]) =>
       Effect.gen(function* () {
-        const all = chunks.flat()
-        const found = yield* read(new Scripted(chunks), limit)
+        const all = chunks.flatMap((chunk) => [...chunk])
+        const found = yield* read(new Chunks(chunks, "end", late % 3), limit)
         assert.strictEqual(found.complete, all.length <= limit)
         assert.deepStrictEqual([...found.bytes], all.slice(0, limit))
-        const after = isSource(found.body) ? drain(found.body) : { got: [...found.body], ended: "end" }
-        assert.deepStrictEqual(after.got, all)
-        assert.strictEqual(after.ended, "end")
+        const after = collect(found.body, slow)
+        assert.deepStrictEqual(after.bytes, all)
+        assert.strictEqual(after.ending, "end")
       })
   )
 
-  it.effect("a body in memory is answered without a fiber", () =>
-    Effect.sync(() => {
-      assert.isTrue(Exit.isExit(read("text", 10)))
-      assert.isTrue(Exit.isExit(read(undefined, 0)))
+  it.effect.prop("reading twice is reading once", [chunks, limit, limit], ([chunks, first, second]) =>
+    Effect.gen(function* () {
+      const all = chunks.flatMap((chunk) => [...chunk])
+      const once = yield* read(new Chunks(chunks), first)
+      const twice = yield* read(once.body, second)
+      assert.strictEqual(twice.complete, all.length <= second)
+      assert.deepStrictEqual([...twice.bytes], all.slice(0, second))
+      assert.deepStrictEqual(collect(twice.body, true).bytes, all)
     })
   )
 
-  it.effect("trailers survive being read", () =>
+  it.effect("what is in memory is there at once", () =>
     Effect.gen(function* () {
-      const trailers = new HeaderList(["grpc-status", "0"])
-      const found = yield* read(new Scripted([[1, 2]], (sink) => sink.end(trailers)), 10)
-      assert.isTrue(isSource(found.body))
-      assert.strictEqual(drain(found.body as BodySource).trailers?.get("grpc-status"), "0")
+      for (const body of [undefined, "", "text", new Uint8Array([1, 2])])
+        assert.isTrue(Exit.isExit(read(body, 10)), String(body))
+      const short = yield* read("grün", 4)
+      assert.isFalse(short.complete)
+      assert.deepStrictEqual([...short.bytes], [...new TextEncoder().encode("grün")].slice(0, 4))
+      assert.deepStrictEqual(collect(short.body, false).bytes, [...new TextEncoder().encode("grün")])
     })
   )
 
-  it.effect("a body that breaks off is a failure that says whose", () =>
+  it.effect("trailers survive reading", () =>
     Effect.gen(function* () {
-      const broken = new BodyAborted({ source: "client", detail: "reset" })
-      const exit = yield* Effect.exit(read(new Scripted([[1]], (sink) => sink.fail(broken)), 10))
-      assert.isTrue(Exit.isFailure(exit) && Option.getOrUndefined(Cause.findErrorOption(exit.cause)) === broken)
+      const trailers = new HeaderList(["x-sum", "1"])
+      const found = yield* read(new Chunks([new Uint8Array([1])], trailers), 10)
+      assert.isTrue(found.complete)
+      assert.strictEqual(collect(found.body, false).trailers, trailers)
+      const long = yield* read(new Chunks([new Uint8Array([1, 2]), new Uint8Array([3])], trailers), 1)
+      assert.strictEqual(collect(long.body, true).trailers, trailers)
     })
   )
 
-  it.effect("a break behind the limit reaches whoever reads on", () =>
+  it.effect("a body that breaks off within the limit is an error, beyond it the reader of the rest is told", () =>
     Effect.gen(function* () {
-      const broken = new BodyAborted({ source: "backend", detail: "reset" })
-      const found = yield* read(new Scripted([[1, 2], [3]], (sink) => sink.fail(broken)), 1)
-      const rest = drain(found.body as BodySource)
-      assert.deepStrictEqual([rest.got, rest.ended], [[1, 2, 3], "fail"])
+      const broken = new BodyAborted({ source: "client", detail: "gone" })
+      const error = yield* Effect.flip(read(new Chunks([new Uint8Array([1])], broken), 10))
+      assert.strictEqual(error, broken)
+      assert.strictEqual(error.status, 400)
+      const long = yield* read(new Chunks([new Uint8Array([1, 2])], broken), 1)
+      const after = collect(long.body, false)
+      assert.deepStrictEqual(after.bytes, [1, 2])
+      assert.strictEqual(after.ending, broken)
     })
   )
 
-  it.effect("interrupting a read cancels the source", () =>
+  it.effect("whoever stops waiting cancels the source", () =>
     Effect.gen(function* () {
-      const silent = new Scripted([], () => {})
+      const silent: BodySource & { cancelled: boolean } = {
+        cancelled: false,
+        start: () => {},
+        resume: () => {},
+        cancel() {
+          this.cancelled = true
+        }
+      }
       const fiber = yield* Effect.forkChild(read(silent, 10), { startImmediately: true })
       yield* Fiber.interrupt(fiber)
       assert.isTrue(silent.cancelled)
     })
   )
-})
 
-describe("observe", () => {
-  it.effect.prop("the observer sees every byte once and the sink the same, for any chunking", [chunks], ([chunks]) =>
-    Effect.sync(() => {
-      const seen: Array<number> = []
-      const ends: Array<unknown> = []
-      const body = observe(new Scripted(chunks), {
-        data: (chunk) => seen.push(...chunk),
-        end: (failure) => ends.push(failure)
-      })
-      const passed = drain(body as BodySource)
-      assert.deepStrictEqual(passed.got, chunks.flat())
-      assert.deepStrictEqual(seen, chunks.flat())
-      assert.deepStrictEqual(ends, [undefined])
+  it.effect("cancelling the rest reaches the source", () =>
+    Effect.gen(function* () {
+      const source = new Chunks([new Uint8Array(20), new Uint8Array(20)])
+      const found = yield* read(source, 10)
+      if (isSource(found.body)) found.body.cancel()
+      assert.isTrue(source.cancelled)
     })
   )
 
-  it("a cancelled body ends its observer once", () => {
+  const watched = () => {
+    const seen: Array<number> = []
     const ends: Array<unknown> = []
-    const source = new Scripted([], () => {})
-    const body = observe(source, { data: () => {}, end: (failure) => ends.push(failure) }) as BodySource
-    body.start({ data: () => true, end: () => {}, fail: () => {} })
-    body.cancel()
-    body.cancel()
-    assert.deepStrictEqual(ends, ["cancelled"])
+    const observer: BodyObserver = {
+      data: (chunk) => seen.push(...chunk),
+      end: (failure) => ends.push(failure)
+    }
+    return { seen, ends, observer }
+  }
+
+  it.prop("an observer sees what passes, and changes nothing", [chunks, Schema.Boolean], ([chunks, slow]) => {
+    const { seen, ends, observer } = watched()
+    const all = chunks.flatMap((chunk) => [...chunk])
+    const after = collect(observe(new Chunks(chunks), observer), slow)
+    assert.deepStrictEqual(after.bytes, all)
+    assert.deepStrictEqual(seen, all)
+    assert.deepStrictEqual(ends, [undefined])
+  })
+
+  it("an observer is told once how it ended", () => {
+    const broken = new BodyAborted({ source: "backend", detail: "reset" })
+    assert.strictEqual(broken.status, 502)
+    const failed = watched()
+    collect(observe(new Chunks([], broken), failed.observer), false)
+    assert.deepStrictEqual(failed.ends, [broken])
+    const cancelled = watched()
+    const source = new Chunks([new Uint8Array(3)])
+    const body = observe(source, cancelled.observer)
+    if (isSource(body)) {
+      body.cancel()
+      body.cancel()
+    }
+    assert.deepStrictEqual(cancelled.ends, ["cancelled"])
     assert.isTrue(source.cancelled)
+    const text = watched()
+    assert.strictEqual(observe("ab", text.observer), "ab")
+    assert.deepStrictEqual([text.seen, text.ends], [[97, 98], [undefined]])
   })
 })

@@ -3,11 +3,10 @@
  * exact paths, a trie over path segments for prefixes and for the literal beginning of regular expressions.
  */
 import type { RequestHead } from "../http/message.ts"
-import type { CompiledMatch } from "./match.ts"
+import type { CompiledMatch, PathCondition } from "./match.ts"
 
-/** A match of a route, with its place in the order in which matches are tried. */
-export interface Candidate<A> {
-  readonly match: CompiledMatch
+/** A match of a route, with its place in the order in which matches are tried. Flat: a look-up mostly waits for memory. */
+export interface Candidate<A> extends CompiledMatch {
   readonly ordinal: number
   /** What a look-up that ends here returns. */
   readonly found: A
@@ -70,12 +69,12 @@ export class Bucket<A> {
 
   /** Adds a candidate. They come in the order of their ordinals, which keeps every list sorted. */
   add(candidate: Candidate<A>): void {
-    const { path } = candidate.match
+    const { path } = candidate
     if (path._tag === "Exact") {
       const known = this.#exact.get(path.path)
       if (known === undefined) this.#exact.set(path.path, [candidate])
       else known.push(candidate)
-    } else this.#root.reach(literalSegments(candidate.match)).candidates.push(candidate)
+    } else this.#root.reach(literalSegments(path)).candidates.push(candidate)
   }
 
   find(path: string, request: RequestHead, lookup: Lookup<A>): A | undefined {
@@ -83,7 +82,7 @@ export class Bucket<A> {
     if (exact !== undefined) {
       for (const candidate of exact) {
         lookup.visited++
-        if (holds(candidate.match, path, request, lookup)) return candidate.found
+        if (holds(candidate, path, request, lookup)) return candidate.found
       }
     }
     return tryInOrder(this.#descend(path, lookup), path, request, lookup)
@@ -126,15 +125,15 @@ const tryInOrder = <A>(depth: number, path: string, request: RequestHead, lookup
     if (first === undefined) return undefined
     tried[from]!++
     lookup.visited++
-    if (holds(first.match, path, request, lookup)) return first.found
+    if (holds(first, path, request, lookup)) return first.found
   }
 }
 
 /** Whether all conditions hold, those of exact paths and prefixes apart: the way to the candidate has proved them. */
-const holds = <A>(match: CompiledMatch, path: string, request: RequestHead, lookup: Lookup<A>): boolean => {
+const holds = <A>(match: Candidate<A>, path: string, request: RequestHead, lookup: Lookup<A>): boolean => {
   if (match.method !== undefined && match.method !== request.method) return false
   for (const header of match.headers) if (!header(request)) return false
-  if (match.path._tag === "Regex" && !match.path.pattern.matches(path)) return false
+  if (match.pattern !== undefined && !match.pattern.matches(path)) return false
   if (match.query.length === 0) return true
   const query = lookup.query(request)
   for (const parameter of match.query) if (!parameter(query)) return false
@@ -142,7 +141,7 @@ const holds = <A>(match: CompiledMatch, path: string, request: RequestHead, look
 }
 
 /** The whole segments that every matching path begins with: where in the trie the match hangs. */
-const literalSegments = ({ path }: CompiledMatch): ReadonlyArray<string> => {
+const literalSegments = (path: PathCondition): ReadonlyArray<string> => {
   if (path._tag === "Exact") return path.path.split("/").slice(1)
   if (path._tag === "Prefix") return path.prefix.split("/").slice(1)
   const { literal, fixed } = path.pattern

@@ -44,12 +44,16 @@ export type QueryTest = (query: ReadonlyMap<string, string>) => boolean
 
 export interface CompiledMatch {
   readonly path: PathCondition
+  /** That of the path condition, if it is one. */
+  readonly pattern: Pattern | undefined
   /** Characters of the path, of the prefix without trailing slashes, or of the pattern. */
   readonly length: number
   readonly method: string | undefined
   readonly headers: ReadonlyArray<HeaderTest>
   readonly query: ReadonlyArray<QueryTest>
 }
+
+const none: ReadonlyArray<never> = Object.freeze([])
 
 /** Compiles a match. Problems carry paths relative to it. */
 export const compileMatch = (match: RouteMatch): Result.Result<CompiledMatch, ReadonlyArray<ConfigProblem>> => {
@@ -64,7 +68,14 @@ export const compileMatch = (match: RouteMatch): Result.Result<CompiledMatch, Re
   const headers = (match.headers ?? []).flatMap((header, index) => keep(compileHeaderMatch(header), ["headers", index]))
   const query = (match.query ?? []).flatMap((parameter, index) => keep(compileQuery(parameter), ["query", index]))
   if (path === undefined || problems.length > 0) return Result.fail(problems)
-  return Result.succeed({ path, length: textOf(configured).length, method: match.method, headers, query })
+  return Result.succeed({
+    path,
+    pattern: path._tag === "Regex" ? path.pattern : undefined,
+    length: textOf(configured).length,
+    method: match.method,
+    headers: headers.length === 0 ? none : headers,
+    query: query.length === 0 ? none : query
+  })
 }
 
 const textOf = (path: PathMatch): string =>

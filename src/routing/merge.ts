@@ -75,7 +75,7 @@ interface Phase<Level extends string> {
   /** The levels that a chain of delegation has once for each of its routes. */
   readonly perHop: ReadonlySet<string>
   readonly overrides: boolean
-  readonly joins: Readonly<Record<string, Join>>
+  readonly joins: ReadonlyMap<string, Join>
 }
 
 const targetedRoutes = new Set<string>(["route", "rule"])
@@ -93,7 +93,7 @@ const merging = <Level extends string>(phase: Phase<Level>) => {
       const counted = lock === undefined ? set : set.filter((attachment) => compare(attachment, lock) <= 0)
       const winner = counted[0]
       if (winner === undefined) return []
-      const join = phase.joins[name]
+      const join = phase.joins.get(name)
       const sources = (join === undefined ? [winner] : counted.toReversed()).map((attachment) => ({
         config: attachment.policies[name],
         path: [...attachment.path, name]
@@ -120,7 +120,7 @@ export const mergeGatewayPolicies = merging({
   levels: gatewayLevels,
   perHop: new Set(),
   overrides: false,
-  joins: { authorization: joinRules }
+  joins: new Map([["authorization", joinRules]])
 })
 
 /**
@@ -131,7 +131,7 @@ export const mergeRoutePolicies = merging({
   levels: routeLevels,
   perHop: new Set([...targetedRoutes, "inline"]),
   overrides: true,
-  joins: { authorization: joinRules }
+  joins: new Map([["authorization", joinRules]])
 })
 
 /** Backend phase: the most specific attachment wins; the rules of both authorizations add up, `ai` merges by field. */
@@ -139,7 +139,11 @@ export const mergeBackendPolicies = merging({
   levels: backendLevels,
   perHop: targetedRoutes,
   overrides: false,
-  joins: { authorization: joinRules, mcpAuthorization: joinRules, ai: joinAi }
+  joins: new Map([
+    ["authorization", joinRules],
+    ["mcpAuthorization", joinRules],
+    ["ai", joinAi]
+  ])
 })
 
 /** Frontend: the most specific attachment wins; network rules add up, and the exporter of access logs is inherited. */
@@ -147,5 +151,8 @@ export const mergeFrontendPolicies = merging({
   levels: frontendLevels,
   perHop: new Set(),
   overrides: false,
-  joins: { networkAuthorization: joinRules, accessLog: withInheritedExporter }
+  joins: new Map([
+    ["networkAuthorization", joinRules],
+    ["accessLog", withInheritedExporter]
+  ])
 })

@@ -5,9 +5,9 @@
 import { Result } from "effect"
 import type { RequestHead } from "../http/message.ts"
 import type { ConfigPath, ConfigProblem } from "../pipeline/stage.ts"
-import { Bucket, type Candidate, Lookup } from "./bucket.ts"
+import { Bucket, Lookup } from "./bucket.ts"
 import { canonicalHostnames, HostnameIndex } from "./hostnames.ts"
-import { compareMatches, compileMatch, type RouteMatch } from "./match.ts"
+import { type CompiledMatch, compareMatches, compileMatch, type RouteMatch } from "./match.ts"
 
 /** A route as the table needs it. */
 export interface RouteEntry<T> {
@@ -65,7 +65,9 @@ export class RouteTable<T> {
   }
 }
 
-interface Ranked<T> extends Pick<Candidate<Found<T>>, "match" | "found"> {
+interface Ranked<T> {
+  readonly match: CompiledMatch
+  readonly found: Found<T>
   readonly key: string
   readonly hostnames: ReadonlySet<string>
 }
@@ -105,7 +107,7 @@ export const compileRoutes = <T>(
   if (problems.length > 0) return Result.fail(problems)
   ranked.sort((a, b) => compareMatches(a.match, b.match) || (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
   for (const [ordinal, { match, found, hostnames }] of ranked.entries()) {
-    const candidate = { match, ordinal, found }
+    const candidate = { ...match, ordinal, found }
     for (const hostname of hostnames) hosts.get(hostname)!.bucket.add(candidate)
   }
   return Result.succeed(new RouteTable(hosts))

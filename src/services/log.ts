@@ -14,6 +14,11 @@ export interface Logger {
 
 /** What decides which lines are written, changed while the process runs. */
 export interface LogControl {
+  /** What the configuration says, once it is known: the filter that `reset` goes back to, and the form of the lines. */
+  readonly configure: (settings: {
+    readonly filter?: string | undefined
+    readonly format?: "text" | "json" | undefined
+  }) => void
   readonly filter: () => string
   /** Adds directives to the filter, after going back to the one of the start when `reset` is given. False: not a filter. */
   readonly change: (directives: string | undefined, reset: boolean) => boolean

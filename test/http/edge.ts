@@ -40,7 +40,7 @@ export interface Edge {
   readonly bound: Bound
   readonly port: number
   /** How each exchange ended, in order. */
-  readonly outcomes: Array<Outcome>
+  readonly outcomes: Array<Omit<Outcome, "bytes">>
   /** The failures of the proxy itself. */
   readonly defects: Array<unknown>
 }
@@ -51,7 +51,7 @@ export const edge = (
   options: Partial<Omit<ListenOptions, "limits">> & { readonly limits?: Partial<Limits> } = {}
 ): Effect.Effect<Edge, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const outcomes: Array<Outcome> = []
+    const outcomes: Array<Omit<Outcome, "bytes">> = []
     const defects: Array<unknown> = []
     const limits = { ...defaultLimits, ...options.limits }
     const bound = yield* Effect.orDie(
@@ -63,7 +63,7 @@ export const edge = (
         drain: { minimum: 0, deadline: 0 },
         ...options,
         handle: (exchange) => {
-          exchange.onFinish((outcome) => outcomes.push(outcome))
+          exchange.onFinish(({ status, failure }) => outcomes.push({ status, failure }))
           return handle(exchange)
         },
         limits: () => limits
