@@ -38,7 +38,8 @@ const issuer = () => {
           log: (_level, _target, message) => state.lines.push(message),
           enabled: () => true,
           filter: () => "",
-          change: () => true
+          change: () => true,
+          configure: () => {}
         })
       )
     )
