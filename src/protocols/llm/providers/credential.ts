@@ -1,4 +1,4 @@
-/** How each kind of provider wants to be paid its respects: where a key goes, or which cloud signs the call. */
+/** Where the credential of a provider call goes: into which header a key, or to which cloud the signing of the call. */
 
 /** Moves a key out of `Authorization: Bearer` into a header of the provider's own, if the key looks like one that belongs there. */
 export interface KeyMove {
