@@ -1,7 +1,7 @@
 /** Reads usage, model and finish reason out of a response's JSON. Responses come from outside: whatever is not as expected is not there. */
 import { elements, isObject, member } from "../models/json.ts"
 import { cacheOutsideInput, type Sources, type UsageFormat, usageMembers } from "./members.ts"
-import { type Usage, type UsageCount, usageCounts } from "./usage.ts"
+import { type Usage, type UsageCount, usageCounts, usageFrom } from "./usage.ts"
 
 export interface ResponseFacts {
   readonly usage: Usage | undefined
@@ -89,33 +89,12 @@ const reader = (format: UsageFormat, sources: Sources): Reader => {
     if (format === "completions" && found.output === 0 && (found.total ?? 0) > (found.input ?? 0))
       found.output = found.total! - (found.input ?? 0)
     return {
-      usage: any ? complete(found, convention(format, body), tier!(body)) : undefined,
+      usage: any ? usageFrom(found, convention(format, body), tier!(body)) : undefined,
       model: model!(body),
       finish: finish!(body)
     }
   }
 }
-
-const complete = (
-  found: Partial<Record<UsageCount, number>>,
-  cacheInInput: boolean,
-  serviceTier: string | undefined
-): Usage => ({
-  input: found.input,
-  output: found.output,
-  total: found.total,
-  cacheRead: found.cacheRead,
-  cacheWrite: found.cacheWrite,
-  reasoning: found.reasoning,
-  inputText: found.inputText,
-  inputImage: found.inputImage,
-  inputAudio: found.inputAudio,
-  outputText: found.outputText,
-  outputImage: found.outputImage,
-  outputAudio: found.outputAudio,
-  cacheInInput,
-  serviceTier
-})
 
 /** Unread formats are told apart by the spelling of their cache counts: Anthropic and Bedrock name them like nobody else. */
 const convention = (format: UsageFormat, body: unknown): boolean => {

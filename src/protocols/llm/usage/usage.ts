@@ -36,6 +36,28 @@ export const usageCounts: ReadonlyArray<UsageCount> = [
   "outputAudio"
 ]
 
+/** A usage from the counts that are known. */
+export const usageFrom = (
+  counts: { readonly [C in UsageCount]?: number | undefined },
+  cacheInInput: boolean,
+  serviceTier: string | undefined
+): Usage => ({
+  input: counts.input,
+  output: counts.output,
+  total: counts.total,
+  cacheRead: counts.cacheRead,
+  cacheWrite: counts.cacheWrite,
+  reasoning: counts.reasoning,
+  inputText: counts.inputText,
+  inputImage: counts.inputImage,
+  inputAudio: counts.inputAudio,
+  outputText: counts.outputText,
+  outputImage: counts.outputImage,
+  outputAudio: counts.outputAudio,
+  cacheInInput,
+  serviceTier
+})
+
 /** Input tokens with the cache tokens in them, whatever the provider's convention: the `input` of metrics and limits. */
 export const inputTokens = (usage: Usage): number =>
   (usage.input ?? 0) + (usage.cacheInInput ? 0 : (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0))
