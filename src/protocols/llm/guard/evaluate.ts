@@ -2,6 +2,7 @@
 import type { JsonObject } from "../models/json.ts"
 import { withChoices } from "./choices.ts"
 import { withConversation } from "./conversation.ts"
+import type { ManagedVerdict } from "./managed/verdict.ts"
 import type { Finding, GuardAnswer } from "./outcome.ts"
 import type { RegexGuard } from "./regex-guard.ts"
 import type { ContentScope, Rewrite } from "./text-walk.ts"
@@ -67,4 +68,43 @@ export const applyWebhookReply = (reply: WebhookReply, format: GuardedFormat, bo
       return masked === undefined ? fatal : { type: "mask", body: masked }
     }
   }
+}
+
+/** A managed guard's verdict on texts that `rewriteRequest` or `rewriteResponse` showed, in that order: its mask goes back the same way. */
+export const applyManagedVerdict = (
+  verdict: ManagedVerdict,
+  rejection: GuardAnswer,
+  phase: GuardPhase,
+  format: GuardedFormat,
+  body: JsonObject,
+  scopes: ReadonlySet<ContentScope>
+): Finding => {
+  switch (verdict.type) {
+    case "pass":
+      return pass
+    case "failed":
+      return failed
+    case "reject":
+      return { type: "reject", answer: rejection }
+    case "mask": {
+      let next = 0
+      const masked = rewrite(phase, format, body, scopes, (text) => verdict.texts[next++] ?? text)
+      return masked instanceof TextTooDeep ? failed : { type: "mask", body: masked }
+    }
+  }
+}
+
+/** The texts of a body in the scopes, in document order; too deeply nested ones fail. What managed guards with masks are sent. */
+export const textsOf = (
+  phase: GuardPhase,
+  format: GuardedFormat,
+  body: JsonObject,
+  scopes: ReadonlySet<ContentScope>
+): ReadonlyArray<string> | TextTooDeep => {
+  const texts: Array<string> = []
+  const walked = rewrite(phase, format, body, scopes, (text) => {
+    texts.push(text)
+    return text
+  })
+  return walked instanceof TextTooDeep ? walked : texts
 }

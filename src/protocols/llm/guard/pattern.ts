@@ -19,10 +19,10 @@ export interface Pattern {
 }
 
 /**
- * Steps that one text may take before the answer is "cannot be told" (`undefined`): about half a second. One search is linear, but a text
- * can be made of very many matches each of which had to look to the end.
+ * Steps that a text of this length may take before the answer is "cannot be told" (`undefined`): a tenth of a second and more for long
+ * texts. One search is linear, but a text can be made of very many matches each of which had to look to the end.
  */
-const maxSteps = 50_000_000
+const allowedSteps = (length: number): number => 10_000_000 + 32 * length
 
 // The library's instruction codes (Inst.js of the pinned version). A test holds the search to an independent engine.
 const [ALT, ALT_MATCH, CAPTURE, EMPTY_WIDTH, MATCH, NOP, RUNE, RUNE_ANY_NOT_NL] = [1, 2, 3, 4, 6, 7, 8, 11]
@@ -82,6 +82,7 @@ class Search {
   private next: Threads
   private readonly stack: Array<number> = []
   private steps = 0
+  private maxSteps = 0
 
   constructor(program: Program) {
     this.program = program
@@ -90,12 +91,14 @@ class Search {
     this.first = this.firstCharacters()
   }
 
-  start(): void {
+  /** Begins work on a text. */
+  start(text: string): void {
     this.steps = 0
+    this.maxSteps = allowedSteps(text.length)
   }
 
   get exhausted(): boolean {
-    return this.steps > maxSteps
+    return this.steps > this.maxSteps
   }
 
   /** The leftmost match that begins at or behind `from`. */
@@ -198,12 +201,12 @@ export const compilePattern = (source: string): Pattern | { readonly problem: st
   const search = new Search(compiled.prog)
   return {
     test: (text) => {
-      search.start()
+      search.start(text)
       const found = search.find(text, 0)
       return search.exhausted ? undefined : found !== undefined
     },
     findAll: (text) => {
-      search.start()
+      search.start(text)
       const spans: Array<Span> = []
       let at = 0
       while (at <= text.length) {

@@ -48,10 +48,17 @@ export class SseDecoder {
   private id: string | undefined
   private data: string | undefined
   private dataBytes = 0
+  private pushedBytes = 0
+  private boundary = 0
 
   constructor(onEvent: (event: SseEvent) => void, limits: SseLimits = defaultSseLimits) {
     this.onEvent = onEvent
     this.limits = limits
+  }
+
+  /** How many of the pushed bytes belong to events that are over: those behind it are of an event that is still coming. */
+  get eventBoundary(): number {
+    return this.boundary
   }
 
   /** Feeds one chunk. Once a limit was passed the decoder is dead and keeps returning that failure. */
@@ -71,6 +78,7 @@ export class SseDecoder {
         this.hold(bytes.subarray(start))
         break
       }
+      const blank = end === start && this.heldBytes === 0
       this.endLine(bytes, start, end)
       if (this.failure !== undefined) break
       start = end + 1
@@ -78,7 +86,9 @@ export class SseDecoder {
         if (start === bytes.length) this.afterCr = true
         else if (bytes[start] === LF) start++
       }
+      if (blank) this.boundary = this.pushedBytes + start
     }
+    this.pushedBytes += bytes.length
     return this.failure
   }
 
