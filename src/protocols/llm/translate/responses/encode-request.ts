@@ -43,7 +43,8 @@ class Input {
   }
 
   private unsupported(part: Part, at: string): void {
-    this.reader.refuse(`unsupported content: ${part.type === "other" ? part.kind : part.type}`, at)
+    const kind = part.type === "other" ? part.kind : part.type === "reasoning" ? "thinking" : part.type
+    this.reader.refuse(`unsupported content: ${kind}`, at)
   }
 
   private checked(part: TextPart, at: string): TextPart {
