@@ -12,6 +12,9 @@ export const stringAt = (object: JsonObject, key: string): string | undefined =>
   return typeof value === "string" ? value : undefined
 }
 
+/** A member that is a string, for a text about it; conversion of anything else could run into members named like methods. */
+export const wordAt = (object: JsonObject, key: string): string => stringAt(object, key) ?? "of unknown kind"
+
 /** A member that is a finite number, else `undefined`. */
 export const numberAt = (object: JsonObject, key: string): number | undefined => {
   const value = object[key]

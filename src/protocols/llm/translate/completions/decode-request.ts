@@ -1,5 +1,5 @@
 /** A chat completions request, read. */
-import { isObject, type JsonObject, objectAt, stringAt } from "../../formats/json.ts"
+import { isObject, type JsonObject, objectAt, stringAt, wordAt } from "../../formats/json.ts"
 import type { RequestReader } from "../../formats/reader.ts"
 import {
   type Conversation,
@@ -45,7 +45,7 @@ const decodePart = (part: JsonObject, reader: RequestReader, at: string): Part |
       }
     }
     default:
-      reader.refuse(`unsupported content: ${String(part["type"])}`, at)
+      reader.refuse(`unsupported content: ${wordAt(part, "type")}`, at)
       return undefined
   }
 }

@@ -1,5 +1,5 @@
 /** An Anthropic messages request, read. */
-import { isObject, type JsonObject, objectAt, stringAt } from "../../formats/json.ts"
+import { isObject, type JsonObject, objectAt, stringAt, wordAt } from "../../formats/json.ts"
 import type { RequestReader } from "../../formats/reader.ts"
 import {
   type Conversation,
@@ -73,7 +73,7 @@ const decodeBlock = (block: JsonObject, reader: RequestReader, at: string): Part
         signature: reader.string(block, "signature", at)
       }
     default:
-      return { type: "other", kind: String(block["type"]) }
+      return { type: "other", kind: wordAt(block, "type") }
   }
 }
 

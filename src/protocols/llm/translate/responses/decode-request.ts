@@ -1,5 +1,5 @@
 /** An OpenAI responses request, read. What lives on the provider's servers (earlier responses, references, hosted tools) is not there to read. */
-import { isObject, type JsonObject, objectAt, objectsAt, stringAt } from "../../formats/json.ts"
+import { isObject, type JsonObject, objectAt, objectsAt, stringAt, wordAt } from "../../formats/json.ts"
 import type { RequestReader } from "../../formats/reader.ts"
 import {
   type Conversation,
@@ -35,7 +35,7 @@ const decodePart = (part: JsonObject, reader: RequestReader, at: string): Part |
       return { type: "file", name, source: { kind: "file", id: stringAt(part, "file_id") ?? "" } }
     }
     default:
-      reader.refuse(`unsupported content: ${String(part["type"])}`, at)
+      reader.refuse(`unsupported content: ${wordAt(part, "type")}`, at)
       return undefined
   }
 }

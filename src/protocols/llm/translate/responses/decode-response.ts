@@ -1,7 +1,7 @@
 /** An OpenAI response, read. What messages clients could not be given is refused rather than lost. */
 import { Result } from "effect"
 import { type LlmError, responseUnreadable } from "../../formats/error.ts"
-import { type JsonObject, listAt, objectsAt, parseJson, stringAt } from "../../formats/json.ts"
+import { type JsonObject, listAt, objectsAt, parseJson, stringAt, wordAt } from "../../formats/json.ts"
 import type { Exchange } from "../codec.ts"
 import type { Finish, Reply, ReplyPart } from "../reply.ts"
 import { decodeIncomplete } from "./status.ts"
@@ -23,7 +23,7 @@ const readMessage = (item: JsonObject, at: string, read: Read): void => {
     } else if (part["type"] === "refusal") {
       read.refused = true
       read.parts.push({ type: "text", text: stringAt(part, "refusal") ?? "" })
-    } else read.problem ??= responseUnreadable(`unsupported content: ${String(part["type"])}`, field)
+    } else read.problem ??= responseUnreadable(`unsupported content: ${wordAt(part, "type")}`, field)
   })
 }
 
@@ -51,7 +51,7 @@ const readOutput = (body: JsonObject): Read => {
       case "reasoning":
         return
       default:
-        read.problem ??= responseUnreadable(`unsupported output item: ${String(item["type"])}`, at)
+        read.problem ??= responseUnreadable(`unsupported output item: ${wordAt(item, "type")}`, at)
     }
   })
   return read
@@ -71,7 +71,7 @@ export const decodeResponse = (body: JsonObject, { call }: Exchange): Result.Res
   const read = readOutput(body)
   if (read.problem !== undefined) return Result.fail(read.problem)
   const finish = readFinish(body, read)
-  if (finish === undefined) return Result.fail(responseUnreadable(`response is ${String(body["status"])}`, "status"))
+  if (finish === undefined) return Result.fail(responseUnreadable(`response is ${wordAt(body, "status")}`, "status"))
   return Result.succeed({
     id: stringAt(body, "id") ?? "",
     model: stringAt(body, "model") ?? call.model,
