@@ -3,6 +3,7 @@ import { Arbitrary, Schema } from "effect"
 import type { UpstreamFormat } from "../../formats/format.ts"
 import type { JsonObject } from "../../formats/json.ts"
 import type { EventStreamMessage, SseEvent, UpstreamEvent } from "../../formats/stream.ts"
+import { Input } from "./requests.ts"
 
 const Said = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(12))
 const Tokens = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1000 }))
@@ -14,7 +15,7 @@ const GeneratedReply = Schema.Struct({
   calls: Schema.Array(
     Schema.Struct({
       name: Schema.Literals(["f", "get_weather"]),
-      input: Schema.Record(Schema.String.check(Schema.isMaxLength(4)), Schema.Union([Said, Schema.Int, Schema.Null]))
+      input: Input
     })
   ).check(Schema.isMaxLength(3)),
   ending: Schema.Literals(["end", "tools", "length", "filter"]),

@@ -10,8 +10,14 @@ const Amount = Schema.Literals([0, 0.5, 1])
 const few = <S extends Schema.Constraint>(item: S) => Schema.Array(item).check(Schema.isMaxLength(3))
 const maybe = <S extends Schema.Constraint>(value: S) => Schema.optionalKey(value)
 
-/** JSON text of an object, as models write it into their calls. */
-const Input = Schema.Record(Schema.String.check(Schema.isMaxLength(4)), Schema.Union([Text, Schema.Int, Schema.Null]))
+/**
+ * What models write into their calls. The names need no escapes: V8 14.6 reads an object whose escaped name has the raw length of another
+ * object's wrongly, so that even `JSON.parse(JSON.stringify(x))` is not `x`. Negative zero has no JSON, either.
+ */
+export const Input = Schema.Record(
+  Schema.String.check(Schema.isPattern(/^[a-z_]{0,4}$/u)),
+  Schema.Union([Text, Count, Schema.Null])
+)
 const JsonSchema = Schema.Struct({
   type: Schema.Literal("object"),
   properties: Schema.Record(
