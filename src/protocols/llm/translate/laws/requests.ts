@@ -11,8 +11,8 @@ const few = <S extends Schema.Constraint>(item: S) => Schema.Array(item).check(S
 const maybe = <S extends Schema.Constraint>(value: S) => Schema.optionalKey(value)
 
 /**
- * What models write into their calls. The names need no escapes: V8 14.6 reads an object whose escaped name has the raw length of another
- * object's wrongly, so that even `JSON.parse(JSON.stringify(x))` is not `x`. Negative zero has no JSON, either.
+ * What models write into their calls. The names need no escapes, because V8 14.6 may read an escaped name as that of an object parsed before
+ * (`JSON.parse(JSON.stringify(x))` is not `x` then); negative zero has no JSON, either.
  */
 export const Input = Schema.Record(
   Schema.String.check(Schema.isPattern(/^[a-z_]{0,4}$/u)),
