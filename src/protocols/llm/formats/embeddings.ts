@@ -17,7 +17,7 @@ export type TitanRequest = {
   readonly inputText: string
   readonly dimensions?: number
   readonly normalize?: boolean
-  readonly embeddingTypes?: ReadonlyArray<"float" | "binary">
+  readonly embeddingTypes?: ReadonlyArray<"float">
 }
 
 export type NovaRequest = {

@@ -1,4 +1,4 @@
-/** Gemini generateContent: the request bodies that the gateway writes. Answers are read as they come. */
+/** Gemini generateContent: the bodies that the gateway writes. Answers are read as they come. */
 import type { JsonObject } from "./json.ts"
 
 export type GeminiPart =
@@ -34,3 +34,12 @@ export type GeminiRequest = {
   readonly labels?: JsonObject
   readonly cachedContent?: string
 }
+
+/** The answer (400) to a client that streams without `alt=sse`: the other form, one growing JSON list, is not relayed. */
+export const sseRequired = {
+  error: {
+    code: 400,
+    message: "streamGenerateContent requires alt=sse; the JSON-array streaming variant is not supported",
+    status: "INVALID_ARGUMENT"
+  }
+} as const

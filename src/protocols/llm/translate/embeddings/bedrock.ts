@@ -23,23 +23,21 @@ const encodeError = (body: unknown) => encodeOpenAiError(400, decodeError(body))
 
 const missing = (field: string) => Result.fail(responseUnreadable(`missing field: ${field}`, field))
 
-const encodeTitan = (body: JsonObject, reader: RequestReader): TitanRequest => {
-  const format = reader.string(body, "encoding_format")
-  return defined({
+/** Titan's other number type is one bit a dimension, which is not what OpenAI's base64 holds: the floats are encoded on the way back. */
+const encodeTitan = (body: JsonObject, reader: RequestReader): TitanRequest =>
+  defined({
     inputText: readSingleInput(body, reader),
     dimensions: reader.number(body, "dimensions"),
     normalize: reader.boolean(body, "normalize"),
-    embeddingTypes: format === "base64" ? (["binary"] as const) : format === "float" ? (["float"] as const) : undefined
+    embeddingTypes: reader.string(body, "encoding_format") === undefined ? undefined : (["float"] as const)
   })
-}
 
 export const titan: BodyTranslation = {
   encodeRequest: encodeTitan,
-  decodeResponse: (body, _request, call) => {
-    const byType = objectAt(body, "embeddingsByType") ?? {}
-    const embedding = body["embedding"] ?? byType["float"] ?? byType["binary"]
+  decodeResponse: (body, request, call) => {
+    const embedding = body["embedding"] ?? objectAt(body, "embeddingsByType")?.["float"]
     if (embedding === undefined) return missing("embedding")
-    return Result.succeed(encodeEmbeddings([embedding], numberAt(body, "inputTextTokenCount") ?? 0, call))
+    return Result.succeed(encodeEmbeddings([embedding], numberAt(body, "inputTextTokenCount") ?? 0, request, call))
   },
   encodeError
 }
@@ -58,13 +56,13 @@ const encodeNova = (body: JsonObject, reader: RequestReader): NovaRequest => ({
 
 export const nova: BodyTranslation = {
   encodeRequest: encodeNova,
-  decodeResponse: (body, _request, call, header) => {
+  decodeResponse: (body, request, call, header) => {
     const embeddings = objectsAt(body, "embeddings").flatMap((each) =>
       Array.isArray(each["embedding"]) ? [each["embedding"]] : []
     )
     return embeddings.length === 0
       ? missing("embeddings")
-      : Result.succeed(encodeEmbeddings(embeddings, tokensOfHeader(header), call))
+      : Result.succeed(encodeEmbeddings(embeddings, tokensOfHeader(header), request, call))
   },
   encodeError
 }
@@ -82,13 +80,13 @@ const encodeCohere = (body: JsonObject, reader: RequestReader, { model }: Call):
 
 export const cohereInvoke: BodyTranslation = {
   encodeRequest: encodeCohere,
-  decodeResponse: (body, _request, call, header) => {
+  decodeResponse: (body, request, call, header) => {
     const { embeddings } = body
     // Version 4 answers with one list per number type.
     const list = isObject(embeddings) ? listAt(embeddings, "float") : listAt(body, "embeddings")
     return list.length === 0
       ? missing("embeddings")
-      : Result.succeed(encodeEmbeddings(list, tokensOfHeader(header), call))
+      : Result.succeed(encodeEmbeddings(list, tokensOfHeader(header), request, call))
   },
   encodeError
 }

@@ -1,4 +1,5 @@
 /** What the embedding translations share: the client's input, and the answer in OpenAI's shape. */
+import { Buffer } from "node:buffer"
 import type { EmbeddingsResponse } from "../../formats/embeddings.ts"
 import type { JsonObject } from "../../formats/json.ts"
 import type { RequestReader } from "../../formats/reader.ts"
@@ -23,14 +24,25 @@ export const readSingleInput = (body: JsonObject, reader: RequestReader): string
   return ""
 }
 
+/** A vector as the client asked for it: base64 of little-endian 32-bit floats (the default of OpenAI's Python library), or numbers. */
+const encodeVector = (vector: unknown, request: JsonObject): unknown => {
+  if (request["encoding_format"] !== "base64" || !Array.isArray(vector)) return vector
+  const bytes = Buffer.alloc(vector.length * 4)
+  vector.forEach((value: unknown, index) => {
+    bytes.writeFloatLE(typeof value === "number" ? value : 0, index * 4)
+  })
+  return bytes.toString("base64")
+}
+
 export const encodeEmbeddings = (
   embeddings: ReadonlyArray<unknown>,
   tokens: number,
+  request: JsonObject,
   { model }: Call
 ): EmbeddingsResponse => ({
   object: "list",
   model,
-  data: embeddings.map((embedding, index) => ({ object: "embedding", index, embedding })),
+  data: embeddings.map((vector, index) => ({ object: "embedding", index, embedding: encodeVector(vector, request) })),
   usage: { prompt_tokens: tokens, total_tokens: tokens }
 })
 

@@ -21,7 +21,7 @@ const encodeRequest = (body: JsonObject, reader: RequestReader): VertexPredictRe
 
 export const vertexPredict: BodyTranslation = {
   encodeRequest,
-  decodeResponse: (body, _request, call) => {
+  decodeResponse: (body, request, call) => {
     const { predictions } = body
     if (!Array.isArray(predictions)) return Result.fail(responseUnreadable("missing field: predictions", "predictions"))
     const embeddings: Array<unknown> = []
@@ -33,7 +33,7 @@ export const vertexPredict: BodyTranslation = {
       embeddings.push(embedding["values"])
       tokens += numberAt(objectAt(embedding, "statistics") ?? {}, "token_count") ?? 0
     }
-    return Result.succeed(encodeEmbeddings(embeddings, tokens, call))
+    return Result.succeed(encodeEmbeddings(embeddings, tokens, request, call))
   },
   encodeError: (body) => body
 }
