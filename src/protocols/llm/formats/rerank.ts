@@ -2,13 +2,11 @@
 import type { JsonObject } from "./json.ts"
 
 export type RerankResponse = {
-  readonly id?: string
   readonly results: ReadonlyArray<{
     readonly index: number
     readonly relevance_score: number
     readonly document?: { readonly text: string }
   }>
-  readonly meta?: JsonObject
 }
 
 export type BedrockRerankRequest = {

@@ -3,7 +3,7 @@ import { Result } from "effect"
 import { responseUnreadable } from "../../formats/error.ts"
 import { defined, type JsonObject, numberAt, objectAt, objectsAt, stringAt } from "../../formats/json.ts"
 import type { RequestReader } from "../../formats/reader.ts"
-import type { BedrockRerankRequest } from "../../formats/rerank.ts"
+import type { BedrockRerankRequest, RerankResponse } from "../../formats/rerank.ts"
 import type { BodyTranslation } from "../body-translation.ts"
 import type { Call, Quirks } from "../codec.ts"
 import { encodeError } from "../completions/error.ts"
@@ -55,7 +55,7 @@ export const bedrockRerank: BodyTranslation = {
         document: text === undefined ? undefined : { text }
       })
     })
-    return Result.succeed({ results })
+    return Result.succeed<RerankResponse>({ results })
   },
   encodeError: (body) => encodeError(400, decodeError(body))
 }

@@ -3,7 +3,7 @@ import { Result } from "effect"
 import { responseUnreadable } from "../../formats/error.ts"
 import { defined, isObject, type JsonObject, numberAt, objectsAt, stringAt } from "../../formats/json.ts"
 import type { RequestReader } from "../../formats/reader.ts"
-import type { VertexRankRequest } from "../../formats/rerank.ts"
+import type { RerankResponse, VertexRankRequest } from "../../formats/rerank.ts"
 import type { BodyTranslation } from "../body-translation.ts"
 import type { Call } from "../codec.ts"
 import { encodeError } from "../completions/error.ts"
@@ -25,7 +25,7 @@ export const vertexRank: BodyTranslation = {
   encodeRequest,
   decodeResponse: (body) => {
     if (!Array.isArray(body["records"])) return Result.fail(responseUnreadable("missing field: records", "records"))
-    const results: Array<JsonObject> = []
+    const results: Array<RerankResponse["results"][number]> = []
     for (const record of objectsAt(body, "records")) {
       const index = Number(stringAt(record, "id") ?? Number.NaN)
       if (!Number.isInteger(index)) return Result.fail(responseUnreadable("unknown record id", "records"))
@@ -34,7 +34,7 @@ export const vertexRank: BodyTranslation = {
       const score = numberAt(record, "score") ?? 1
       results.push(defined({ index, relevance_score: score, document: text === undefined ? undefined : { text } }))
     }
-    return Result.succeed({ results })
+    return Result.succeed<RerankResponse>({ results })
   },
   encodeError: (body) => {
     const error = decodeGoogleError(body)
