@@ -11,6 +11,7 @@ export interface Span {
   readonly end: number
 }
 
+/** A compiled pattern. Both give `undefined` when the work on a text exceeds its bound. */
 export interface Pattern {
   /** Whether it matches anywhere, the empty match included. */
   readonly test: (text: string) => boolean | undefined

@@ -4,6 +4,7 @@
  */
 import { Buffer } from "node:buffer"
 
+/** Byte offsets; `end` is behind the value. */
 export interface Span {
   readonly start: number
   readonly end: number

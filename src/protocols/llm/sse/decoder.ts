@@ -34,6 +34,7 @@ const valueStart = (bytes: Buffer, start: number, end: number, name: string): nu
   return nameEnd + 1 < end && bytes[nameEnd + 1] === SPACE ? nameEnd + 2 : nameEnd + 1
 }
 
+/** One stream. `onEvent` is called for every event, in order, from within `push` and `end`. Failure: `SseTooLarge`. */
 export class SseDecoder {
   private readonly onEvent: (event: SseEvent) => void
   private readonly limits: SseLimits

@@ -151,7 +151,7 @@ describe("SSE decoder", () => {
       decoder.push(Buffer.from(part))
       return decoder.eventBoundary
     })
-    assert.deepStrictEqual(boundaries, [0, 9, 18, 29])
+    assert.deepStrictEqual(boundaries, [0, 9, 29, 29])
   })
 
   it.prop(
