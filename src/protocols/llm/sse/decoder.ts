@@ -19,7 +19,9 @@ const LF = 10
 const CR = 13
 const SPACE = 32
 const COLON = 58
-const [D, E, I] = [100, 101, 105]
+const D = 100
+const E = 101
+const I = 105
 
 const view = (chunk: Uint8Array): Buffer =>
   Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
