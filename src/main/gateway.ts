@@ -91,7 +91,7 @@ export const startGateway = (
       (x: Exchange): Effect.Effect<Answer> => {
         const snapshot = current
         snapshot.inFlight++
-        x.onFinish((outcome) => {
+        x.onFinished((outcome) => {
           snapshot.inFlight--
           record(x, outcome)
         })

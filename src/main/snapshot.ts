@@ -10,19 +10,32 @@ import { policies, terminals } from "../../stages/registry.ts"
 import { type RouteGraph, routeGraph } from "../pipeline/graph.ts"
 import type { Services } from "../pipeline/registry.ts"
 import type { ConfigPath } from "../pipeline/stage.ts"
+import type { Catalogs } from "../protocols/llm/cost/catalogs.ts"
 import type { McpProcess } from "../protocols/mcp/process.ts"
 import type { Normalised } from "../routing/normalised.ts"
+import type { Files } from "../services/files.ts"
 import type { Kept } from "../services/kept.ts"
 import type { Log } from "../services/log.ts"
 import type { McpHttp } from "../services/mcp-http.ts"
 import type { McpStdio } from "../services/mcp-stdio.ts"
+import type { Metrics } from "../services/metrics.ts"
 import type { Upstreams } from "../services/upstreams.ts"
 import { type Assembled, assemble } from "./assemble.ts"
 import { type ConfigurationText, check } from "./check.ts"
 import { compileCondition } from "./conditions.ts"
 
 /** What the policies and terminals of the registry need to compile. */
-export type Ports = Services<(typeof policies)["policies"]> | Upstreams | Kept | Log | McpHttp | McpStdio | McpProcess
+export type Ports =
+  | Services<(typeof policies)["policies"]>
+  | Catalogs
+  | Files
+  | Kept
+  | Log
+  | McpHttp
+  | McpProcess
+  | McpStdio
+  | Metrics
+  | Upstreams
 
 /** A configuration that cannot be served. */
 export class InvalidConfiguration extends Data.TaggedError("InvalidConfiguration")<{
