@@ -37,6 +37,7 @@ const issuer = () => {
         Layer.succeed(Log, {
           log: (_level, _target, message) => state.lines.push(message),
           enabled: () => true,
+          configure: () => {},
           filter: () => "",
           change: () => true
         })

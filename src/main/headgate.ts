@@ -90,7 +90,7 @@ const signalled = Effect.callback<void>((resume) => {
 const main = Effect.gen(function* () {
   const found = yield* source
   const log = startingLog(process.env)
-  const services = Layer.mergeAll(ports, ConsoleLog.layer(log), Prometheus.layer())
+  const services = Layer.provideMerge(Layer.merge(ports, Prometheus.layer()), ConsoleLog.layer(log))
   yield* Effect.scoped(
     Effect.gen(function* () {
       const scope = yield* Effect.scope
