@@ -6,12 +6,14 @@ import { registry } from "../src/pipeline/registry.ts"
 import { apiKey } from "./api-key/stage.ts"
 import { authorization } from "./authorization/stage.ts"
 import { backendHost } from "./backend-host/stage.ts"
+import { backendMcp } from "./backend-mcp/stage.ts"
 import { buffer } from "./buffer/stage.ts"
 import { cors } from "./cors/stage.ts"
 import { directResponse } from "./direct-response/stage.ts"
 import { jwtAuth } from "./jwt-auth/stage.ts"
 import { localRateLimit } from "./local-rate-limit/stage.ts"
 import { mcpAuthentication } from "./mcp-authentication/stage.ts"
+import { mcpAuthorization } from "./mcp-authorization/stage.ts"
 import { requestHeaderModifier } from "./request-header-modifier/stage.ts"
 import { requestRedirect } from "./request-redirect/stage.ts"
 import { responseHeaderModifier } from "./response-header-modifier/stage.ts"
@@ -28,6 +30,7 @@ export const policies = registry(
     jwtAuth,
     localRateLimit,
     mcpAuthentication,
+    mcpAuthorization,
     requestHeaderModifier,
     requestRedirect,
     responseHeaderModifier,
@@ -40,19 +43,18 @@ export const policies = registry(
       "cors",
       "jwtAuth",
       "apiKey",
-      // After everything that tells who is asking.
+      // After everything that may say who asks.
       "authorization"
     ],
     route: [
       // Its clock has been running since the request arrived; what follows counts.
       "timeout",
       "cors",
-      "jwtAuth",
-      // Takes the place of jwtAuth on a route of MCP servers.
       "mcpAuthentication",
+      "jwtAuth",
       "apiKey",
       "authorization",
-      // After authorization: what is refused anyway uses up nobody's share.
+      // After authorization: who may not pass draws on no budget.
       "localRateLimit",
       // After authentication and limits: only then is a body worth holding.
       "buffer",
@@ -64,7 +66,13 @@ export const policies = registry(
       // Last, so that everything that may refuse has had its say.
       "directResponse"
     ],
-    backend: ["authorization", "requestHeaderModifier", "responseHeaderModifier", "requestRedirect"],
+    backend: [
+      "authorization",
+      "mcpAuthorization",
+      "requestHeaderModifier",
+      "responseHeaderModifier",
+      "requestRedirect"
+    ],
     backendResponse: [],
     response: [
       "route responseHeaderModifier",
@@ -75,4 +83,4 @@ export const policies = registry(
   }
 )
 
-export const terminals = [backendHost]
+export const terminals = [backendHost, backendMcp]

@@ -37,9 +37,9 @@ const issuer = () => {
         Layer.succeed(Log, {
           log: (_level, _target, message) => state.lines.push(message),
           enabled: () => true,
-          configure: () => {},
           filter: () => "",
-          change: () => true
+          change: () => true,
+          configure: () => {}
         })
       )
     )

@@ -2,16 +2,15 @@
 import { Effect, Exit, Layer, Scope } from "effect"
 import * as ConsoleLog from "../../layers/log/console.ts"
 import type { RouteGraph } from "../pipeline/graph.ts"
-import { Log } from "../services/log.ts"
 import type { ConfigurationText } from "./check.ts"
-import { ports } from "./ports.ts"
+import { defaultPortOptions, ports } from "./ports.ts"
 import { type InvalidConfiguration, makeSnapshot } from "./snapshot.ts"
 
-/** Nothing is served: that a provider cannot be reached from here is no news. */
-const silent = Layer.succeed(Log, ConsoleLog.make({ filter: "off", format: "text", write: () => {}, now: () => 0 }))
+/** Nothing runs here, so nothing is to be said. */
+const quiet = ConsoleLog.layer({ filter: "off", format: "text", write: () => {}, now: () => 0 })
 
 /** The graph of every route. */
 export const graphsOf = (source: ConfigurationText): Effect.Effect<ReadonlyArray<RouteGraph>, InvalidConfiguration> =>
   Effect.flatMap(makeSnapshot(source, Math.random), (snapshot) =>
     Effect.as(Scope.close(snapshot.scope, Exit.void), snapshot.graphs())
-  ).pipe(Effect.provide(Layer.provide(ports, silent)))
+  ).pipe(Effect.provide(Layer.provideMerge(ports(defaultPortOptions), quiet)))

@@ -2,7 +2,7 @@
  * One configuration, compiled and ready to serve, with everything that it holds open. A reload makes a new one; requests
  * in flight finish on the one they started with.
  */
-import { Data, Effect, Exit, type Layer, Scope } from "effect"
+import { Data, Effect, Exit, Scope } from "effect"
 import { formatPath } from "../../spec/config/path.ts"
 import type { Positions } from "../../spec/config/positions.ts"
 import { formatText, type Problem } from "../../spec/config/problem.ts"
@@ -10,14 +10,19 @@ import { policies, terminals } from "../../stages/registry.ts"
 import { type RouteGraph, routeGraph } from "../pipeline/graph.ts"
 import type { Services } from "../pipeline/registry.ts"
 import type { ConfigPath } from "../pipeline/stage.ts"
+import type { McpProcess } from "../protocols/mcp/process.ts"
 import type { Normalised } from "../routing/normalised.ts"
+import type { Kept } from "../services/kept.ts"
+import type { Log } from "../services/log.ts"
+import type { McpHttp } from "../services/mcp-http.ts"
+import type { McpStdio } from "../services/mcp-stdio.ts"
 import type { Upstreams } from "../services/upstreams.ts"
 import { type Assembled, assemble } from "./assemble.ts"
 import { type ConfigurationText, check } from "./check.ts"
 import { compileCondition } from "./conditions.ts"
 
 /** What the policies and terminals of the registry need to compile. */
-export type Ports = Services<(typeof policies)["policies"]> | Upstreams
+export type Ports = Services<(typeof policies)["policies"]> | Upstreams | Kept | Log | McpHttp | McpStdio | McpProcess
 
 /** A configuration that cannot be served. */
 export class InvalidConfiguration extends Data.TaggedError("InvalidConfiguration")<{
@@ -92,5 +97,3 @@ const graphsOf = (assembled: Assembled, positions: Positions, file: string): Rea
       : backends.map((backend) => routeGraph(source, listener, route, backend))
   )
 }
-
-export type PortsLayer = Layer.Layer<Ports>

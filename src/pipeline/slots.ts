@@ -5,6 +5,7 @@
 import type { Bindings } from "../cel/bindings.ts"
 import type { HeaderList } from "../http/header-list.ts"
 import type { KeyBearer, TokenBearer } from "./authentication/identity.ts"
+import type { Rules } from "./rules.ts"
 import { type StageError, slot } from "./stage.ts"
 
 /** How long the client waits for response headers, and a single call of the backend, in milliseconds. */
@@ -57,4 +58,6 @@ export interface TokenBudgets {
     exact: boolean
   ) => TokenShare | StageError
 }
+/** The rules over tools, prompts and resources that an MCP backend asks for each of them. */
+export const mcpRules = slot<Rules>()("mcpRules")
 export const tokenBudgets = slot<TokenBudgets>()("tokenBudgets")

@@ -9,15 +9,16 @@ import { HeaderList } from "../../src/http/header-list.ts"
 import type { Answer } from "../../src/http/message.ts"
 import type { BodyTooLarge } from "../../src/pipeline/errors.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
+import { mcpAuthorizer } from "../../src/pipeline/mcp-rules.ts"
 import * as slots from "../../src/pipeline/slots.ts"
 import type { ConfigProblem } from "../../src/pipeline/stage.ts"
 import { terminal } from "../../src/pipeline/terminal.ts"
 import { type McpTarget, mcpBackendConfig } from "../../src/protocols/mcp/config.ts"
 import type { McpFacts, McpRelay, McpResponse } from "../../src/protocols/mcp/contract.ts"
+import { McpProcess } from "../../src/protocols/mcp/process.ts"
 import { makeMcpRelay } from "../../src/protocols/mcp/relay.ts"
 import { Kept, KeptKind } from "../../src/services/kept.ts"
 import { Log } from "../../src/services/log.ts"
-import { McpProcess } from "../../src/protocols/mcp/process.ts"
 import { EventStreamBody } from "./event-stream-body.ts"
 import { McpBackend } from "./schema.ts"
 import { targetOf } from "./targets.ts"
@@ -77,8 +78,9 @@ export const backendMcp = terminal({
 
 const nothing = new Uint8Array(0)
 
-const relayed = (relay: McpRelay, x: Exchange, body: Uint8Array): Effect.Effect<Answer, BodyTooLarge | BodyAborted> =>
-  Effect.mapEager(
+const relayed = (relay: McpRelay, x: Exchange, body: Uint8Array): Effect.Effect<Answer, BodyTooLarge | BodyAborted> => {
+  const rules = x.get(slots.mcpRules)
+  return Effect.mapEager(
     relay.handle({
       method: x.request.method,
       authority: x.request.authority,
@@ -86,10 +88,11 @@ const relayed = (relay: McpRelay, x: Exchange, body: Uint8Array): Effect.Effect<
       body,
       principal: principalOf(x),
       listener: x.listener?.key ?? "",
-      authorize: x.get(slots.mcpAuthorize)
+      authorize: rules === undefined ? undefined : mcpAuthorizer(rules, x, x.request.headers.get("mcp-session-id"))
     }),
     (response) => answerOf(response, x)
   )
+}
 
 /** Who asks: a session serves only the principal that began it. */
 const principalOf = (x: Exchange): string => {
@@ -116,7 +119,14 @@ const record = (x: Exchange, facts: McpFacts): void => {
   add("mcp.method.name", facts.method)
   add("mcp.target", facts.target)
   add("mcp.resource.type", facts.resourceType)
-  add(facts.resourceType === "tool" ? "gen_ai.tool.name" : facts.resourceType === "prompt" ? "gen_ai.prompt.name" : "mcp.resource.uri", facts.name)
+  add(
+    facts.resourceType === "tool"
+      ? "gen_ai.tool.name"
+      : facts.resourceType === "prompt"
+        ? "gen_ai.prompt.name"
+        : "mcp.resource.uri",
+    facts.name
+  )
   add("mcp.session.id", facts.sessionId)
   add("mcp.error.code", facts.errorCode)
   add("mcp.error.message", facts.errorMessage)

@@ -14,7 +14,10 @@ export const targetOf = (config: TargetConfig, index: number): McpTarget | Confi
   const endpoint = mcp ?? sse
   if (endpoint === undefined) return problem("an openapi target is not available yet", "openapi")
   if (config.policies !== undefined) return problem("policies of a target are not available yet", "policies")
-  return remote(name, endpoint, mcp === undefined ? "sse" : "streamable") ?? problem("a target that names a backend is not available yet", mcp === undefined ? "sse" : "mcp")
+  return (
+    remote(name, endpoint, mcp === undefined ? "sse" : "streamable") ??
+    problem("a target that names a backend is not available yet", mcp === undefined ? "sse" : "mcp")
+  )
 }
 
 const remote = (name: string, endpoint: McpEndpoint, protocol: "streamable" | "sse"): McpTarget | undefined => {
