@@ -40,8 +40,11 @@ const score = async (url: string): Promise<ReadonlyArray<string>> => {
   return results.sort()
 }
 
-const throughRelay = async (target: McpTarget): Promise<ReadonlyArray<string>> => {
-  const relay = await startRelay({ targets: [target], dnsRebindingProtection: true })
+const throughRelay = async (
+  target: McpTarget,
+  statefulMode: "stateful" | "stateless" = "stateful"
+): Promise<ReadonlyArray<string>> => {
+  const relay = await startRelay({ targets: [target], dnsRebindingProtection: true, statefulMode })
   const results = await score(relay.url.href)
   await relay.close()
   return results
@@ -83,5 +86,29 @@ describe("the official conformance suite", () => {
   for (const [name, target] of Object.entries(targets))
     it(`scores the same through the relay, over ${name}`, async () => {
       assert.deepStrictEqual(await throughRelay(target()), direct)
+    })
+
+  it("scores the same without sessions, but for what needs the server to ask the client, or a session", async () => {
+    const stateless = await throughRelay(httpTarget("f", fixture.port), "stateless")
+    const needsSession = /^(tools-call-sampling|tools-call-elicitation|elicitation-sep|server-sse)/
+    const rest = (lines: ReadonlyArray<string>) => lines.filter((line) => !needsSession.test(line))
+    assert.deepStrictEqual(rest(stateless), rest(direct))
+    assert.isAbove(rest(direct).length, 28)
+  })
+
+  const client = fileURLToPath(new URL("./conformance-client.ts", import.meta.url))
+  for (const scenario of ["initialize", "tools_call", "sse-retry", "elicitation-sep1034-client-defaults"])
+    it(`a client behind the relay passes ${scenario}`, async () => {
+      const command = `${process.execPath} ${client}`
+      const child = spawn(process.execPath, [suite, "client", "--command", command, "--scenario", scenario], {
+        stdio: ["ignore", "ignore", "pipe"]
+      })
+      let report = ""
+      child.stderr.on("data", (chunk: Buffer) => {
+        report += chunk
+      })
+      const [code] = (await once(child, "close")) as [number]
+      assert.strictEqual(code, 0, report)
+      assert.match(report, /0 failed, 0 warnings/)
     })
 })
