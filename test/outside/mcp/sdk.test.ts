@@ -1,6 +1,10 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Client } from "@modelcontextprotocol/sdk/client/index.js"
+import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js"
+import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js"
 import { connect1, connect2, type OfficialClient } from "./clients.ts"
 import { type EverythingServer, everythingStdio, httpTarget, startEverything } from "./everything.ts"
+import { startFixture } from "./fixture-http.ts"
 import { type RelayServer, startRelay } from "./relay-server.ts"
 
 const until = async (what: string, condition: () => boolean) => {
@@ -126,6 +130,29 @@ for (const [clientName, connect] of Object.entries(clients))
         assert.deepStrictEqual(relay.warnings, [])
       })
     })
+
+describe("the transport of 2024-11-05", () => {
+  it("serves an old client, in front of new and old targets", async () => {
+    const fixture = await startFixture()
+    const relay = await startRelay({
+      targets: [everythingStdio("one"), httpTarget("two", everything.port), httpTarget("three", fixture.port, "sse")]
+    })
+    const client = new Client({ name: "old", version: "1" }, { capabilities: { elicitation: {} } })
+    client.setRequestHandler(ElicitRequestSchema, () => ({ action: "accept", content: { name: "Ada" } }))
+    await client.connect(new SSEClientTransport(new URL("/sse", relay.url)))
+    for (const prefix of ["one", "two"]) {
+      const echo = await client.callTool({ name: `${prefix}_echo`, arguments: { message: "x" } })
+      assert.strictEqual(firstText(echo), "Echo: x")
+    }
+    const asked = await client.callTool({ name: "three_test_elicitation", arguments: { message: "?" } })
+    assert.include(firstText(asked), "Ada")
+    assert.strictEqual(relay.relay.sessions(), 1)
+    await client.close()
+    await until("the end of the session", () => relay.relay.sessions() === 0)
+    await relay.close()
+    await fixture.close()
+  })
+})
 
 describe("a relayed server is the server itself", () => {
   it("lists, calls and errors are equal, directly and through the relay", async () => {
