@@ -224,7 +224,7 @@ export class Connection implements Host {
     } else if (turn !== undefined && !turn.request.complete) {
       // Its own body: what was read of it must not pass for the whole.
       if (turn.response.headersSent) this.socket.destroy()
-      else turn.abort("malformed request body")
+      else turn.abort(code === "HPE_INVALID_EOF_STATE" ? "the client went away" : "malformed request body")
     }
     // Else the request that is being answered is whole: it gets its answer first.
   }

@@ -52,6 +52,8 @@ export class Turn implements BodySink {
   #remaining: number | undefined = undefined
   #flowing = false
   #ended = false
+  /** HTTP is over on this connection; it is through when the socket closes. */
+  #tunnel = false
   #over = false
 
   constructor(
@@ -111,7 +113,8 @@ export class Turn implements BodySink {
     if (this.#over) return
     const fiber = this.#fiber
     const source = this.#source
-    this.#conclude(failure)
+    if (this.#tunnel) this.#conclude(this.#ended ? undefined : "the tunnel was cut")
+    else this.#conclude(failure)
     fiber?.interruptUnsafe()
     source?.cancel()
   }
@@ -287,7 +290,7 @@ export class Turn implements BodySink {
     if (this.#over) return
     this.#over = true
     this.#source = undefined
-    this.#upload?.cancel()
+    this.#upload?.close(failure ?? "the response is through")
     this.#host.over(this)
     this.exchange.finish({ status: this.#status, failure })
   }
@@ -308,7 +311,7 @@ export class Turn implements BodySink {
     this.#status = 101
     this.response.detachSocket(socket)
     socket.write(lines, "latin1")
-    socket.once("close", () => this.#conclude(this.#ended ? undefined : "the tunnel was cut"))
+    this.#tunnel = true
     switched.outbound(new SocketBody(socket, head, "client"))
     const body = answer.body
     if (isSource(body)) {
