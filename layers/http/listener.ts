@@ -5,6 +5,7 @@
  */
 import { createServer, type Server } from "node:http"
 import { Server as NetServer, type Socket } from "node:net"
+import type { Duplex } from "node:stream"
 import { Effect, type Scope } from "effect"
 import { offeredProtocols } from "../../src/http/framing.ts"
 import type { Answer } from "../../src/http/message.ts"
@@ -126,7 +127,7 @@ const portOf = (server: Server): number | undefined => {
 
 /** The servers of one address, and the connections that came through them. */
 class Door {
-  readonly connections = new Map<Socket, Connection>()
+  readonly connections = new Map<Duplex, Connection>()
   readonly #servers: Array<Server> = []
   readonly #serving: Serving
   #sweeper: NodeJS.Timeout | undefined = undefined
@@ -169,7 +170,7 @@ class Door {
     )
     server.on("connect", (request) => this.connections.get(request.socket)?.connect(request, request.socket))
     server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
-      for (const [known, connection] of this.connections) if (known === socket) connection.broken(error.code)
+      this.connections.get(socket)?.broken(error.code)
     })
     this.#servers.push(server)
     return server
