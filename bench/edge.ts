@@ -13,7 +13,7 @@ const monotonic = () => performance.now()
 
 const program = Effect.gen(function* () {
   const { open } = yield* Upstreams
-  const upstream = yield* open({ _tag: "Host", scheme: "http", host: "127.0.0.1", port: upstreamPort }, {})
+  const upstream = yield* open({ kind: "tcp", host: "127.0.0.1", port: upstreamPort, tls: false }, {})
   const backend: Backend = {
     name: "backend",
     type: "static",
@@ -39,6 +39,7 @@ const program = Effect.gen(function* () {
     key: "route",
     name: "route",
     namespace: "default",
+    rule: undefined,
     steps: [],
     response: [],
     effective: {},
@@ -48,7 +49,9 @@ const program = Effect.gen(function* () {
   const listener: Listener = {
     key: "bench",
     name: "bench",
-    gateway: [],
+    bind: "bench",
+    gateway: "default/default",
+    steps: [],
     response: [],
     effective: {},
     select: () => selection

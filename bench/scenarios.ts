@@ -52,7 +52,30 @@ const post: Request = {
 /** A scenario is measured against the base with the same request. */
 export const base = (request: Request): Scenario => ({ name: "base", proxy: node("base.ts"), request })
 
+/** Management servers off: another row, or a proxy of the developer, may use their ports. */
+const quiet = "config: {adminAddr: off, statsAddr: off, readinessAddr: off, logging: {level: request=warn}}"
+
+const route = (ports: Ports, policies: string) => `${quiet}
+gateways: {default: {port: ${ports.proxy}}}
+routes:
+- policies: ${policies}
+  backends: [{host: "127.0.0.1:${ports.upstream}"}]
+`
+
+/** As many routes as asked for, of which the request takes the last. */
+const manyRoutes = (ports: Ports, count: number) => `${quiet}
+gateways: {default: {port: ${ports.proxy}}}
+backends: [{name: origin, host: "127.0.0.1:${ports.upstream}"}]
+routes:
+${Array.from({ length: count - 1 }, (_, i) => `- {matches: [{path: {pathPrefix: /route/${i}}}], backends: [{backend: /origin}]}`).join("\n")}
+- {matches: [{path: {pathPrefix: /anything}}], backends: [{backend: /origin}]}
+`
+
 export const scenarios: ReadonlyArray<Scenario> = [
+  { name: "no policies", ...headgate((ports) => route(ports, "{}")), request: get, budget: 1.1 },
+  { name: "no policies, POST 500 bytes", ...headgate((ports) => route(ports, "{}")), request: post, budget: 1.1 },
+  { name: "10 routes", ...headgate((ports) => manyRoutes(ports, 10)), request: get },
+  { name: "10,000 routes", ...headgate((ports) => manyRoutes(ports, 10_000)), request: get },
   { name: "edge, GET", proxy: node("edge.ts"), request: get, budget: 1.1 },
   { name: "edge, POST 500 bytes", proxy: node("edge.ts"), request: post, budget: 1.1 }
 ]

@@ -49,6 +49,7 @@ export class Turn implements BodySink {
   #source: BodySource | undefined = undefined
   #status: number | undefined = undefined
   /** Bytes of the declared length that are still to come; `undefined` when none was declared. */
+  #bytes = 0
   #remaining: number | undefined = undefined
   #flowing = false
   #ended = false
@@ -185,6 +186,7 @@ export class Turn implements BodySink {
       // An event stream may stay silent for long: its head must not wait for its first event.
       if (!this.#flowing && !this.#ended) process.nextTick(flushHead, this)
     } else {
+      this.#bytes = body.length
       if (body.length <= singleWrite) response.end(latin1(body), "latin1")
       else response.end(body)
       this.#sent()
@@ -218,6 +220,7 @@ export class Turn implements BodySink {
   data(chunk: Uint8Array): boolean {
     if (this.#over || this.#ended) return false
     this.#flowing = true
+    this.#bytes += chunk.length
     if (this.#remaining === undefined) return this.#pass(chunk)
     this.#remaining -= chunk.length
     if (this.#remaining > 0) return this.#pass(chunk)
@@ -292,7 +295,7 @@ export class Turn implements BodySink {
     this.#source = undefined
     this.#upload?.close(failure ?? "the response is through")
     this.#host.over(this)
-    this.exchange.finish({ status: this.#status, failure })
+    this.exchange.finish({ status: this.#status, failure, bytes: this.#bytes })
   }
 
   /** Leaves HTTP: from here on bytes pass both ways until both directions have ended. */

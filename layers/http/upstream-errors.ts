@@ -43,11 +43,11 @@ const reasonOf = (error: Error): string => {
 
 /** What a call that brought no response ends with. The detail names no address: clients read it. */
 export const callError = (error: Error, connectTimeout: number): UpstreamFailed | UpstreamTimedOut => {
-  if (error instanceof BodyAborted) return new UpstreamFailed({ reason: "request body", detail: error.detail })
+  if (error instanceof BodyAborted) return new UpstreamFailed({ kind: "request body", detail: error.detail })
   if (error instanceof errors.ConnectTimeoutError || codeOf(error) === "ETIMEDOUT")
     return new UpstreamTimedOut({ after: connectTimeout })
   const reason = reasonOf(error)
-  return new UpstreamFailed({ reason, detail: details[reason] ?? codeOf(error) })
+  return new UpstreamFailed({ kind: reason, detail: details[reason] ?? codeOf(error) })
 }
 
 const details: Readonly<Record<string, string>> = {

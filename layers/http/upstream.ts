@@ -1,7 +1,8 @@
 /** The port `Upstreams` over undici: one pool of HTTP/1.1 connections per backend, shared by all configurations that name it. */
 import { Effect, Layer } from "effect"
 import { buildConnector, Pool } from "undici"
-import { type Target, type Upstream, type UpstreamOptions, Upstreams } from "../../src/services/upstreams.ts"
+import type { Address } from "../../spec/target.ts"
+import { type Upstream, type UpstreamOptions, Upstreams } from "../../src/services/upstreams.ts"
 import { type Connections, call } from "./upstream-call.ts"
 
 /** Milliseconds; what `config.backend` defaults to. */
@@ -18,14 +19,14 @@ class Backend implements Connections {
   fresh = false
   users = 0
 
-  constructor(target: Target, options: UpstreamOptions) {
+  constructor(target: Address, options: UpstreamOptions) {
     this.connectTimeout = options.connectTimeout ?? defaults.connectTimeout
-    this.servername = target._tag === "Host" ? target.host : "localhost"
+    this.servername = target.kind === "tcp" ? target.host : "localhost"
     const idleTimeout = options.idleTimeout ?? defaults.idleTimeout
     const connect = buildConnector({
       timeout: this.connectTimeout,
       allowH2: false,
-      socketPath: target._tag === "Socket" ? target.path : null
+      socketPath: target.kind === "unix" ? target.path : null
     })
     this.pool = new Pool(originOf(target), {
       connections: options.maxConnections ?? null,
@@ -52,16 +53,16 @@ class Backend implements Connections {
   }
 }
 
-const originOf = (target: Target): string => {
-  if (target._tag === "Socket") return "http://localhost"
+const originOf = (target: Address): string => {
+  if (target.kind === "unix") return "http://localhost"
   const host = target.host.includes(":") && !target.host.startsWith("[") ? `[${target.host}]` : target.host
-  return `${target.scheme}://${host}:${target.port}`
+  return `${target.tls ? "https" : "http"}://${host}:${target.port}`
 }
 
-const keyOf = (target: Target, { connectTimeout, idleTimeout, maxConnections }: UpstreamOptions): string =>
+const keyOf = (target: Address, { connectTimeout, idleTimeout, maxConnections }: UpstreamOptions): string =>
   JSON.stringify([
-    target._tag === "Socket" ? target.path : originOf(target),
-    target._tag,
+    target.kind === "unix" ? target.path : originOf(target),
+    target.kind,
     connectTimeout ?? defaults.connectTimeout,
     idleTimeout ?? defaults.idleTimeout,
     maxConnections ?? null

@@ -143,7 +143,7 @@ const step = (
     site,
     phase: node.phase === "request" ? site : node.phase,
     path: entry.path,
-    failOpen: policy.failOpen?.(entry.config) ?? false,
+    failOpen: policy.failOpen?.(entry.config, node.name) ?? false,
     run: node.run,
     condition: [entry.condition?.text, own?.text].filter((text) => text !== undefined).join(" && ") || undefined,
     holds,

@@ -22,6 +22,7 @@ export class NotFound
   implements StageError
 {
   readonly status = 404
+  readonly reason = "NotFound"
   readonly source = "client"
   readonly retryable = false
   override get message() {
@@ -32,7 +33,7 @@ export class NotFound
 /** A route leads nowhere: it has no backend, or one that does not exist. */
 export class NoBackend
   extends Data.TaggedError("NoBackend")<{
-    readonly reason:
+    readonly detail:
       | "no valid backends"
       | "backend does not exist"
       | "service not found"
@@ -45,7 +46,7 @@ export class NoBackend
   readonly source = "proxy"
   readonly retryable = false
   override get message() {
-    return this.reason
+    return this.detail
   }
 }
 
@@ -55,6 +56,7 @@ export class TimedOut
   implements StageError
 {
   readonly status = 504
+  readonly reason = "Timeout"
   readonly source: FaultSource = this.what === "request" ? "proxy" : "backend"
   readonly retryable = this.what === "upstream call"
   override get message() {

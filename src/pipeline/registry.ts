@@ -42,8 +42,8 @@ type Permutation<Order extends ReadonlyArray<string>, Names extends string, Phas
 ] extends [never]
   ? [Exclude<Order[number], Names>] extends [never]
     ? unknown
-    : { readonly "phase order": `${Exclude<Order[number], Names>} has no place in the order of phase ${Phase}` }
-  : { readonly "phase order": `${Exclude<Names, Order[number]>} is missing in the order of phase ${Phase}` }
+    : { readonly [P in `order of ${Phase}`]: `${Exclude<Order[number], Names>} has no place in it` }
+  : { readonly [P in `order of ${Phase}`]: `${Exclude<Names, Order[number]>} is missing in it` }
 
 /** Walks an order with the slots written so far; yields those written in the end, or the first complaint. */
 type Walk<P, Order, Seen extends string> = Order extends readonly [infer H, ...infer T]

@@ -15,7 +15,11 @@ export interface Listener {
   /** As `gateway/default`. */
   readonly key: string
   readonly name: string
-  readonly gateway: ReadonlyArray<Step>
+  /** As `bind/3000`. */
+  readonly bind: string
+  /** As `default/default`: namespace and name of the gateway. */
+  readonly gateway: string
+  readonly steps: ReadonlyArray<Step>
   /** The response nodes in force when a request stops before it has a route. */
   readonly response: ReadonlyArray<Step>
   readonly effective: EffectivePolicies
@@ -28,7 +32,7 @@ export interface Selection {
   /** The path prefix that matched, if the match was one. */
   readonly prefix: string | undefined
   /** The keys of the routes that were candidates. Only asked for when somebody watches. */
-  readonly evaluated: () => ReadonlyArray<string>
+  readonly evaluated: (exchange: Exchange) => ReadonlyArray<string>
   /** Set when choosing went wrong: a delegation that leads nowhere or in a circle. */
   readonly failure?: StageError | undefined
 }
@@ -37,6 +41,7 @@ export interface Route {
   readonly key: string
   readonly name: string
   readonly namespace: string
+  readonly rule: string | undefined
   readonly steps: ReadonlyArray<Step>
   /** The response nodes in force when a request stops in the route phase: gateway and route. */
   readonly response: ReadonlyArray<Step>

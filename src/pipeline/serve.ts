@@ -49,7 +49,7 @@ export const makeServe = (loop: Loop, hooks: Hooks, clock: () => number, defects
     if (listener === undefined) return refuse(x, new NotFound({ what: "listener" }), [])
     x.listener = listener
     hooks.entering(x, "gateway")
-    return after(loop(listener.gateway, x, 0), x, listener.response, () => {
+    return after(loop(listener.steps, x, 0), x, listener.response, () => {
       hooks.passed(x, "gateway")
       return routing(x, listener)
     })
@@ -138,6 +138,7 @@ export const makeServe = (loop: Loop, hooks: Hooks, clock: () => number, defects
 
   const refuse = (x: Exchange, error: StageError, response: ReadonlyArray<Step>): Effect.Effect<Answer> => {
     discard(x)
+    x.error = error
     x.response = render(error, x)
     return finishing(x, response, 0, error)
   }
@@ -163,6 +164,7 @@ export const makeServe = (loop: Loop, hooks: Hooks, clock: () => number, defects
         if (Cause.hasInterruptsOnly(exit.cause)) return Effect.interrupt
         const failed = failure(exit.cause)
         discard(x)
+        x.error = failed
         x.response = render(failed, x)
         return finishing(x, steps, x.stoppedAt + 1, failed)
       }

@@ -54,6 +54,8 @@ export interface StageError {
   readonly source: FaultSource
   /** Whether another attempt may succeed. */
   readonly retryable: boolean
+  /** The word for it in metrics and the log: `JwtAuth`, `RateLimit` … Default `Internal`. */
+  readonly reason?: string | undefined
   /** Further headers of the answer: name, value, name, value … */
   readonly headers?: ReadonlyArray<string> | undefined
   /** What the body holds where that is not the message. */
@@ -101,6 +103,9 @@ export interface Attachment {
   readonly path: ConfigPath
 }
 
+/** What a node can make of a request. */
+export type OutcomeKind = "next" | "respond" | "fail"
+
 /** How far a policy has come, and against whose input it is hardened: printed on its reference page. */
 export interface Maturity {
   readonly status: "stable" | "alpha"
@@ -130,9 +135,11 @@ export interface Policy<
   readonly responds: ReadonlyArray<In>
   readonly reads: ReadonlyArray<Reads>
   readonly writes: ReadonlyArray<Writes>
+  /** What its nodes can make of a request. The laws check that each is reached, and that no other is. */
+  readonly outcomes: ReadonlyArray<OutcomeKind>
   readonly maturity: Maturity
   /** Whether declared failures of its nodes are forgiven. Absent: never. The engine applies it, and says so in the trace. */
-  readonly failOpen?: ((config: S["Type"]) => boolean) | undefined
+  readonly failOpen?: ((config: S["Type"], node: string) => boolean) | undefined
   /** Runs once per configuration, never per request: look services up here, close over them. */
   readonly compile: (
     config: S["Type"],

@@ -78,9 +78,9 @@ export class Trace implements Watch {
     } else this.#tell({ type: "requestSnapshot", stage: `${site} policies`, requestState: this.#request(x) })
   }
 
-  selected(_: Exchange, { route, evaluated }: Selection): void {
+  selected(x: Exchange, { route, evaluated }: Selection): void {
     this.#tell(
-      { type: "routeSelection", selectedRoute: route?.key ?? null, evaluatedRoutes: evaluated() },
+      { type: "routeSelection", selectedRoute: route?.key ?? null, evaluatedRoutes: evaluated(x) },
       route === undefined ? "error" : "info"
     )
   }

@@ -1,5 +1,6 @@
 /** What a node sees of the exchange: the messages, the slots that its policy declared, and nothing else. */
 import type { Effect } from "effect"
+import type { Bindings } from "../cel/bindings.ts"
 import type { Body, BodyAborted, BodyObserver } from "../http/body.ts"
 import type { HeaderList } from "../http/header-list.ts"
 import type { Answer, RequestHead } from "../http/message.ts"
@@ -20,14 +21,18 @@ export interface Outcome {
   readonly status: number | undefined
   /** Why the response is not whole, if it is not. */
   readonly failure: string | undefined
+  /** Bytes of the body that were sent. */
+  readonly bytes: number
 }
 
-export interface View<in out Reads extends AnySlot, in out Writes extends AnySlot> {
+export interface View<Reads extends AnySlot, Writes extends AnySlot> {
   readonly request: RequestHead
   /** The request body. Assigning replaces it; whoever does so also mends `content-length`. */
   requestBody: Body
   /** In the response phases: the answer on its way to the client. */
   response: Answer | undefined
+  /** The protocol that the client asks to upgrade to, as `websocket`. */
+  readonly upgrade: string | undefined
   readonly peer: Peer
   /** When the request arrived: milliseconds since 1970. */
   readonly now: number
@@ -35,16 +40,24 @@ export interface View<in out Reads extends AnySlot, in out Writes extends AnySlo
   readonly answerHeaders: HeaderList
   /** The prefix by which the route was matched, if it was a path prefix. */
   readonly matchedPrefix: string | undefined
+  /** What expressions read: live, so it is always the exchange as it stands. */
+  readonly variables: Bindings
   get<S extends Reads | Writes>(slot: S): SlotValue<S> | undefined
   set<S extends Writes>(slot: S, value: SlotValue<S>): void
   /** The whole request body in memory; it stays readable for those who come later. Default limit: the listener's. */
   readRequestBody(limit?: number): Effect.Effect<Uint8Array, BodyTooLarge | BodyAborted>
+  /** The beginning of the request body, up to the same limit, in memory; the body itself stays whole. */
+  readRequestPrefix(limit?: number): Effect.Effect<Uint8Array, BodyAborted>
   /** The whole body of the answer in memory. */
   readResponseBody(limit?: number): Effect.Effect<Uint8Array, BodyTooLarge | BodyAborted>
   /** Shows a copy of the answer's body to `observer` as it passes. */
   observeResponseBody(observer: BodyObserver): void
   /** Runs when the exchange is over, however it ended. */
   onFinish(callback: (outcome: Outcome) => void): void
+  /** Adds a field to the log line of this request, as `jwt.sub`. */
+  fact(key: string, value: string | number | boolean): void
+  /** Whether somebody watches this request: asked before what is noted is gathered. */
+  readonly watched: boolean
   /** A fact for whoever watches this request; does nothing when nobody does. */
   note(kind: string, details: unknown): void
 }

@@ -3,14 +3,10 @@
  * pools that two configurations share outlive a reload.
  */
 import { Context, Data, type Effect, type Scope } from "effect"
+import type { Address } from "../../spec/target.ts"
 import type { Body } from "../http/body.ts"
 import type { HeaderList } from "../http/header-list.ts"
-import type { Answer, Scheme } from "../http/message.ts"
-
-/** Where a backend listens. */
-export type Target =
-  | { readonly _tag: "Host"; readonly scheme: Scheme; readonly host: string; readonly port: number }
-  | { readonly _tag: "Socket"; readonly path: string }
+import type { Answer } from "../http/message.ts"
 
 export interface UpstreamOptions {
   /** Milliseconds until a connection must stand. Default 10,000. */
@@ -39,17 +35,18 @@ export interface UpstreamRequest {
 
 /** No response came: the connection could not be made, or broke before its headers were complete. */
 export class UpstreamFailed extends Data.TaggedError("UpstreamFailed")<{
-  /** `connect refused`, `reset`, `dns`, `protocol` …: a word for logs and metrics. */
-  readonly reason: string
+  /** `connection refused`, `reset`, `dns`, `protocol` …. */
+  readonly kind: string
   readonly detail: string
 }> {
   readonly status = 503
+  readonly reason = "UpstreamFailure"
   readonly source = "backend"
   readonly retryable = true
   override get message() {
-    return this.reason === "dns"
+    return this.kind === "dns"
       ? "backends required DNS resolution which failed"
-      : `upstream call failed: ${this.reason}: ${this.detail}`
+      : `upstream call failed: ${this.kind}: ${this.detail}`
   }
 }
 
@@ -69,6 +66,7 @@ export class UpgradeMismatched extends Data.TaggedError("UpgradeMismatched")<{
 /** The connection, or the response headers, did not come in time. */
 export class UpstreamTimedOut extends Data.TaggedError("UpstreamTimedOut")<{ readonly after: number }> {
   readonly status = 504
+  readonly reason = "Timeout"
   readonly source = "backend"
   readonly retryable = true
   override get message() {
@@ -86,6 +84,6 @@ export interface Upstream {
 export class Upstreams extends Context.Service<
   Upstreams,
   {
-    readonly open: (target: Target, options: UpstreamOptions) => Effect.Effect<Upstream, never, Scope.Scope>
+    readonly open: (target: Address, options: UpstreamOptions) => Effect.Effect<Upstream, never, Scope.Scope>
   }
 >()("headgate/services/Upstreams") {}

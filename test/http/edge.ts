@@ -5,11 +5,12 @@ import { createServer as createTcpServer, type Socket } from "node:net"
 import { Effect, type Scope } from "effect"
 import { type Bound, defaultLimits, type Limits, type ListenOptions, listen } from "../../layers/http/listener.ts"
 import { layer } from "../../layers/http/upstream.ts"
+import type { Address } from "../../spec/target.ts"
 import { HeaderList } from "../../src/http/header-list.ts"
 import type { Answer } from "../../src/http/message.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
 import type { Outcome } from "../../src/pipeline/view.ts"
-import { type Target, type Upstream, type UpstreamOptions, Upstreams } from "../../src/services/upstreams.ts"
+import { type Upstream, type UpstreamOptions, Upstreams } from "../../src/services/upstreams.ts"
 
 /** An answer with a line of text. */
 export const text = (status: number, body: string, headers: ReadonlyArray<string> = []): Answer => ({
@@ -39,7 +40,7 @@ export interface Edge {
   readonly bound: Bound
   readonly port: number
   /** How each exchange ended, in order. */
-  readonly outcomes: Array<Outcome>
+  readonly outcomes: Array<Omit<Outcome, "bytes">>
   /** The failures of the proxy itself. */
   readonly defects: Array<unknown>
 }
@@ -50,7 +51,7 @@ export const edge = (
   options: Partial<Omit<ListenOptions, "limits">> & { readonly limits?: Partial<Limits> } = {}
 ): Effect.Effect<Edge, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const outcomes: Array<Outcome> = []
+    const outcomes: Array<Omit<Outcome, "bytes">> = []
     const defects: Array<unknown> = []
     const limits = { ...defaultLimits, ...options.limits }
     const bound = yield* Effect.orDie(
@@ -62,7 +63,7 @@ export const edge = (
         drain: { minimum: 0, deadline: 0 },
         ...options,
         handle: (exchange) => {
-          exchange.onFinish((outcome) => outcomes.push(outcome))
+          exchange.onFinish(({ status, failure }) => outcomes.push({ status, failure }))
           return handle(exchange)
         },
         limits: () => limits
@@ -72,17 +73,14 @@ export const edge = (
   })
 
 /** Opens a backend. */
-export const upstreamTo = (target: number | Target, options: UpstreamOptions = {}) =>
+export const upstreamTo = (target: number | Address, options: UpstreamOptions = {}) =>
   Effect.flatMap(Upstreams, ({ open }) =>
-    open(
-      typeof target === "number" ? { _tag: "Host", scheme: "http", host: "127.0.0.1", port: target } : target,
-      options
-    )
+    open(typeof target === "number" ? { kind: "tcp", host: "127.0.0.1", port: target, tls: false } : target, options)
   ).pipe(Effect.provide(layer))
 
 /** A proxy that forwards everything to one backend. */
 export const proxyTo = (
-  target: number | Target,
+  target: number | Address,
   options: { readonly upstream?: UpstreamOptions; readonly timeout?: number } & Parameters<typeof edge>[1] = {}
 ) =>
   Effect.flatMap(upstreamTo(target, options.upstream), (upstream) => edge(forward(upstream, options.timeout), options))

@@ -1,0 +1,33 @@
+// Checks the runtime before anything of the program is loaded, and hands over to the one that came with the package's
+// own dependencies when the system's is too old.
+import { spawn } from "node:child_process"
+import { existsSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { fileURLToPath } from "node:url"
+
+const needed = 24
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+
+/** @param {"headgate" | "headgatectl"} program */
+export const launch = async (program) => {
+  const found = Number(process.versions.node.split(".")[0])
+  const source = join(root, "src", "main", `${program}.ts`)
+  const bundle = join(root, "dist", `${program}.mjs`)
+  const entry = existsSync(source) ? source : bundle
+  if (found >= needed) {
+    process.argv[1] = entry
+    await import(entry)
+    return
+  }
+  const pinned = join(root, "node_modules", ".bin", "node")
+  if (!existsSync(pinned)) {
+    console.error(
+      `${program} needs Node ${needed} or newer, and this is Node ${process.versions.node}. ` +
+        `Install it, or run: npx -p node@${needed} ${program}`
+    )
+    process.exit(1)
+  }
+  const child = spawn(pinned, [entry, ...process.argv.slice(2)], { stdio: "inherit" })
+  for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => child.kill(signal))
+  child.on("exit", (code, signal) => process.exit(signal === null ? (code ?? 1) : 1))
+}

@@ -1,0 +1,61 @@
+/**
+ * The management servers (admin, metrics, readiness) on their addresses: Effect's own HTTP server, since nothing of the
+ * data path runs here.
+ */
+import { createServer, type Server } from "node:http"
+import { NodeHttpServer } from "@effect/platform-node"
+import { Effect, type Layer, type Scope } from "effect"
+import { HttpRouter } from "effect/http"
+import { type Address, BindFailed, bind, clearSocketFile, show } from "./http/address.ts"
+
+export interface ManagementServer {
+  readonly address: Address
+  /** The configuration key of the address, as `config.adminAddr`. */
+  readonly setting: string
+}
+
+/** Serves routes on every socket of an address until the scope closes. Ends with the port, if there is one. */
+export const serveManagement = (
+  { address, setting }: ManagementServer,
+  routes: Layer.Layer<never, never, HttpRouter.HttpRouter>
+): Effect.Effect<number | undefined, BindFailed, Scope.Scope> =>
+  Effect.gen(function* () {
+    const handler = yield* HttpRouter.toHttpEffect(routes)
+    const handle = yield* NodeHttpServer.makeHandler(handler, { scope: yield* Effect.scope })
+    const refused = ({ code }: { readonly code: string }) => new BindFailed({ address: show(address), setting, code })
+    const open = (options: Parameters<typeof bind>[1]) => {
+      const server = createServer({ headersTimeout: 2000 }, handle)
+      return Effect.as(
+        Effect.acquireRelease(bind(server, options), () => close(server)),
+        server
+      )
+    }
+    switch (address._tag) {
+      case "Unix":
+        yield* Effect.mapError(Effect.andThen(clearSocketFile(address.path), open({ path: address.path })), refused)
+        return undefined
+      case "Tcp":
+        return portOf(yield* Effect.mapError(open({ host: address.host, port: address.port }), refused))
+      case "Localhost": {
+        const port = portOf(yield* Effect.mapError(open({ host: "127.0.0.1", port: address.port }), refused))
+        // A machine without IPv6 has one loopback; that is no failure.
+        yield* open({ host: "::1", port }).pipe(
+          Effect.catch((failure) =>
+            ["EADDRNOTAVAIL", "EAFNOSUPPORT"].includes(failure.code) ? Effect.void : Effect.fail(refused(failure))
+          )
+        )
+        return port
+      }
+    }
+  })
+
+const portOf = (server: Server): number | undefined => {
+  const address = server.address()
+  return typeof address === "object" ? address?.port : undefined
+}
+
+const close = (server: Server): Effect.Effect<void> =>
+  Effect.callback((resume) => {
+    server.close(() => resume(Effect.void))
+    server.closeAllConnections()
+  })

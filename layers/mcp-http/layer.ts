@@ -1,0 +1,52 @@
+/** The port `McpHttp` over undici: one pool of connections for all sessions of a target. */
+import { Context, Effect, Layer } from "effect"
+import { Agent, type Dispatcher } from "undici"
+import { McpHttp, type McpHttpEndpoint } from "../../src/services/mcp-http.ts"
+import { legacySseTransport } from "./legacy-sse.ts"
+import { streamableTransport } from "./streamable.ts"
+import type { Upstream, UpstreamLimits } from "./upstream.ts"
+
+export interface McpHttpOptions extends UpstreamLimits {
+  /** The connections of a target: TLS, tunnel, address checks. Default: one agent for all, closed with the scope. */
+  readonly dispatcherFor: (endpoint: McpHttpEndpoint) => Dispatcher
+}
+
+const originOf = ({ scheme, host, port }: McpHttpEndpoint) =>
+  `${scheme}://${host.includes(":") ? `[${host}]` : host}:${port}`
+
+export const layer = (options: Partial<McpHttpOptions> = {}): Layer.Layer<McpHttp> =>
+  Layer.effect(
+    McpHttp,
+    Effect.gen(function* () {
+      const limits = {
+        messageChars: options.messageChars ?? 16 * 1024 * 1024,
+        errorBytes: options.errorBytes ?? 1024 * 1024
+      }
+      let dispatcherFor = options.dispatcherFor
+      if (dispatcherFor === undefined) {
+        const agent = yield* Effect.acquireRelease(
+          Effect.sync(() => new Agent()),
+          (agent) => Effect.promise(() => agent.destroy())
+        )
+        dispatcherFor = () => agent
+      }
+      const dispatchers = dispatcherFor
+      const run = Effect.runForkWith(Context.empty() as Context.Context<never>)
+      return {
+        open: (endpoint, sessionId, events) => {
+          const upstream: Upstream = {
+            endpoint,
+            origin: originOf(endpoint),
+            dispatcher: dispatchers(endpoint),
+            run: (effect) => {
+              run(effect)
+            },
+            limits
+          }
+          return endpoint.protocol === "sse"
+            ? legacySseTransport(upstream, events)
+            : streamableTransport(upstream, sessionId, events)
+        }
+      }
+    })
+  )

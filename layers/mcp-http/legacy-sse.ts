@@ -1,0 +1,123 @@
+/** HTTP with SSE as of 2024-11-05: one event stream for everything the target says, and an endpoint that it names. */
+import type { McpUpstreamRequest } from "../../src/services/mcp-http.ts"
+import type { McpOutgoing, McpTransport, McpTransportEvents, TargetFailure } from "../../src/services/mcp-transport.ts"
+import { eventSource } from "./event-source.ts"
+import { callUpstream, type Upstream, type UpstreamCall } from "./upstream.ts"
+
+const broken = (message: string): TargetFailure => ({ _tag: "TargetBroken", status: 500, message })
+const closedOnReceive = broken("upstream closed on receive")
+const badEndpoint = broken("upstream named an endpoint of another origin")
+const badType = broken("unexpected content type")
+const tooLarge = broken("upstream sent a message over the limit")
+
+/** Path and query to post to; `undefined` if the target wants us to go elsewhere: it may not choose our destination. */
+export const endpointPath = (origin: string, streamPath: string, data: string): string | undefined => {
+  const named = data.trim()
+  if (named.startsWith("?")) return `${streamPath.split("?")[0]}${named}`
+  if (/^[A-Za-z][A-Za-z0-9+.-]*:/.test(named) || named.startsWith("//")) {
+    const url = URL.parse(named, origin)
+    return url !== null && url.origin === new URL(origin).origin ? `${url.pathname}${url.search}` : undefined
+  }
+  return named.startsWith("/") ? named : `/${named}`
+}
+
+export const legacySseTransport = (upstream: Upstream, events: McpTransportEvents): McpTransport => {
+  const { endpoint, limits, origin } = upstream
+  const path = endpoint.path === "" ? "/sse" : endpoint.path
+  const posts = new Map<number, UpstreamCall>()
+  let waiting: Array<McpOutgoing> = []
+  let postPath: string | undefined
+  let listening: UpstreamCall | undefined
+  let over = false
+
+  const die = (failure: TargetFailure) => {
+    if (over) return
+    over = true
+    listening?.abort()
+    events.onDeath(failure)
+  }
+
+  const connect = (headers: ReadonlyArray<string>) => {
+    const request: McpUpstreamRequest = {
+      method: "GET",
+      path,
+      headers: [...headers, "accept", "text/event-stream"],
+      body: undefined
+    }
+    listening = callUpstream(upstream, request, true, {
+      onFailure: die,
+      onHead: (head) => {
+        if (head.header("content-type")?.trim().toLowerCase().startsWith("text/event-stream") !== true) {
+          die(badType)
+          return undefined
+        }
+        const source = eventSource(limits.messageChars, (type, data) => {
+          if (over) return
+          if (type === "endpoint" && postPath === undefined) named(data)
+          else if ((type === undefined || type === "message") && data !== "")
+            events.onMessage(data, undefined, undefined)
+        })
+        return {
+          onData: (chunk) => {
+            if (source.push(chunk)) return !over
+            die(tooLarge)
+            return false
+          },
+          onEnd: () => die(closedOnReceive)
+        }
+      }
+    })
+  }
+
+  const named = (data: string) => {
+    postPath = endpointPath(origin, path, data)
+    if (postPath === undefined) return die(badEndpoint)
+    const queue = waiting
+    waiting = []
+    for (const message of queue) post(message)
+  }
+
+  const post = ({ stream, message, headers, expectsAnswer }: McpOutgoing) => {
+    if (over || postPath === undefined) return
+    const request: McpUpstreamRequest = {
+      method: "POST",
+      path: postPath,
+      headers: [...headers, "content-type", "application/json"],
+      body: message
+    }
+    let finished = false
+    const finish = (failure: TargetFailure | undefined) => {
+      finished = true
+      posts.delete(stream)
+      // The answer to a request comes on the event stream; here only a refusal counts.
+      if (!over && (failure !== undefined || !expectsAnswer)) events.onEnd(stream, failure)
+    }
+    const call = callUpstream(upstream, request, false, {
+      onFailure: finish,
+      onHead: () => ({ onData: () => true, onEnd: () => finish(undefined) })
+    })
+    if (!finished) posts.set(stream, call)
+  }
+
+  return {
+    shared: true,
+    sessionId: () => undefined,
+    send: (message) => {
+      if (over) return
+      if (postPath !== undefined) return post(message)
+      waiting.push(message)
+      if (listening === undefined) connect(message.headers)
+    },
+    listen: (stream) => events.onOpen(stream),
+    pause: () => {},
+    resume: () => {},
+    release: () => {},
+    abandon: () => {},
+    close: () => {
+      over = true
+      listening?.abort()
+      for (const call of posts.values()) call.abort()
+      posts.clear()
+    }
+  }
+}

@@ -1,0 +1,104 @@
+/** The port `McpStdio` over child processes: caps per backend and principal, and no process that outlives us. */
+import { Effect, Layer } from "effect"
+import { McpStdio, type McpStdioOwner } from "../../src/services/mcp-stdio.ts"
+import type { TargetFailure } from "../../src/services/mcp-transport.ts"
+import { makeGuardian } from "./guardian.ts"
+import type { ProcessGroup } from "./process-group.ts"
+import { type StdioLimits, startTransport } from "./transport.ts"
+
+export interface StdioOptions extends StdioLimits {
+  readonly perBackend: number
+  /** Not applied to anonymous clients: they are one crowd, for which the backend's cap stands. */
+  readonly perPrincipal: number
+  /** Standard error of the children, line by line. */
+  readonly log: (owner: McpStdioOwner, line: string) => void
+}
+
+export const defaultStdioOptions: StdioOptions = {
+  lineBytes: 16 * 1024 * 1024,
+  queuedBytes: 16 * 1024 * 1024,
+  graceMillis: 2_000,
+  perBackend: 512,
+  perPrincipal: 32,
+  log: () => {}
+}
+
+const busy = (whose: string): TargetFailure => ({
+  _tag: "TargetBusy",
+  status: 503,
+  message: `too many stdio processes of this ${whose}`
+})
+
+class Counter {
+  readonly #counts = new Map<string, number>()
+  of(key: string): number {
+    return this.#counts.get(key) ?? 0
+  }
+  add(key: string, by: 1 | -1): void {
+    const count = this.of(key) + by
+    if (count === 0) this.#counts.delete(key)
+    else this.#counts.set(key, count)
+  }
+}
+
+/** Asks all groups to end, and waits for them, but not longer than `millis`. */
+const stopAll = async (groups: ReadonlySet<ProcessGroup>, millis: number): Promise<void> => {
+  for (const group of groups) group.stop()
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, millis)
+  })
+  await Promise.race([late, Promise.all([...groups].map((group) => group.ended))])
+  clearTimeout(timer)
+}
+
+/** Children end with the scope; at the latest with this process. */
+export const layer = (options: Partial<StdioOptions> = {}): Layer.Layer<McpStdio> =>
+  Layer.effect(
+    McpStdio,
+    Effect.gen(function* () {
+      const settings: StdioOptions = { ...defaultStdioOptions, ...options }
+      const guardian = makeGuardian()
+      const groups = new Set<ProcessGroup>()
+      const backends = new Counter()
+      const principals = new Counter()
+      const killAll = () => {
+        for (const group of groups) group.kill()
+      }
+      process.on("exit", killAll)
+      yield* Effect.addFinalizer(() =>
+        Effect.map(
+          Effect.promise(() => stopAll(groups, 2.5 * settings.graceMillis)),
+          () => {
+            process.off("exit", killAll)
+            killAll()
+            guardian.close()
+          }
+        )
+      )
+      return {
+        open: (command, owner, events) => {
+          // Principals are told apart per backend: one crowded backend must not lock its users out of another.
+          const principal = owner.principal === "" ? undefined : JSON.stringify([owner.backend, owner.principal])
+          if (backends.of(owner.backend) >= settings.perBackend) return busy("backend")
+          if (principal !== undefined && principals.of(principal) >= settings.perPrincipal) return busy("principal")
+          backends.add(owner.backend, 1)
+          if (principal !== undefined) principals.add(principal, 1)
+          const { transport, group } = startTransport(
+            command,
+            settings,
+            guardian,
+            events,
+            () => {
+              groups.delete(group)
+              backends.add(owner.backend, -1)
+              if (principal !== undefined) principals.add(principal, -1)
+            },
+            (line) => settings.log(owner, line)
+          )
+          groups.add(group)
+          return transport
+        }
+      }
+    })
+  )

@@ -1,0 +1,105 @@
+/**
+ * A child process with everything it starts: it leads a process group of its own, and the whole group is ended when the
+ * child ends or is stopped. A command like `npx` leaves its server behind otherwise.
+ */
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process"
+import type { McpStdioCommand } from "../../src/services/mcp-stdio.ts"
+import type { Guardian } from "./guardian.ts"
+
+/** Secrets of the gateway itself; a child that needs one names it in its `env`. */
+const ownSecrets = ["SESSION_KEY", "OIDC_COOKIE_SECRET"]
+
+const environment = (command: McpStdioCommand, inherited: NodeJS.ProcessEnv): NodeJS.ProcessEnv => {
+  if (command.clearEnv) return command.env
+  const env = { ...inherited }
+  for (const secret of ownSecrets) delete env[secret]
+  return { ...env, ...command.env }
+}
+
+export interface ProcessGroup {
+  readonly child: ChildProcessWithoutNullStreams
+  /** Closes standard input, then SIGTERM, then SIGKILL to the group, each after the grace time. */
+  readonly stop: () => void
+  /** SIGKILL to the group, now. */
+  readonly kill: () => void
+  /** The child is gone. */
+  readonly ended: Promise<void>
+}
+
+/** `onGone` runs once, when the child has ended and its output was read, or when it could not be started. */
+export const startProcessGroup = (
+  command: McpStdioCommand,
+  graceMillis: number,
+  guardian: Guardian,
+  onGone: (error: Error | undefined) => void
+): ProcessGroup => {
+  const child = spawn(command.cmd, command.args, {
+    detached: true,
+    env: environment(command, process.env),
+    stdio: ["pipe", "pipe", "pipe"],
+    windowsHide: true
+  })
+  const { pid } = child
+  let gone = false
+  let stopping = false
+  const timers: Array<NodeJS.Timeout> = []
+
+  /** `false`: nobody of the group is left. */
+  const signal = (name: NodeJS.Signals): boolean => {
+    if (pid === undefined) return false
+    try {
+      process.kill(-pid, name)
+      return true
+    } catch {
+      return false
+    }
+  }
+  const later = (action: () => void) => {
+    timers.push(setTimeout(action, graceMillis))
+  }
+  const { promise: ended, resolve } = Promise.withResolvers<void>()
+  const finish = (error: Error | undefined) => {
+    if (gone) return
+    gone = true
+    onGone(error)
+    resolve()
+  }
+  /** The leader is gone: the rest of its group has no reason to live. */
+  const clear = () => {
+    if (pid === undefined) return
+    for (const timer of timers) clearTimeout(timer)
+    if (!signal("SIGTERM")) guardian.release(pid)
+    else
+      later(() => {
+        signal("SIGKILL")
+        guardian.release(pid)
+      })
+  }
+
+  if (pid !== undefined) guardian.watch(pid)
+  child.on("error", finish)
+  child.stdin.on("error", () => {})
+  child.on("exit", () => {
+    clear()
+    // A grandchild may hold the pipes open: then `close` comes only with its end.
+    later(() => finish(undefined))
+  })
+  child.on("close", () => finish(undefined))
+
+  return {
+    child,
+    ended,
+    stop: () => {
+      if (stopping || child.exitCode !== null || child.signalCode !== null) return
+      stopping = true
+      child.stdin.end()
+      later(() => {
+        signal("SIGTERM")
+        later(() => signal("SIGKILL"))
+      })
+    },
+    kill: () => {
+      signal("SIGKILL")
+    }
+  }
+}

@@ -1,0 +1,91 @@
+/** A child process as MCP transport: one JSON-RPC message a line on standard input and output. */
+import type { McpStdioCommand } from "../../src/services/mcp-stdio.ts"
+import type { McpTransport, McpTransportEvents, TargetFailure } from "../../src/services/mcp-transport.ts"
+import type { Guardian } from "./guardian.ts"
+import { Lines } from "./lines.ts"
+import { type ProcessGroup, startProcessGroup } from "./process-group.ts"
+
+export interface StdioLimits {
+  /** Bytes of one line of the child. */
+  readonly lineBytes: number
+  /** Bytes that may wait for a child which does not read. */
+  readonly queuedBytes: number
+  /** Between closing standard input, SIGTERM and SIGKILL. */
+  readonly graceMillis: number
+}
+
+/** Longer lines on standard error are cut in the log. */
+const stderrLineBytes = 8 * 1024
+
+const broken = (message: string): TargetFailure => ({ _tag: "TargetBroken", status: 500, message })
+const closed = broken("upstream closed on receive")
+const tooLong = broken("upstream sent a line over the limit")
+const notReading: TargetFailure = { _tag: "TargetBusy", status: 503, message: "upstream does not read its input" }
+const notStarted = (error: NodeJS.ErrnoException): TargetFailure => ({
+  _tag: "TargetNotStarted",
+  status: 500,
+  message: `stdio target could not be started: ${error.code ?? "unknown error"}`
+})
+
+export interface StdioTransport {
+  readonly transport: McpTransport
+  readonly group: ProcessGroup
+}
+
+/** `onGone` runs when the process has ended, for whatever reason; `onStderr` gets its log lines. */
+export const startTransport = (
+  command: McpStdioCommand,
+  limits: StdioLimits,
+  guardian: Guardian,
+  events: McpTransportEvents,
+  onGone: () => void,
+  onStderr: (line: string) => void
+): StdioTransport => {
+  let over = false
+  const die = (failure: TargetFailure) => {
+    if (over) return
+    over = true
+    events.onDeath(failure)
+  }
+  const group = startProcessGroup(command, limits.graceMillis, guardian, (error) => {
+    die(error === undefined ? closed : notStarted(error))
+    onGone()
+  })
+  const { child } = group
+  const output = new Lines(limits.lineBytes, (line) => {
+    if (!over) events.onMessage(line, undefined, undefined)
+  })
+  child.stdout.on("data", (chunk: Buffer) => {
+    if (over || output.push(chunk)) return
+    die(tooLong)
+    group.kill()
+  })
+  const log = new Lines(stderrLineBytes, onStderr)
+  child.stderr.on("data", (chunk: Buffer) => {
+    if (!log.push(chunk)) onStderr("(a longer line was dropped)")
+  })
+  for (const stream of [child.stdout, child.stderr]) stream.on("error", () => {})
+
+  return {
+    group,
+    transport: {
+      shared: true,
+      sessionId: () => undefined,
+      send: ({ message, stream, expectsAnswer }) => {
+        if (over) return events.onEnd(stream, closed)
+        if (child.stdin.writableLength > limits.queuedBytes) return events.onEnd(stream, notReading)
+        child.stdin.write(`${message}\n`)
+        if (!expectsAnswer) events.onEnd(stream, undefined)
+      },
+      listen: (stream) => events.onOpen(stream),
+      pause: () => {},
+      resume: () => {},
+      release: () => {},
+      abandon: () => {},
+      close: () => {
+        over = true
+        group.stop()
+      }
+    }
+  }
+}

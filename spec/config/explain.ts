@@ -1,0 +1,156 @@
+/** What a failed decode says, in sentences of a configuration file: one finding a value, the closest alternative of a union only, no values. */
+import { SchemaAST, SchemaIssue } from "effect"
+import { nearest } from "./nearest.ts"
+import type { Path } from "./path.ts"
+
+export interface Finding {
+  readonly path: Path
+  readonly message: string
+  readonly kind: "value" | "missing" | "unknown"
+}
+
+/** Reads a value of the file, to say of what kind it is and to compare it with the literals that are allowed. */
+export type Lookup = (path: Path) => unknown
+
+/** Every finding of an issue tree. */
+export const explain = (issue: SchemaIssue.Issue, lookup: Lookup): ReadonlyArray<Finding> => visit(issue, [], lookup)
+
+const visit = (issue: SchemaIssue.Issue, path: Path, lookup: Lookup): ReadonlyArray<Finding> => {
+  switch (issue._tag) {
+    case "Pointer":
+      return visit(
+        issue.issue,
+        [...path, ...issue.path.map((key) => (typeof key === "number" ? key : String(key)))],
+        lookup
+      )
+    case "Composite":
+      return issue.issues.flatMap((inner) => visit(inner, path, lookup))
+    case "Encoding":
+      return visit(issue.issue, path, lookup)
+    case "AnyOf":
+      return alternatives(issue, path, lookup)
+    case "Filter": {
+      const message = SchemaIssue.defaultCheckHook(issue)
+      if (message !== undefined) return [{ path, message: sentence(message), kind: "value" }]
+      const expected = issue.filter.annotations?.expected
+      if (issue.issue._tag === "InvalidValue" && typeof expected === "string")
+        return [{ path, message: `expected ${expected}`, kind: "value" }]
+      return visit(issue.issue, path, lookup)
+    }
+    case "MissingKey":
+      return [{ path, message: "required", kind: "missing" }]
+    case "UnexpectedKey":
+      return [{ path, message: unknownKey(issue, path), kind: "unknown" }]
+    case "InvalidType":
+      return [{ path, message: mismatch([issue.ast], lookup(path)), kind: "value" }]
+    default:
+      return [{ path, message: sentence(SchemaIssue.defaultLeafHook(issue)), kind: "value" }]
+  }
+}
+
+const sentence = (message: string) => message.replace(/^Expected /, "expected ")
+
+const unknownKey = (issue: SchemaIssue.UnexpectedKey, path: Path): string => {
+  const known = SchemaAST.isObjects(issue.ast)
+    ? issue.ast.propertySignatures.map((property) => String(property.name))
+    : []
+  return unknownKeyMessage(path, known)
+}
+
+/** The sentence for a key that is not known, with the closest one that is. */
+export const unknownKeyMessage = (path: Path, known: ReadonlyArray<string>): string => {
+  const key = path.at(-1)
+  const close = typeof key === "string" ? nearest(key, known) : undefined
+  return close === undefined ? "unknown key" : `unknown key, did you mean ${close}?`
+}
+
+/** Of the alternatives that failed, the one that the writer most likely meant. */
+const alternatives = (issue: SchemaIssue.AnyOf, path: Path, lookup: Lookup): ReadonlyArray<Finding> => {
+  const branches = issue.issues.map((inner) => visit(inner, path, lookup))
+  if (branches.length === 0) return [{ path, message: mismatch(issue.ast.types, lookup(path)), kind: "value" }]
+  // Alternatives that all refuse the value itself are named together.
+  const own = branches.filter((branch) => branch.every((finding) => finding.path.length === path.length))
+  if (own.length === branches.length) {
+    const messages = [...new Set(branches.flat().map((finding) => finding.message))]
+    const expected = messages.every((message) => message.startsWith("expected "))
+    const message = expected ? `expected ${messages.map((each) => each.slice(9)).join(" or ")}` : messages.join("; or ")
+    return [{ path, message, kind: "value" }]
+  }
+  const cost = (branch: ReadonlyArray<Finding>) =>
+    branch.reduce(
+      (sum, finding) => sum + (finding.path.length > path.length + 1 ? 1 : finding.kind === "value" ? 2 : 4),
+      0
+    )
+  return branches
+    .filter((branch) => !own.includes(branch))
+    .reduce((best, branch) => (cost(branch) < cost(best) ? branch : best))
+}
+
+const mismatch = (asts: ReadonlyArray<SchemaAST.AST>, value: unknown): string => {
+  const flat = flatten(asts)
+  const literals = flat.filter(SchemaAST.isLiteral).map((ast) => ast.literal)
+  const kinds = [...new Set(flat.filter((ast) => !SchemaAST.isLiteral(ast)).map(kindOf))]
+  const choices = [
+    ...(literals.length === 1 ? [JSON.stringify(literals[0])] : []),
+    ...(literals.length > 1 ? [`one of ${literals.map((literal) => JSON.stringify(literal)).join(", ")}`] : []),
+    ...kinds
+  ]
+  const close =
+    typeof value === "string"
+      ? nearest(
+          value,
+          literals.filter((literal) => typeof literal === "string")
+        )
+      : undefined
+  const got =
+    close !== undefined
+      ? `; did you mean "${close}"?`
+      : literals.length > 0 && typeof value === "string"
+        ? ""
+        : `, got ${nameOf(value)}`
+  return `expected ${choices.join(" or ")}${got}`
+}
+
+const flatten = (asts: ReadonlyArray<SchemaAST.AST>): ReadonlyArray<SchemaAST.AST> =>
+  asts.flatMap((ast) => {
+    const encoded = SchemaAST.toEncoded(ast)
+    if (SchemaAST.isUnion(encoded)) return flatten(encoded.types)
+    if (SchemaAST.isSuspend(encoded)) return flatten([encoded.thunk()])
+    return [encoded]
+  })
+
+const kindOf = (ast: SchemaAST.AST): string => {
+  switch (ast._tag) {
+    case "String":
+    case "TemplateLiteral":
+      return "a string"
+    case "Number":
+      return "a number"
+    case "Boolean":
+      return "a boolean"
+    case "Objects":
+    case "ObjectKeyword":
+      return "an object"
+    case "Arrays":
+      return "a list"
+    case "Null":
+      return "null"
+    default:
+      return SchemaAST.resolveIdentifier(ast) ?? "another value"
+  }
+}
+
+const nameOf = (value: unknown): string => {
+  if (value === null) return "null"
+  if (Array.isArray(value)) return "a list"
+  switch (typeof value) {
+    case "string":
+      return "a string"
+    case "number":
+      return "a number"
+    case "boolean":
+      return "a boolean"
+    default:
+      return "an object"
+  }
+}

@@ -1,0 +1,50 @@
+/** The document as a plain value, in the light of what the schema knows: unset keys left out, repeated keys found, secrets kept apart. */
+import type { Node } from "./document.ts"
+import type { Path } from "./path.ts"
+import type { Shape } from "./shape.ts"
+
+/** A key that stands twice in a mapping whose keys are known. */
+export interface RepeatedKey {
+  readonly path: Path
+  readonly keyStart: number
+}
+
+export interface Interpretation {
+  readonly value: unknown
+  /** Scalars that a message may quote: reached through known keys alone, and not secret. */
+  readonly quotable: ReadonlySet<Node>
+  readonly repeated: ReadonlyArray<RepeatedKey>
+}
+
+/** Walks the document and the shape together. In mappings with free keys a repeated key is allowed: the last one counts. */
+export const interpret = (root: Node, rootShape: Shape): Interpretation => {
+  const quotable = new Set<Node>()
+  // Two aliases share the values below their anchor; what is secret in one place is secret in both.
+  const hidden = new Set<Node>()
+  const repeated: Array<RepeatedKey> = []
+
+  const visit = (node: Node, shape: Shape | undefined, path: Path, known: boolean): unknown => {
+    const open = known && shape !== undefined && !shape.secret
+    if (node.entries !== undefined) {
+      const value: Record<string, unknown> = {}
+      for (const [key, entry] of node.entries) {
+        const named = shape !== undefined && shape.keys.has(key)
+        const inner = shape?.property(key)
+        if (entry.earlier !== undefined && shape !== undefined && (named || !shape.open))
+          repeated.push({ path: [...path, key], keyStart: entry.keyStart })
+        if (entry.node.scalar === null && named && inner?.optional === true && !inner.nullable) continue
+        // Below a free key only values with a name of their own are quoted: headers and environments hold tokens.
+        const reached = named || (inner !== undefined && inner.keys.size > 0)
+        value[key] = visit(entry.node, inner, [...path, key], open && reached)
+      }
+      return value
+    }
+    if (node.items !== undefined)
+      return node.items.map((item, index) => visit(item, shape?.item(index), [...path, index], open))
+    if (open) quotable.add(node)
+    else hidden.add(node)
+    return node.scalar
+  }
+
+  return { value: visit(root, rootShape, [], true), quotable: quotable.difference(hidden), repeated }
+}

@@ -1,0 +1,93 @@
+/**
+ * What a schema says about the places of a file: which keys a mapping knows, which values are secret, where `null` means "not set".
+ * It is read from the encoded side of the schema and walked together with the document.
+ */
+import { SchemaAST } from "effect"
+
+declare module "effect/Schema" {
+  namespace Annotations {
+    interface Annotations {
+      /** The value is a credential: it is never quoted in a message. */
+      readonly secret?: boolean | undefined
+      /** The value is of a schema that contains this one; see `recursive`. */
+      readonly recursion?: { readonly identifier: string; readonly schema: () => SchemaAST.AST } | undefined
+    }
+  }
+}
+
+/** The expectation at one place; several alternatives of a union are seen as one. */
+export interface Shape {
+  readonly secret: boolean
+  readonly nullable: boolean
+  /** A key may be left out, so an explicit `null` leaves it out too. */
+  readonly optional: boolean
+  /** The keys that are known by name. */
+  readonly keys: ReadonlySet<string>
+  /** Any other key is welcome as well. */
+  readonly open: boolean
+  property(key: string): Shape | undefined
+  item(index: number): Shape | undefined
+}
+
+/** Reads the shape of a schema's encoded form. */
+export const shapeOf = (ast: SchemaAST.AST): Shape => shape([SchemaAST.toEncoded(ast)])
+
+const members = (asts: ReadonlyArray<SchemaAST.AST>, into: Array<SchemaAST.AST> = []): Array<SchemaAST.AST> => {
+  for (const ast of asts) {
+    const recursion = ast.annotations?.["recursion"] as { readonly schema: () => SchemaAST.AST } | undefined
+    if (recursion !== undefined) members([recursion.schema()], into)
+    else if (SchemaAST.isUnion(ast)) members(ast.types, into)
+    else if (SchemaAST.isSuspend(ast)) members([SchemaAST.toEncoded(ast.thunk())], into)
+    else into.push(ast)
+  }
+  return into
+}
+
+const isFree = (ast: SchemaAST.AST) =>
+  SchemaAST.isUnknown(ast) || SchemaAST.isAny(ast) || SchemaAST.isDeclaration(ast) || SchemaAST.isObjectKeyword(ast)
+
+// An annotation of a schema with checks sits on its last check.
+const isSecret = (ast: SchemaAST.AST) => SchemaAST.resolve(ast)?.["secret"] === true
+
+const single = new WeakMap<SchemaAST.AST, Shape>()
+
+const shape = (asts: ReadonlyArray<SchemaAST.AST>): Shape => {
+  const only = asts.length === 1 ? asts[0]! : undefined
+  const known = only === undefined ? undefined : single.get(only)
+  if (known !== undefined) return known
+  const made = make(asts)
+  if (only !== undefined) single.set(only, made)
+  return made
+}
+
+const make = (asts: ReadonlyArray<SchemaAST.AST>): Shape => {
+  const all = members(asts)
+  const objects = all.filter(SchemaAST.isObjects)
+  const lists = all.filter(SchemaAST.isArrays)
+  const named = Map.groupBy(
+    objects.flatMap((object) => object.propertySignatures),
+    (property) => String(property.name)
+  )
+  const rest = objects.flatMap((object) => object.indexSignatures).map((signature) => signature.type)
+  const properties = new Map<string, Shape | undefined>()
+  const free = all.some(isFree)
+  return {
+    secret: [...asts, ...all].some(isSecret),
+    nullable: free || all.some(SchemaAST.isNull),
+    optional: asts.some(SchemaAST.isOptional),
+    keys: new Set(named.keys()),
+    open: free || rest.length > 0,
+    property: (key) => {
+      const cached = properties.get(key)
+      if (cached !== undefined || properties.has(key)) return cached
+      const types = named.get(key)?.map((property) => property.type) ?? rest
+      const made = types.length === 0 ? (free ? shape([SchemaAST.unknown]) : undefined) : shape(types)
+      properties.set(key, made)
+      return made
+    },
+    item: (index) => {
+      const types = lists.flatMap((list) => list.elements[index] ?? list.rest[0] ?? [])
+      return types.length === 0 ? (free ? shape([SchemaAST.unknown]) : undefined) : shape(types)
+    }
+  }
+}

@@ -1,0 +1,129 @@
+/** The original text of a file: lines, columns, and excerpts in which everything that is not known to be harmless is masked. */
+
+/** A key or a scalar of the original text, from `start` up to `end`. */
+export interface Piece {
+  readonly start: number
+  readonly end: number
+  /** Whether an excerpt may show it. */
+  readonly shown: boolean
+}
+
+export interface Position {
+  /** From 1. */
+  readonly line: number
+  /** From 1, in UTF-16 units. */
+  readonly column: number
+}
+
+export interface Source {
+  position(offset: number): Position
+  /**
+   * The line of `offset` with a marker below. Legible are the pieces that are shown, which are disjoint and sorted, and the punctuation between
+   * pieces. Without pieces the line was not parsed, and its key alone is legible.
+   */
+  excerpt(offset: number, pieces?: ReadonlyArray<Piece>): string
+}
+
+const mask = "…"
+const punctuation = /[\s\-:,[\]{}"'|>&*?]/
+const width = 100
+
+// What may be shown of a line that could not be parsed: its key.
+const bareKey = /^(\s*(?:- +)*)(["']?)([A-Za-z_][\w-]*)\2\s*:(?=\s|$)/
+
+const firstEndingAfter = (pieces: ReadonlyArray<Piece>, offset: number): number => {
+  let low = 0
+  let high = pieces.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (pieces[middle]!.end <= offset) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/** For every character of a line whether it may be shown. */
+const legibility = (line: string, start: number, pieces: ReadonlyArray<Piece> | undefined): Uint8Array => {
+  const legible = new Uint8Array(line.length)
+  if (pieces === undefined) {
+    const key = bareKey.exec(line)?.[0].length ?? 0
+    for (let index = 0; index < line.length; index++) if (index < key || line[index] === " ") legible[index] = 1
+    return legible
+  }
+  let at = 0
+  const between = (end: number) => {
+    for (; at < end; at++) {
+      // A comment may hold anything.
+      if (line[at] === "#" && (at === 0 || /\s/.test(line[at - 1]!))) {
+        legible.fill(1, at, line[at + 1] === " " ? at + 2 : at + 1)
+        at = line.length
+        return
+      }
+      if (punctuation.test(line[at]!)) legible[at] = 1
+    }
+  }
+  for (let index = firstEndingAfter(pieces, start); index < pieces.length; index++) {
+    const piece = pieces[index]!
+    if (piece.start >= start + line.length) break
+    between(piece.start - start)
+    const end = Math.min(line.length, piece.end - start)
+    if (piece.shown) legible.fill(1, at, end)
+    at = Math.max(at, end)
+  }
+  between(line.length)
+  return legible
+}
+
+/** Indexes the lines once. */
+export const source = (text: string): Source => {
+  const starts = [0]
+  for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) starts.push(at + 1)
+
+  const lineAt = (offset: number): number => {
+    let low = 0
+    let high = starts.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (starts[middle]! <= offset) low = middle + 1
+      else high = middle
+    }
+    return low - 1
+  }
+
+  const position = (offset: number): Position => {
+    const bounded = Math.max(0, Math.min(offset, text.length))
+    const line = lineAt(bounded)
+    return { line: line + 1, column: bounded - starts[line]! + 1 }
+  }
+
+  const excerpt = (offset: number, pieces?: ReadonlyArray<Piece>): string => {
+    const { line, column } = position(offset)
+    const start = starts[line - 1]!
+    const raw = text.slice(start, starts[line] ?? text.length).replace(/\r?\n$/, "")
+    const legible = legibility(raw, start, pieces)
+
+    // A window around the column, so that a file of one line stays readable.
+    const from = raw.length <= width ? 0 : Math.max(0, Math.min(column - 1 - width / 2, raw.length - width))
+    const to = Math.min(raw.length, from + width)
+    let out = from > 0 ? mask : ""
+    let maskEnd = -1
+    let marker = out.length
+    for (let index = from; index < to; index++) {
+      if (legible[index] === 1) {
+        if (index === column - 1) marker = out.length
+        out += raw[index]!
+        continue
+      }
+      // One mask for words and the space between them.
+      const joined = maskEnd !== -1 && out.slice(maskEnd).trim() === ""
+      out = joined ? out.slice(0, maskEnd) : out + mask
+      maskEnd = out.length
+      if (index === column - 1) marker = maskEnd - 1
+    }
+    if (column - 1 >= to) marker = out.length
+    if (to < raw.length) out += mask
+    return `${out.trimEnd()}\n${" ".repeat(marker)}^`
+  }
+
+  return { position, excerpt }
+}

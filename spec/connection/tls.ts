@@ -1,0 +1,57 @@
+/** TLS towards a backend. */
+import { Schema } from "effect"
+import { defaulted, object, optional } from "../field.ts"
+import { LongString, ShortString } from "../primitives.ts"
+import { KeyExchangeGroup } from "./crypto.ts"
+
+/** TLS towards a backend. An empty object turns it on with the trust of the system. */
+export const BackendTls = object(
+  "BackendTls",
+  "TLS towards the backend. An empty object turns it on with the trust of the system.",
+  {
+    cert: optional(LongString, "Path of the client certificate chain, PEM; watched."),
+    key: optional(LongString, "Path of the private key of the client certificate, PEM; watched."),
+    root: optional(LongString, "Path of the trusted authorities, PEM; watched. Those of the system when left out."),
+    hostname: optional(ShortString, "Server name to ask for and to verify; the host of the backend when left out."),
+    insecure: defaulted(Schema.Boolean, false, "Verify nothing."),
+    insecureHost: defaulted(Schema.Boolean, false, "Verify the chain but not the name."),
+    alpn: optional(Schema.Array(ShortString), "Protocols to offer; `h2` and `http/1.1` when left out."),
+    subjectAltNames: optional(Schema.Array(ShortString), "The certificate must carry one of these names."),
+    keyExchangeGroups: optional(Schema.Array(KeyExchangeGroup), "Key exchange groups to offer, best first."),
+    spiffe: optional(
+      object("SpiffeBackendTls", "An empty object.", {}),
+      "Present and verify identities of the Workload API of SPIFFE."
+    )
+  },
+  {
+    check: (tls) => ("cert" in tls !== "key" in tls ? "cert and key come together" : undefined),
+    jsonSchema: { dependentRequired: { cert: ["key"], key: ["cert"] } }
+  },
+  {
+    check: (tls) => {
+      if (!("spiffe" in tls)) return undefined
+      const other = ["cert", "key", "root", "insecure", "insecureHost", "keyExchangeGroups"].find((key) => key in tls)
+      return other === undefined ? undefined : `spiffe excludes ${other}`
+    },
+    jsonSchema: {
+      not: {
+        required: ["spiffe"],
+        anyOf: ["cert", "key", "root", "insecure", "insecureHost", "keyExchangeGroups"].map((key) => ({
+          required: [key]
+        }))
+      }
+    }
+  },
+  {
+    check: (tls) =>
+      "subjectAltNames" in tls && (tls.insecure === true || tls.insecureHost === true)
+        ? "subjectAltNames cannot be verified with insecure or insecureHost"
+        : undefined,
+    jsonSchema: {
+      not: {
+        required: ["subjectAltNames"],
+        anyOf: ["insecure", "insecureHost"].map((key) => ({ required: [key], properties: { [key]: { const: true } } }))
+      }
+    }
+  }
+)

@@ -1,0 +1,61 @@
+/** Text that may stand in the configuration itself, in a file or at an address; and credentials, which decode to `Redacted`. */
+import { Redacted, Schema, SchemaTransformation } from "effect"
+import { exactlyOneOf, object, required } from "./field.ts"
+import { LongString } from "./primitives.ts"
+
+/** Lets text decode to `Redacted`, which no log, dump or error can print. */
+export const redacted = (text: Schema.Codec<string>) =>
+  text
+    .annotate({ secret: true })
+    .pipe(
+      Schema.decodeTo(
+        Schema.Redacted(Schema.String),
+        SchemaTransformation.transform({ decode: (value: string) => Redacted.make(value), encode: Redacted.value })
+      )
+    )
+
+/** A credential. */
+export const Secret = redacted(
+  Schema.String.check(Schema.isMinCodePoints(1, { expected: "a value that is not empty" })).annotate({
+    identifier: "Secret",
+    description: "A credential; it is never printed."
+  })
+)
+
+/** The content of a file, by its path. */
+export const FileReference = object("FileReference", "The content of a file.", {
+  file: required(LongString, "Path of the file. A relative path starts at the working directory of the proxy.")
+})
+
+/** The text itself or `{ file }`. */
+export const FileOrInline = Schema.Union([Schema.String, FileReference]).annotate({
+  identifier: "FileOrInline",
+  description: "The text itself, or `file`."
+})
+
+/** The credential itself or `{ file }`, read when the configuration is. White space around it is not part of it. */
+export const SecretFileOrInline = Schema.Union([Secret, FileReference]).annotate({
+  identifier: "SecretFileOrInline",
+  description: "The credential itself, or `file`."
+})
+
+/** The text itself, `{ file }` (watched) or `{ url }` (refreshed in the background). */
+export const FileInlineOrRemote = Schema.Union([
+  Schema.String,
+  exactlyOneOf("FileOrUrlReference", "The content of a file or the document at an address.", {
+    file: required(LongString, "Path of the file; it is watched."),
+    url: required(LongString, "Address of the document; it is refreshed in the background.")
+  })
+]).annotate({
+  identifier: "FileInlineOrRemote",
+  description: "The text itself, `file`, or `url`. Files are watched, addresses refreshed."
+})
+
+/** Any value that JSON can hold. */
+export const Json = Schema.Json.annotate({ identifier: "Json", description: "Any JSON value." })
+
+/** An object of any content. */
+export const JsonObject = Schema.Record(Schema.String, Schema.Json).annotate({
+  identifier: "JsonObject",
+  description: "An object of any content."
+})

@@ -1,0 +1,198 @@
+/**
+ * How objects of the configuration are described: their fields, required, optional or with a default, and what holds between fields. All of it
+ * is said about the form in the file, so that the decoder, the JSON Schema and the reference pages tell the same.
+ */
+import {
+  Effect,
+  type JsonSchema,
+  Schema,
+  SchemaAST,
+  SchemaGetter,
+  type SchemaIssue,
+  SchemaParser,
+  Struct
+} from "effect"
+
+/** A field that must be there. */
+export const required = <S extends Schema.Top>(schema: S, description: string): S =>
+  Schema.flip(Schema.flip(schema).annotateKey({ description })) as unknown as S
+
+/** A field that may be left out. An explicit `null` in a file leaves it out, too. */
+export const optional = <S extends Schema.Top>(schema: S, description: string): Schema.optionalKey<S> =>
+  Schema.flip(Schema.flip(Schema.optionalKey(schema)).annotateKey({ description })) as unknown as Schema.optionalKey<S>
+
+/** A field that takes `value`, in the form of the file, when it is left out. The default is exported with the schema. */
+export const defaulted = <S extends Schema.Top>(
+  schema: S,
+  value: S["Encoded"],
+  description: string
+): Schema.withDecodingDefaultKey<S> =>
+  Schema.optionalKey(Schema.toEncoded(schema))
+    .annotateKey({ description, default: value })
+    .pipe(
+      Schema.decodeTo(schema, {
+        decode: SchemaGetter.withDefault(Effect.succeed(value)),
+        encode: SchemaGetter.passthrough({ strict: false })
+      })
+    )
+
+/** Names a form of the file for the JSON Schema and the reference pages. */
+export const named = <S extends Schema.Top>(schema: S, identifier: string, description: string): S =>
+  Schema.annotateEncoded({ identifier, description })(schema) as unknown as S
+
+/** What must hold in the form of the file, beyond each field by itself. */
+export interface Rule<I> {
+  /** The sentence for what is wrong, with the path below the object where it is not the object itself; nothing when all is well. */
+  readonly check: (
+    form: I
+  ) => string | { readonly path: ReadonlyArray<PropertyKey>; readonly issue: string } | undefined
+  /** The same in JSON Schema. A rule that it cannot express is left to the decoder. */
+  readonly jsonSchema?: JsonSchema.JsonSchema
+}
+
+/** Adds rules about the form of the file. */
+export const ruled = <S extends Schema.Top>(schema: S, ...rules: ReadonlyArray<Rule<S["Encoded"]>>): S => {
+  let wire: Schema.Top = Schema.flip(schema)
+  for (const { check, jsonSchema } of rules)
+    wire = wire.check(
+      Schema.makeFilter(check as (form: unknown) => ReturnType<typeof check>, { toJsonSchema: () => jsonSchema ?? {} })
+    )
+  return Schema.flip(wire) as unknown as S
+}
+
+/** An object with a name and a description, and what must hold between its fields. */
+export const object = <const F extends Schema.Struct.Fields>(
+  identifier: string,
+  description: string,
+  fields: F,
+  ...rules: ReadonlyArray<Rule<Schema.Struct<F>["Encoded"]>>
+): Schema.Struct<F> => named(ruled(Schema.Struct(fields), ...rules), identifier, description)
+
+/** A rule for keys that are two names of one thing, or that make no sense together. */
+export const exclusive = (
+  first: string,
+  second: string,
+  message = `${first} and ${second} exclude each other`
+): Rule<object> => ({
+  check: (form) => (first in form && second in form ? message : undefined),
+  jsonSchema: { not: { required: [first, second] } }
+})
+
+/** The fields of an object. */
+export type Fields = { readonly [key: string]: Schema.Top }
+
+/** Exactly one of the keys of `T` is there; reading another one is allowed and yields `undefined`. */
+type One<T, K extends keyof T = keyof T> = K extends keyof T
+  ? { readonly [P in K]: T[P] } & { readonly [P in Exclude<keyof T, K>]?: never }
+  : never
+
+type TypesOf<F extends Fields> = { readonly [K in keyof F]: F[K]["Type"] }
+type EncodedOf<F extends Fields> = { readonly [K in keyof F]: F[K]["Encoded"] }
+
+/** Exactly one of `choices` next to the `shared` fields: narrow with `"host" in target` or `target.host !== undefined`. */
+export interface ExactlyOneOf<F extends Fields, Shared extends Fields>
+  extends Schema.Codec<
+    One<TypesOf<F>> & Schema.Struct<Shared>["Type"],
+    One<EncodedOf<F>> & Schema.Struct<Shared>["Encoded"],
+    (F[keyof F] | Shared[keyof Shared])["DecodingServices"],
+    (F[keyof F] | Shared[keyof Shared])["EncodingServices"]
+  > {}
+
+/**
+ * An object of which the keys say what it is. A file with none or several of them is told so in one sentence, where a union of objects
+ * would report every alternative.
+ */
+export const exactlyOneOf = <const F extends Fields, const Shared extends Fields = {}>(
+  identifier: string,
+  description: string,
+  choices: F,
+  shared?: Shared,
+  ...rules: ReadonlyArray<Rule<Schema.Struct<Shared>["Encoded"]>>
+): ExactlyOneOf<F, Shared> => {
+  const keys = Object.keys(choices)
+  const expected = `expected exactly one of ${keys.join(", ")}`
+  const one: Rule<object> = {
+    check: (form) => {
+      const present = keys.filter((key) => key in form)
+      if (present.length === 1) return undefined
+      return present.length === 0 ? expected : `${expected}, got ${present.join(" and ")}`
+    },
+    jsonSchema: { oneOf: keys.map((key) => ({ required: [key] })) }
+  }
+  const struct = Schema.Struct({ ...Struct.map(choices, Schema.optionalKey), ...shared })
+  // The rule is what makes the narrower type true.
+  return named(
+    ruled(struct, one, ...(rules as ReadonlyArray<Rule<object>>)),
+    identifier,
+    description
+  ) as unknown as ExactlyOneOf<F, Shared>
+}
+
+/**
+ * Gives some fields of an object a second name. A file may use either, not both; decoded there is only the first one.
+ * `aliases` maps the second name to the first.
+ */
+export const withAliases = <const F extends Schema.Struct.Fields>(
+  schema: Schema.Struct<F>,
+  aliases: { readonly [alias: string]: keyof F & string }
+): Schema.Codec<Schema.Struct<F>["Type"], Schema.Struct<F>["Encoded"]> => {
+  const wire = SchemaAST.toEncoded(schema.ast)
+  if (!SchemaAST.isObjects(wire)) throw new Error("only an object has fields to rename")
+  const typeOf = (name: string) => wire.propertySignatures.find((property) => property.name === name)!.type
+  const added = Object.entries(aliases).map(([alias, name]) => {
+    const second = Schema.optionalKey(Schema.make<Schema.Top>(typeOf(name)))
+    return new SchemaAST.PropertySignature(alias, second.annotateKey({ description: `The same as \`${name}\`.` }).ast)
+  })
+  // A required field may be there under its other name; that it is there at all is for the decoded object to see.
+  const freed = wire.propertySignatures.map((property) =>
+    Object.values(aliases).includes(String(property.name)) && !SchemaAST.isOptional(property.type)
+      ? new SchemaAST.PropertySignature(property.name, Schema.optionalKey(Schema.make<Schema.Top>(property.type)).ast)
+      : property
+  )
+  const rules = Object.entries(aliases).flatMap(([alias, name]): ReadonlyArray<Rule<object>> => {
+    const one = exclusive(alias, name, `${alias} and ${name} are two names of one setting; keep one`)
+    const either = { anyOf: [{ required: [name] }, { required: [alias] }] }
+    return SchemaAST.isOptional(typeOf(name)) ? [one] : [one, { check: () => undefined, jsonSchema: either }]
+  })
+  const free = new SchemaAST.Objects(freed, wire.indexSignatures, wire.annotations, wire.checks)
+  const form = ruled(extended(free, added), ...(rules as ReadonlyArray<Rule<unknown>>))
+  const rename = (value: unknown) =>
+    Object.fromEntries(Object.entries(value as object).map(([key, each]) => [aliases[key] ?? key, each]))
+  const decoded = schema as unknown as Schema.Codec<Schema.Struct<F>["Type"], unknown>
+  return form.pipe(
+    Schema.decodeTo(decoded, {
+      decode: SchemaGetter.transform(rename),
+      encode: SchemaGetter.passthrough({ strict: false })
+    })
+  ) as unknown as Schema.Codec<Schema.Struct<F>["Type"], Schema.Struct<F>["Encoded"]>
+}
+
+/**
+ * A schema that contains itself. In the form of the file the inner one is named only: Effect's `suspend` would be unfolded without end by the
+ * reading of a schema from its other side, which every description of a form does.
+ */
+export const recursive = <A>(identifier: string, schema: () => Schema.Codec<A, unknown>): Schema.Codec<A, unknown> => {
+  let decode: ((input: unknown, options: SchemaAST.ParseOptions) => Effect.Effect<A, SchemaIssue.Issue>) | undefined
+  let encode: typeof decode
+  return Schema.Unknown.annotate({ recursion: { identifier, schema: () => Schema.toEncoded(schema()).ast } }).pipe(
+    Schema.decodeTo(Schema.Unknown, {
+      decode: SchemaGetter.transformEffect((input: unknown, options: SchemaAST.ParseOptions) => {
+        decode ??= SchemaParser.decodeUnknownEffect(schema())
+        return decode(input, options)
+      }),
+      encode: SchemaGetter.transformEffect((value: unknown, options: SchemaAST.ParseOptions) => {
+        encode ??= SchemaParser.encodeUnknownEffect(schema()) as typeof decode
+        return encode!(value, options)
+      })
+    })
+  ) as unknown as Schema.Codec<A, unknown>
+}
+
+/** The same object with more properties. */
+export const extended = (
+  wire: SchemaAST.Objects,
+  added: ReadonlyArray<SchemaAST.PropertySignature>
+): Schema.Codec<unknown> =>
+  Schema.make<Schema.Codec<unknown>>(
+    new SchemaAST.Objects([...wire.propertySignatures, ...added], wire.indexSignatures, wire.annotations, wire.checks)
+  )

@@ -1,0 +1,141 @@
+/** What accepts connections: the named gateways, and the raw form of binds with listeners. */
+import { Schema } from "effect"
+import { CipherSuite, KeyExchangeGroup, TlsVersion } from "../connection/crypto.ts"
+import { defaulted, object, optional, required, withAliases } from "../field.ts"
+import { LongString, PortNumber, ShortString } from "../primitives.ts"
+import { Hostname } from "../target.ts"
+import { type PolicySpecs, policiesAt, policyFields } from "./policies.ts"
+import type { routeSchemas } from "./route.ts"
+
+const ServerTlsForm = object(
+  "ServerTls",
+  "TLS towards clients.",
+  {
+    mode: defaulted(
+      Schema.Literals(["static", "dynamicCa"]),
+      "static",
+      "`static` serves the given certificate; `dynamicCa` treats it as an authority and issues a certificate for each name asked for."
+    ),
+    cert: optional(LongString, "Path of the certificate chain, PEM; watched."),
+    key: optional(LongString, "Path of the private key, PEM; watched."),
+    root: optional(
+      LongString,
+      "Path of the authorities of client certificates, PEM; watched. With it a client must present one."
+    ),
+    spiffe: optional(Schema.Struct({}), "Take the certificate from the Workload API of SPIFFE."),
+    cipherSuites: optional(Schema.Array(CipherSuite), "Cipher suites to offer, best first."),
+    minTLSVersion: optional(TlsVersion, "Lowest version to speak."),
+    maxTLSVersion: optional(TlsVersion, "Highest version to speak."),
+    keyExchangeGroups: optional(Schema.Array(KeyExchangeGroup), "Key exchange groups to offer, best first.")
+  },
+  {
+    check: (tls) => {
+      if ("spiffe" in tls) return "cert" in tls || "key" in tls ? "spiffe excludes cert and key" : undefined
+      if (!("cert" in tls && "key" in tls)) return "cert and key are both required"
+      return "root" in tls && tls.mode === "dynamicCa"
+        ? { path: ["root"], issue: "cannot be used with mode dynamicCa" }
+        : undefined
+    },
+    jsonSchema: {
+      anyOf: [
+        { required: ["spiffe"], not: { anyOf: [{ required: ["cert"] }, { required: ["key"] }] } },
+        {
+          required: ["cert", "key"],
+          not: {
+            anyOf: [
+              { required: ["spiffe"] },
+              { required: ["root", "mode"], properties: { mode: { const: "dynamicCa" } } }
+            ]
+          }
+        }
+      ]
+    }
+  }
+)
+
+/** TLS towards clients. */
+export const ServerTls = withAliases(ServerTlsForm, { minTlsVersion: "minTLSVersion", maxTlsVersion: "maxTLSVersion" })
+
+const GatewayProtocol = Schema.Literals(["HTTP", "HTTPS", "TCP", "TLS"]).annotate({
+  identifier: "GatewayProtocol",
+  description: "What a listener speaks. `TLS` without a certificate passes the connection through by its server name."
+})
+
+const ListenerProtocol = Schema.Literals(["HTTP", "HTTPS", "TLS", "TCP", "HBONE"]).annotate({
+  identifier: "ListenerProtocol",
+  description: "What a listener speaks."
+})
+
+const TunnelProtocol = Schema.Literals(["direct", "hboneWaypoint", "hboneGateway", "proxy", "connect"]).annotate({
+  identifier: "TunnelProtocol",
+  description: "How connections reach the listeners of a bind: as they are, or out of a tunnel."
+})
+
+/** The listeners of both forms, with the policies that may stand on them. */
+export const listenerSchemas = (specs: PolicySpecs, { Route, TcpRoute }: ReturnType<typeof routeSchemas>) => {
+  const onListener = policyFields(specs, "gateway")
+
+  const GatewayListener = object("GatewayListener", "A listener of a gateway with its policies.", {
+    name: optional(ShortString, "Name of the listener; `listener<index>` when left out."),
+    hostname: optional(Hostname, "Host names that the listener serves; any when left out."),
+    protocol: optional(GatewayProtocol, "What the listener speaks; HTTPS with `tls`, else HTTP, when left out."),
+    tls: optional(ServerTls, "TLS towards clients."),
+    ...onListener
+  })
+
+  const Gateway = object("Gateway", "An entry point: a port, and policies that run before a route is chosen.", {
+    port: required(PortNumber, "The port that is listened on."),
+    protocol: optional(GatewayProtocol, "What the gateway speaks; HTTPS with `tls`, else HTTP, when left out."),
+    tls: optional(ServerTls, "TLS towards clients."),
+    listeners: optional(
+      Schema.Array(GatewayListener).check(Schema.isMinLength(1, { expected: "at least one listener" })),
+      "Several listeners on one port. `protocol`, `tls` and policies then stand on them."
+    ),
+    ...onListener
+  })
+
+  const Listener = object("Listener", "A listener with its routes.", {
+    name: optional(ShortString, "Name of the listener; `listener<index>` when left out."),
+    namespace: optional(ShortString, "Namespace of the listener."),
+    hostname: optional(Hostname, "Host names that the listener serves; any when left out."),
+    protocol: defaulted(ListenerProtocol, "HTTP", "What the listener speaks."),
+    tls: optional(ServerTls, "TLS towards clients."),
+    routes: optional(Schema.Array(Route), "Routes, for HTTP and HTTPS."),
+    tcpRoutes: optional(Schema.Array(TcpRoute), "Routes, for TCP and TLS."),
+    policies: optional(
+      policiesAt(specs, "gateway", "GatewayPolicies", "Policies that run before a route is chosen."),
+      "Policies that run before a route is chosen."
+    )
+  })
+
+  const BindPort = Schema.Int.check(
+    Schema.isBetween({ minimum: 0, maximum: 65_535 }, { expected: "a port between 0 and 65535" })
+  ).annotate({ identifier: "BindPort", description: "A TCP port, or 0 for none." })
+
+  const Bind = object("Bind", "A port with its listeners, in raw form.", {
+    port: optional(
+      BindPort,
+      "The port that is listened on. An internal bind without one takes connections to any port."
+    ),
+    mode: defaulted(
+      Schema.Literals(["standard", "internal"]),
+      "standard",
+      "`internal` opens no socket: only tunnelled connections reach it."
+    ),
+    tunnelProtocol: defaulted(TunnelProtocol, "direct", "How connections reach the listeners."),
+    listeners: required(Schema.Array(Listener), "The listeners; the host name of a request chooses among them.")
+  })
+
+  return { Gateway, Bind }
+}
+
+type Schemas = ReturnType<typeof listenerSchemas>
+
+/** Decoded TLS towards clients. */
+export type ServerTls = (typeof ServerTls)["Type"]
+/** A decoded gateway. */
+export type Gateway = Schemas["Gateway"]["Type"]
+/** A decoded bind. */
+export type Bind = Schemas["Bind"]["Type"]
+/** A decoded listener of a bind. */
+export type Listener = Bind["listeners"][number]

@@ -1,0 +1,99 @@
+/** The `mcp` and `ui` sections, and what holds for all connections: `frontendPolicies`. */
+import { Schema } from "effect"
+import { CipherSuite, KeyExchangeGroup, TlsVersion } from "../connection/crypto.ts"
+import { Keepalives } from "../connection/tcp.ts"
+import { defaulted, exclusive, object, optional, required, withAliases } from "../field.ts"
+import { ByteSize, Duration, PortNumber, PositiveCount } from "../primitives.ts"
+import { mcpAliases, mcpFields, mcpRules } from "./mcp.ts"
+import { type Policies, type PolicySpecs, policiesAt, policyFields } from "./policies.ts"
+import { gatewayRefs } from "./route.ts"
+
+/** The `mcp` section. */
+export const mcpSchema = (RoutePolicies: Schema.Codec<Policies, Readonly<Record<string, unknown>>>) =>
+  withAliases(
+    object(
+      "Mcp",
+      "A gateway for MCP servers, which appear as one.",
+      {
+        gateways: gatewayRefs,
+        port: optional(PortNumber, "A port of its own; 3000 when there is no gateway to attach to."),
+        ...mcpFields,
+        policies: optional(RoutePolicies, "Policies of the route to the servers.")
+      },
+      ...mcpRules,
+      exclusive("gateways", "port", "mcp.gateways cannot be used with mcp.port")
+    ),
+    mcpAliases
+  )
+
+/** The `ui` section. */
+export const uiSchema = (specs: PolicySpecs) =>
+  object("Ui", "Serves the user interface on a gateway, where a policy can protect it.", {
+    gateways: gatewayRefs,
+    policies: optional(
+      policiesAt(specs, "ui", "UiPolicies", "Policies of the user interface."),
+      "Policies of the user interface."
+    )
+  })
+
+const FrontendHttp = object("FrontendHttp", "HTTP towards clients.", {
+  maxBufferSize: defaulted(ByteSize, 2_097_152, "The largest body that is buffered where a policy must read it."),
+  http1MaxHeaders: optional(PositiveCount, "Most headers of a request; 100 when left out."),
+  http1IdleTimeout: defaulted(Duration, "10m0s", "How long a connection may wait for the next request."),
+  http1HeaderCase: defaulted(
+    Schema.Literals(["lowercase", "preserve"]),
+    "lowercase",
+    "Case of header names that are passed on."
+  ),
+  http2WindowSize: optional(ByteSize, "Flow-control window of a stream; it adapts when left out."),
+  http2ConnectionWindowSize: optional(ByteSize, "Flow-control window of a connection; it adapts when left out."),
+  http2FrameSize: optional(ByteSize, "Largest frame."),
+  http2MaxHeaderSize: optional(ByteSize, "Largest header block."),
+  http2KeepaliveInterval: optional(Duration, "Time between pings; none when left out."),
+  http2KeepaliveTimeout: optional(Duration, "How long a ping may stay unanswered."),
+  maxConnectionDuration: optional(Duration, "How long a connection lives before it is closed gracefully.")
+})
+
+const FrontendTls = object("FrontendTls", "TLS towards clients, on all listeners.", {
+  handshakeTimeout: defaulted(Duration, "15s", "How long a handshake may take."),
+  alpn: optional(
+    Schema.Array(
+      Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 255 }, { expected: "a byte, 0 to 255" })))
+    ),
+    "Protocols to offer, each a list of bytes."
+  ),
+  minVersion: optional(TlsVersion, "Lowest version to speak."),
+  maxVersion: optional(TlsVersion, "Highest version to speak."),
+  cipherSuites: optional(Schema.Array(CipherSuite), "Cipher suites to offer, best first."),
+  keyExchangeGroups: optional(Schema.Array(KeyExchangeGroup), "Key exchange groups to offer, best first.")
+})
+
+const FrontendTcp = object("FrontendTcp", "TCP towards clients.", {
+  keepalives: required(Keepalives, "Keep-alive probes.")
+})
+
+/** The `frontendPolicies` section. */
+export const frontendSchema = (specs: PolicySpecs): Schema.Codec<Frontend, unknown> => {
+  const frontend = object("FrontendPolicies", "What holds for the connections of all listeners.", {
+    http: optional(FrontendHttp, "HTTP towards clients."),
+    tls: optional(FrontendTls, "TLS towards clients."),
+    tcp: optional(FrontendTcp, "TCP towards clients."),
+    ...policyFields(specs, "frontend")
+  })
+  const aliases = Object.entries(specs).flatMap(([name, { alias }]) =>
+    alias === undefined ? [] : [[alias, name as "http"]]
+  )
+  return withAliases(frontend, Object.fromEntries(aliases))
+}
+
+/** The decoded section, without the policies on it. */
+export interface Frontend {
+  readonly http?: typeof FrontendHttp.Type
+  readonly tls?: typeof FrontendTls.Type
+  readonly tcp?: typeof FrontendTcp.Type
+}
+
+/** The decoded `mcp` section. */
+export type Mcp = ReturnType<typeof mcpSchema>["Type"]
+/** The decoded `ui` section. */
+export type Ui = ReturnType<typeof uiSchema>["Type"]

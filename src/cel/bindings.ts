@@ -1,0 +1,33 @@
+/**
+ * What an expression reads while it runs. The host makes one object per request whose getters look at live state; a getter is called only
+ * when an expression reads that variable, and a field of a variable only when it reads that field.
+ */
+import type { HostVariable, VariableName } from "./phases.ts"
+import type { CelValue } from "./value.ts"
+
+/**
+ * The context of an evaluation. Every property may be a getter. `undefined` and `null` mean that the variable is not set.
+ *
+ * Variables with fields known only at run time (`jwt`, `apiKey`, `metadata`, …) carry them in their property `rest`:
+ * `{ rawToken: "eyJ…", rest: claims }`.
+ */
+export type Bindings = {
+  readonly [Name in VariableName]?: HostVariable<Name> | null | undefined
+} & {
+  /** Names of header fields whose values `headers.redacted()` and explanations hide, in lower case, beside those that always are. */
+  readonly sensitiveHeaders?: ReadonlySet<string> | undefined
+  /** Values of the further variables that the expression was compiled with. */
+  readonly extra?: Readonly<Record<string, CelValue>> | undefined
+}
+
+/** Header fields that are sensitive whatever the configuration says. */
+export const alwaysSensitiveHeaders: ReadonlySet<string> = new Set([
+  "authorization",
+  "proxy-authorization",
+  "cookie",
+  "set-cookie",
+  "x-api-key"
+])
+
+export type RequestView = HostVariable<"request">
+export type ResponseView = HostVariable<"response">

@@ -1,0 +1,37 @@
+/** Reads a configuration text, whole: decoded, normalised, and every problem located. Nothing is opened or started. */
+import type { Environment } from "../../spec/config/expand.ts"
+import { load } from "../../spec/config/load.ts"
+import type { Positions } from "../../spec/config/positions.ts"
+import type { Problem } from "../../spec/config/problem.ts"
+import { standalone } from "../../spec/standalone.ts"
+import { schemas } from "../../stages/schemas.ts"
+import { normalise } from "../routing/normalise/normalise.ts"
+import type { Normalised } from "../routing/normalised.ts"
+
+/** The schema of the configuration file with every policy that the language knows. */
+export const fileSchema = standalone(schemas)
+
+export interface ConfigurationText {
+  /** The name for messages, usually the path of the file. */
+  readonly name: string
+  readonly text: string
+  readonly env: Environment
+  /** Replaces a leading `~`. */
+  readonly home?: string | undefined
+}
+
+export interface Checked {
+  readonly config: Normalised | undefined
+  readonly positions: Positions | undefined
+  readonly problems: ReadonlyArray<Problem>
+}
+
+export const check = (source: ConfigurationText): Checked => {
+  const loaded = load(source, fileSchema)
+  if (!loaded.ok) return { config: undefined, positions: undefined, problems: loaded.problems }
+  const { positions } = loaded
+  const normalised = normalise(loaded.value, schemas)
+  return normalised.ok
+    ? { config: normalised.value, positions, problems: [] }
+    : { config: undefined, positions, problems: normalised.complaints.map((complaint) => positions.locate(complaint)) }
+}

@@ -1,0 +1,108 @@
+/**
+ * `headgatectl proxy trace`: shows the events of the next request, or of one that it sends itself. In watch mode it waits
+ * for any client's request; with `-- URL …` it sends one as soon as the watcher is in place.
+ */
+import { readFile } from "node:fs/promises"
+import { text } from "node:stream/consumers"
+import { Console, Deferred, Effect, Option, Schema, Stream } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { curl, curlArguments, InjectFailed } from "./inject.ts"
+import { summary, traceLines } from "./trace-stream.ts"
+
+const port = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 65_535 }))
+
+export const traceCommand = Command.make(
+  "trace",
+  {
+    local: Flag.Boolean("local").pipe(
+      Flag.withDefault(false),
+      Flag.withDescription("Trace the proxy on this machine.")
+    ),
+    raw: Flag.Boolean("raw").pipe(
+      Flag.withDefault(false),
+      Flag.withDescription("Print each event as one line of JSON, as received.")
+    ),
+    namespace: Flag.String("namespace").pipe(
+      Flag.withAlias("n"),
+      Flag.optional,
+      Flag.withDescription("Namespace of the gateway.")
+    ),
+    adminPort: Flag.Int("proxy-admin-port").pipe(
+      Flag.withSchema(port),
+      Flag.withDefault(15_000),
+      Flag.withDescription("Port of the proxy's admin interface.")
+    ),
+    port: Flag.Int("port").pipe(
+      Flag.withSchema(port),
+      Flag.optional,
+      Flag.withDescription("Port of the listener that the request is sent to; default: the port of the URL.")
+    ),
+    file: Flag.String("file").pipe(
+      Flag.withAlias("f"),
+      Flag.optional,
+      Flag.withDescription("Show a saved trace; - for standard input.")
+    ),
+    expression: Flag.String("expression").pipe(
+      Flag.optional,
+      Flag.withDescription("Trace the next request for which this CEL expression is true.")
+    ),
+    args: Argument.String("gateway/name | -- URL and curl arguments").pipe(Argument.variadic())
+  },
+  (options) =>
+    Effect.gen(function* () {
+      const show = (json: string) => Console.log(options.raw ? json : summary(json))
+      const isUrl = (arg: string | undefined) => arg !== undefined && /^https?:\/\//i.test(arg)
+      const resource =
+        options.args[0] !== undefined && !isUrl(options.args[0]) && !options.args[0].startsWith("-")
+          ? options.args[0]
+          : undefined
+      const inject = resource === undefined ? options.args : options.args.slice(1)
+
+      if (Option.isSome(options.file)) {
+        if (options.local || resource !== undefined || inject.length > 0 || Option.isSome(options.expression))
+          return yield* new InjectFailed({
+            detail: "--file shows a saved trace: it goes with neither a proxy, nor a URL, nor --expression"
+          })
+        const saved = yield* readTrace(options.file.value)
+        return yield* Effect.forEach(saved, show, { discard: true })
+      }
+      if (!options.local)
+        return yield* new InjectFailed({ detail: "only a proxy on this machine can be traced so far: use --local" })
+
+      const args = inject.length === 0 ? undefined : curlArguments(inject, Option.getOrUndefined(options.port))
+      if (args instanceof InjectFailed) return yield* args
+      const events = traceLines({ port: options.adminPort }, Option.getOrUndefined(options.expression))
+      // The request must not leave before the watcher is in place.
+      const sent = args === undefined ? Effect.void : curl(args)
+      const failed = yield* Deferred.make<never, InjectFailed>()
+      const shown = Stream.runForEach(events, (line) =>
+        line._tag === "Event"
+          ? show(line.json)
+          : Effect.asVoid(Effect.forkScoped(Effect.catch(sent, (error) => Deferred.fail(failed, error))))
+      )
+      return yield* Effect.scoped(Effect.raceFirst(shown, Deferred.await(failed)))
+    }).pipe(
+      Effect.catch((error) =>
+        Effect.andThen(
+          Console.error(error.message),
+          Effect.sync(() => {
+            process.exitCode = 1
+          })
+        )
+      )
+    )
+).pipe(Command.withDescription("Show the way of the next request through the proxy."))
+
+/** The JSON lines of a saved trace: one object a line, or a saved event stream. */
+const readTrace = (name: string): Effect.Effect<ReadonlyArray<string>, InjectFailed> =>
+  Effect.tryPromise({
+    try: () => (name === "-" ? text(process.stdin) : readFile(name, "utf8")),
+    catch: () => new InjectFailed({ detail: `cannot read ${name}` })
+  }).pipe(
+    Effect.map((saved) =>
+      saved
+        .split("\n")
+        .map((line) => (line.startsWith("data: ") ? line.slice(6) : line))
+        .filter((line) => line.startsWith("{"))
+    )
+  )

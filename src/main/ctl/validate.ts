@@ -1,0 +1,36 @@
+/** `headgatectl validate`: every problem of a configuration file, and whether anything in it is not available yet. */
+import { Console, Effect } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { formatGithub, formatJson, formatText } from "../../../spec/config/problem.ts"
+import { check } from "../check.ts"
+import { fromFile } from "../configuration-source.ts"
+
+const formats = { text: formatText, json: formatJson, github: formatGithub } as const
+
+export const validateCommand = Command.make(
+  "validate",
+  {
+    file: Argument.String("file").pipe(Argument.withDescription("The configuration file; - for standard input.")),
+    format: Flag.Literals("format", ["text", "json", "github"]).pipe(
+      Flag.withDefault("text" as const),
+      Flag.withDescription("How problems are printed.")
+    )
+  },
+  ({ file, format }) =>
+    Effect.gen(function* () {
+      const text = yield* fromFile(file).read
+      const { problems } = check({ name: file, text, env: process.env, home: process.env["HOME"] })
+      if (problems.length > 0 || format === "json") yield* Console.log(formats[format](problems))
+      if (problems.some((problem) => problem.severity === "error")) process.exitCode = 1
+      else if (format === "text") yield* Console.log("Configuration is valid!")
+    }).pipe(
+      Effect.catch((error) =>
+        Effect.andThen(
+          Console.error(error.message),
+          Effect.sync(() => {
+            process.exitCode = 1
+          })
+        )
+      )
+    )
+).pipe(Command.withDescription("Check a configuration file without starting anything."))

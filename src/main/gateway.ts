@@ -1,0 +1,208 @@
+/**
+ * The running gateway: sockets, the snapshot in force, and the exchange of one snapshot for the next. A new configuration
+ * is compiled and its sockets are opened before anything changes; one assignment publishes it.
+ */
+import { Cause, Effect, Exit, Scope, Semaphore } from "effect"
+import type { BindFailed } from "../../layers/http/address.ts"
+import { type Bound, type Clocks, type DrainOptions, defaultLimits, listen } from "../../layers/http/listener.ts"
+import type { Answer } from "../http/message.ts"
+import type { Defect } from "../pipeline/errors.ts"
+import type { Exchange } from "../pipeline/exchange.ts"
+import { makeRecorder } from "../pipeline/record.ts"
+import { observedLoop, plainLoop } from "../pipeline/run.ts"
+import type { Sampler } from "../pipeline/sampling.ts"
+import { makeServe, noHooks } from "../pipeline/serve.ts"
+import { Spans } from "../pipeline/spans.ts"
+import type { TraceSettings } from "../pipeline/trace.ts"
+import { both, watchHooks, watchStages } from "../pipeline/watch.ts"
+import { Watchers } from "../pipeline/watchers.ts"
+import { Log } from "../services/log.ts"
+import { Metrics } from "../services/metrics.ts"
+import type { SpanSink } from "../services/span-sink.ts"
+import type { AssembledBind } from "./assemble.ts"
+import type { ConfigurationText } from "./check.ts"
+import { type InvalidConfiguration, makeSnapshot, type Ports, type Snapshot } from "./snapshot.ts"
+
+export interface GatewayOptions {
+  /** The IP address that listeners are bound to: `::` for all. */
+  readonly host: string
+  readonly clocks: Clocks
+  readonly random: () => number
+  readonly drain: DrainOptions
+  readonly env: TraceSettings["env"]
+  /** Which requests become spans, and where these go. */
+  readonly sampler: Sampler
+  readonly spans: SpanSink["Service"] | undefined
+  /** Milliseconds that requests may stay on a configuration that was replaced, before what it holds open is closed. */
+  readonly retirement: number
+}
+
+export interface Gateway {
+  readonly snapshot: () => Snapshot
+  readonly watchers: Watchers
+  /** Exchanges the configuration. When it fails, nothing has changed. */
+  readonly reload: (text: ConfigurationText) => Effect.Effect<void, InvalidConfiguration | BindFailed>
+  /** The listeners as bound: the key of the bind, and its port. */
+  readonly listeners: () => ReadonlyArray<{ readonly key: string; readonly port: number }>
+  /** Stops accepting, lets requests finish, then cuts what is left. */
+  readonly drain: Effect.Effect<void>
+}
+
+/** A socket, and what it serves now. Exchanged as a whole by a reload. */
+interface Open {
+  readonly bound: Bound
+  readonly scope: Scope.Closeable
+}
+
+/** Serves a snapshot, and closes it with everything else when the scope ends. */
+export const startGateway = (
+  first: Snapshot,
+  options: GatewayOptions
+): Effect.Effect<Gateway, BindFailed, Ports | Log | Metrics | Scope.Scope> =>
+  Effect.gen(function* () {
+    const ports = yield* Effect.context<Ports>()
+    const log = yield* Log
+    const metrics = yield* Metrics
+    const { clocks } = options
+    const synchronized = metrics
+      .gauge("config_synchronized", "Whether the newest configuration is in force.", [])
+      .series([])
+
+    let current = first
+    let bindsByKey = indexed(current)
+    const sockets = new Map<string, Open>()
+
+    const settings: TraceSettings = {
+      env: options.env,
+      clock: clocks.monotonic,
+      locate: (path) => current.locate(path),
+      sensitiveHeaders: new Set(current.config.settings.sensitiveHeaders?.map((name) => name.toLowerCase()))
+    }
+    const watchers = new Watchers(settings)
+    const defect = ({ cause }: Pick<Defect, "cause">) =>
+      log.log("error", "engine", "a defect was contained", { error: Cause.pretty(Cause.die(cause)) })
+    const plain = makeServe(plainLoop(clocks.monotonic), noHooks, clocks.monotonic, defect)
+    const observed = makeServe(observedLoop(clocks.monotonic, watchStages), watchHooks, clocks.monotonic, defect)
+    const record = makeRecorder(log, metrics, clocks.monotonic)
+    const { sampler, spans } = options
+
+    const handle =
+      (key: string) =>
+      (x: Exchange): Effect.Effect<Answer> => {
+        const snapshot = current
+        snapshot.inFlight++
+        x.onFinish((outcome) => {
+          snapshot.inFlight--
+          record(x, outcome)
+        })
+        const listener = bindsByKey.get(key)?.listenerFor(x.request.host)
+        const sampled = spans === undefined ? undefined : sampler(x)
+        if (sampled !== undefined) x.watch = new Spans(sampled.parent, clocks.monotonic, spans!.add)
+        if (watchers.waiting) {
+          const trace = watchers.claim(x)
+          if (trace !== undefined) x.watch = x.watch === undefined ? trace : both(x.watch, trace)
+        }
+        return x.watch === undefined ? plain(x, listener) : observed(x, listener)
+      }
+
+    const openSocket = (bind: AssembledBind): Effect.Effect<Open, BindFailed> =>
+      Effect.gen(function* () {
+        const scope = yield* Scope.make()
+        const bound = yield* listen({
+          address: { _tag: "Tcp", host: options.host, port: bind.port },
+          setting: settingOf(bind),
+          handle: handle(bind.key),
+          clocks,
+          limits: () => defaultLimits,
+          defect: (cause) => defect({ cause }),
+          drain: options.drain
+        }).pipe(
+          Scope.provide(scope),
+          Effect.onError(() => Scope.close(scope, Exit.void))
+        )
+        return { bound, scope }
+      })
+
+    /** Opens the sockets that a configuration needs beyond those that are open. All of them, or none. */
+    const openMissing = (binds: ReadonlyArray<AssembledBind>) =>
+      Effect.gen(function* () {
+        const opened = new Map<string, Open>()
+        for (const bind of binds) {
+          if (sockets.has(bind.key)) continue
+          const open = yield* Effect.onError(openSocket(bind), () => closeAll(opened.values()))
+          opened.set(bind.key, open)
+        }
+        return opened
+      })
+
+    const publish = (next: Snapshot, opened: ReadonlyMap<string, Open>) => {
+      current = next
+      bindsByKey = indexed(next)
+      for (const [key, open] of opened) {
+        sockets.set(key, open)
+        log.log("info", "proxy", "started bind", { bind: key, address: open.bound.addresses.join(",") })
+      }
+      synchronized.record(1)
+    }
+
+    const closeUnused = Effect.suspend(() => {
+      const unused = [...sockets].filter(([key]) => !bindsByKey.has(key))
+      for (const [key] of unused) sockets.delete(key)
+      return closeAll(unused.map(([, open]) => open))
+    })
+
+    /** What a replaced snapshot holds open is closed when its last request is over, or when its time is up. */
+    const retire = (old: Snapshot) =>
+      Effect.gen(function* () {
+        const until = clocks.monotonic() + options.retirement
+        while (old.inFlight > 0 && clocks.monotonic() < until) yield* Effect.sleep("100 millis")
+        yield* Scope.close(old.scope, Exit.void)
+      })
+
+    const background = yield* Effect.scope
+    yield* Effect.addFinalizer(() => Effect.suspend(() => Scope.close(current.scope, Exit.void)))
+    yield* Effect.addFinalizer(() => Effect.suspend(() => closeAll(sockets.values())))
+    publish(current, yield* openMissing(current.assembled.binds))
+
+    const oneAtATime = yield* Semaphore.make(1)
+    const reload = (text: ConfigurationText) =>
+      Effect.gen(function* () {
+        const next = yield* makeSnapshot(text, options.random)
+        const opened = yield* Effect.onError(openMissing(next.assembled.binds), () =>
+          Scope.close(next.scope, Exit.void)
+        )
+        const old = current
+        publish(next, opened)
+        yield* Effect.forkIn(retire(old), background)
+        yield* Effect.forkIn(closeUnused, background)
+      }).pipe(
+        Effect.tapError(() => Effect.sync(() => synchronized.record(0))),
+        Effect.provideContext(ports),
+        oneAtATime.withPermits(1)
+      )
+
+    return {
+      snapshot: () => current,
+      watchers,
+      reload,
+      listeners: () =>
+        [...sockets].map(([key, { bound }]) => ({ key, port: bound.port ?? 0 })).sort((a, b) => a.port - b.port),
+      drain: Effect.suspend(() =>
+        Effect.forEach(sockets.values(), ({ bound }) => bound.drain(options.drain), {
+          concurrency: "unbounded",
+          discard: true
+        })
+      )
+    }
+  })
+
+const indexed = (snapshot: Snapshot) => new Map(snapshot.assembled.binds.map((bind) => [bind.key, bind]))
+
+const closeAll = (open: Iterable<Open>) =>
+  Effect.forEach(open, ({ scope }) => Scope.close(scope, Exit.void), { concurrency: "unbounded", discard: true })
+
+/** The configuration that decides the port of a bind. */
+const settingOf = (bind: AssembledBind): string => {
+  const [section, name] = bind.path
+  return section === "binds" ? `binds[${name}].port` : [...bind.path, "port"].join(".")
+}

@@ -1,0 +1,117 @@
+/** headgate, the proxy: `headgate -f config.yaml`. Runs in the foreground until it is told to end. */
+import { parseArgs } from "node:util"
+import { Effect, Exit, Layer, Scope } from "effect"
+import * as ConsoleLog from "../../layers/log/console.ts"
+import * as Prometheus from "../../layers/metrics/prometheus.ts"
+import { Log } from "../services/log.ts"
+import { type ConfigurationSource, defaultFile, fromFile, fromText } from "./configuration-source.ts"
+import { graphsOf } from "./offline.ts"
+import { defaultPortOptions, ports } from "./ports.ts"
+import { run } from "./run.ts"
+import { startingLog } from "./starting-log.ts"
+import { telemetry } from "./telemetry.ts"
+import { version } from "./version.ts"
+
+// A stack is worth its cost in development alone.
+if (version.build_profile === "release") Error.stackTraceLimit = 0
+
+const usage = `headgate: a gateway for MCP servers, LLM providers, A2A agents and plain HTTP
+
+usage: headgate [-f FILE | -c TEXT] [--validate-only] [-V | --version]
+
+  -f, --file FILE     configuration file, YAML or JSON; - for standard input
+  -c, --config TEXT   the configuration itself
+  --validate-only     check the configuration and exit
+  -V                  print the version
+  --version           print what was built, as JSON
+`
+
+const fail = (message: string, code: number): never => {
+  process.stderr.write(`${message}\n`)
+  process.exit(code)
+}
+
+const options = (() => {
+  try {
+    return parseArgs({
+      options: {
+        file: { type: "string", short: "f" },
+        config: { type: "string", short: "c" },
+        "validate-only": { type: "boolean" },
+        V: { type: "boolean", short: "V" },
+        version: { type: "boolean" },
+        help: { type: "boolean", short: "h" }
+      }
+    }).values
+  } catch (error) {
+    return fail(`${error instanceof Error ? error.message : String(error)}\n\n${usage}`, 1)
+  }
+})()
+
+if (options.help === true) {
+  process.stdout.write(usage)
+  process.exit(0)
+}
+if (options.V === true) {
+  process.stdout.write(`${version.version}\n`)
+  process.exit(0)
+}
+if (options.version === true) {
+  process.stdout.write(`${JSON.stringify(version, null, 2)}\n`)
+  process.exit(0)
+}
+if (options.file !== undefined && options.config !== undefined) fail("only one of --config or --file", 1)
+
+const source: Effect.Effect<ConfigurationSource, { readonly message: string }> =
+  options.file !== undefined
+    ? Effect.succeed(fromFile(options.file))
+    : options.config !== undefined
+      ? Effect.succeed(fromText(options.config))
+      : defaultFile(process.env)
+
+const validate = Effect.gen(function* () {
+  const found = yield* source
+  const text = yield* found.read
+  yield* graphsOf({ name: found.name, text, env: process.env, home: process.env["HOME"] })
+  process.stdout.write("Configuration is valid!\n")
+})
+
+/** Ends when the process was told to: by a signal, or through the admin interface. */
+const signalled = Effect.callback<void>((resume) => {
+  const onSignal = () => resume(Effect.void)
+  process.once("SIGTERM", onSignal)
+  process.once("SIGINT", onSignal)
+  return Effect.sync(() => {
+    process.off("SIGTERM", onSignal)
+    process.off("SIGINT", onSignal)
+  })
+})
+
+const main = Effect.gen(function* () {
+  const found = yield* source
+  const log = startingLog(process.env)
+  const services = Layer.provideMerge(
+    ports({ ...defaultPortOptions, sessionKey: process.env["SESSION_KEY"] }),
+    Layer.mergeAll(ConsoleLog.layer(log), Prometheus.layer())
+  )
+  yield* Effect.scoped(
+    Effect.gen(function* () {
+      const scope = yield* Effect.scope
+      const sent = yield* telemetry(process.env)
+      const running = yield* run({ source: found, env: process.env, ...sent })
+      const { log } = yield* Log
+      yield* Effect.raceFirst(signalled, running.shutdownRequested)
+      log("info", "proxy", "shutting down")
+      // Whoever asks twice does not want to wait.
+      process.once("SIGINT", () => process.exit(130))
+      process.once("SIGTERM", () => process.exit(143))
+      yield* running.gateway.drain
+      yield* Scope.close(scope as Scope.Closeable, Exit.void)
+    })
+  ).pipe(Effect.provide(services))
+})
+
+Effect.runPromise(options["validate-only"] === true ? validate : main).then(
+  () => process.exit(0),
+  (error: unknown) => fail(error instanceof Error ? error.message : String(error), 1)
+)

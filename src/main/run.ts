@@ -1,0 +1,178 @@
+/** Runs a configuration until somebody ends it: the gateway, its management servers, and the watch over the file. */
+import { Effect, Layer, Queue, type Scope } from "effect"
+import { HttpRouter, HttpServerResponse } from "effect/http"
+import { isLocal, parseAdminAddress } from "../../layers/admin-address.ts"
+import { watchFile } from "../../layers/file-watch.ts"
+import { type Address, type BindFailed, show } from "../../layers/http/address.ts"
+import { serveManagement } from "../../layers/management-server.ts"
+import { never, type Sampler } from "../pipeline/sampling.ts"
+import { Log } from "../services/log.ts"
+import { Metrics } from "../services/metrics.ts"
+import type { SpanSink } from "../services/span-sink.ts"
+import { adminRoutes } from "./admin.ts"
+import { compileExpression } from "./conditions.ts"
+import { configDump } from "./config-dump.ts"
+import type { ConfigurationSource, UnreadableConfiguration } from "./configuration-source.ts"
+import { type Gateway, startGateway } from "./gateway.ts"
+import { memory } from "./process-memory.ts"
+import { gatherRuntime } from "./runtime-metrics.ts"
+import { type InvalidConfiguration, makeSnapshot, type Ports } from "./snapshot.ts"
+import { version } from "./version.ts"
+
+export interface RunOptions {
+  readonly source: ConfigurationSource
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly sampler?: Sampler | undefined
+  readonly spans?: SpanSink["Service"] | undefined
+  /** The host of listeners; default: all addresses of the machine. */
+  readonly host?: string | undefined
+}
+
+/** A gateway that runs, and the wish to end it. */
+export interface Running {
+  readonly gateway: Gateway
+  /** Ports of the management servers as bound; `undefined` for one that is off or on a socket. */
+  readonly adminPort: number | undefined
+  readonly statsPort: number | undefined
+  readonly readinessPort: number | undefined
+  /** Ends when somebody asked for a graceful shutdown through the admin interface. */
+  readonly shutdownRequested: Effect.Effect<void>
+}
+
+export type StartFailed = InvalidConfiguration | BindFailed | UnreadableConfiguration
+
+export const run = (options: RunOptions): Effect.Effect<Running, StartFailed, Ports | Log | Metrics | Scope.Scope> =>
+  Effect.gen(function* () {
+    const { source, env } = options
+    const log = yield* Log
+    const metrics = yield* Metrics
+    metrics.gauge("build_info", "What was built.", ["tag"]).series([version.version]).record(1)
+
+    const configuration = (text: string) => ({ name: source.name, text, env, home: env["HOME"] })
+    const text = yield* source.read
+    const pending = new Set(["state manager", "headgate"])
+    const clocks = { wall: () => Date.now(), monotonic: () => performance.now() }
+    const first = yield* makeSnapshot(configuration(text), Math.random)
+    const { settings } = first.config
+    // The environment wins over the file, so that an operator can always see more.
+    log.configure({
+      filter: env["RUST_LOG"] === undefined ? levelOf(settings.logging?.level) : undefined,
+      format: env["LOG_FORMAT"] === undefined ? settings.logging?.format : undefined
+    })
+    const address = (given: string | undefined, variable: string, otherwise: string) => {
+      const parsed = parseAdminAddress(env[variable] ?? given ?? otherwise)
+      // The file's own form was checked when it was decoded; an override that is none counts as absent.
+      return typeof parsed === "string" ? (parseAdminAddress(otherwise) as Address) : parsed
+    }
+    const anywhere = settings.enableIpv6 ? "[::]" : "0.0.0.0"
+    const stop = yield* Queue.unbounded<true>()
+
+    const serve = (
+      component: string,
+      setting: string,
+      where: Address | undefined,
+      routes: Layer.Layer<never, never, HttpRouter.HttpRouter>
+    ) =>
+      where === undefined
+        ? Effect.succeed(undefined)
+        : Effect.tap(serveManagement({ address: where, setting }, routes), (port) =>
+            Effect.sync(() =>
+              log.log("info", "proxy", "listener established", {
+                address: show(port === undefined || where._tag === "Unix" ? where : { ...where, port }),
+                component
+              })
+            )
+          )
+
+    const readinessAddress = address(settings.readinessAddr, "READINESS_ADDR", `${anywhere}:15021`)
+    const readinessPort = yield* serve("readiness", "config.readinessAddr", readinessAddress, readiness(pending))
+    const statsPort = yield* serve(
+      "stats",
+      "config.statsAddr",
+      address(settings.statsAddr, "STATS_ADDR", `${anywhere}:15020`),
+      scrape(metrics)
+    )
+
+    const gateway = yield* startGateway(first, {
+      host: options.host ?? (settings.enableIpv6 ? "::" : "0.0.0.0"),
+      clocks,
+      random: Math.random,
+      drain: {
+        minimum: settings.connectionMinTerminationDeadline,
+        deadline: settings.connectionTerminationDeadline
+      },
+      env: { podName: env["POD_NAME"] ?? null, namespace: env["NAMESPACE"] ?? null, gateway: env["GATEWAY"] ?? null },
+      sampler: options.sampler ?? never,
+      spans: options.spans,
+      retirement: 600_000
+    })
+    log.log("info", "proxy", `loaded config from ${source.name}`)
+    gatherRuntime(metrics, () => gateway.snapshot().assembled)
+
+    const adminAddress = address(settings.adminAddr, "ADMIN_ADDR", "localhost:15000")
+    const adminPort = yield* serve(
+      "admin",
+      "config.adminAddr",
+      adminAddress,
+      adminRoutes({
+        configDump: () => configDump(gateway.snapshot().config),
+        graphs: () => gateway.snapshot().graphs(),
+        memory: () => memory(clocks.wall()),
+        log,
+        watchers: gateway.watchers,
+        compileExpression,
+        shutdown: () => {
+          Queue.offerUnsafe(stop, true)
+        },
+        loopback: adminAddress !== undefined && isLocal(adminAddress)
+      })
+    )
+    if (adminAddress !== undefined) {
+      if (!isLocal(adminAddress))
+        log.log("warn", "proxy", "the admin interface has no authentication and is reachable from other machines", {
+          setting: "config.adminAddr"
+        })
+      if (adminPort !== undefined) log.log("info", "proxy", `serving UI at http://localhost:${adminPort}/ui`)
+    }
+    pending.clear()
+
+    if (source.file !== undefined) {
+      log.log("info", "proxy", `Watching config file: ${source.file}`)
+      yield* watchFile(source.file, 250, () =>
+        Effect.gen(function* () {
+          const changed = yield* source.read
+          yield* gateway.reload(configuration(changed))
+          log.log("info", "proxy", `loaded config from ${source.name}`)
+        }).pipe(
+          Effect.catch((error) =>
+            Effect.sync(() => log.log("error", "proxy", `Failed to reload config: ${error.message}`))
+          )
+        )
+      )
+    }
+    return { gateway, adminPort, statsPort, readinessPort, shutdownRequested: Effect.asVoid(Queue.take(stop)) }
+  })
+
+const levelOf = (level: string | ReadonlyArray<string> | undefined): string | undefined =>
+  typeof level === "object" ? level.join(",") : level
+
+const readiness = (pending: ReadonlySet<string>) =>
+  Layer.mergeAll(
+    HttpRouter.add("*", "/healthz/ready", (request) =>
+      Effect.succeed(
+        request.method !== "GET"
+          ? HttpServerResponse.empty({ status: 405 })
+          : pending.size === 0
+            ? HttpServerResponse.text("ready\n")
+            : HttpServerResponse.text(`not ready, pending: ${[...pending].sort().join(", ")}\n`, { status: 500 })
+      )
+    )
+  )
+
+const scrape = (metrics: Metrics["Service"]) => {
+  const answer = Effect.map(
+    Effect.promise(() => metrics.scrape()),
+    ({ contentType, text }) => HttpServerResponse.text(text, { contentType })
+  )
+  return Layer.mergeAll(HttpRouter.add("*", "/metrics", answer), HttpRouter.add("*", "/stats/prometheus", answer))
+}

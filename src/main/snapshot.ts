@@ -1,0 +1,99 @@
+/**
+ * One configuration, compiled and ready to serve, with everything that it holds open. A reload makes a new one; requests
+ * in flight finish on the one they started with.
+ */
+import { Data, Effect, Exit, Scope } from "effect"
+import { formatPath } from "../../spec/config/path.ts"
+import type { Positions } from "../../spec/config/positions.ts"
+import { formatText, type Problem } from "../../spec/config/problem.ts"
+import { policies, terminals } from "../../stages/registry.ts"
+import { type RouteGraph, routeGraph } from "../pipeline/graph.ts"
+import type { Services } from "../pipeline/registry.ts"
+import type { ConfigPath } from "../pipeline/stage.ts"
+import type { McpProcess } from "../protocols/mcp/process.ts"
+import type { Normalised } from "../routing/normalised.ts"
+import type { Kept } from "../services/kept.ts"
+import type { Log } from "../services/log.ts"
+import type { McpHttp } from "../services/mcp-http.ts"
+import type { McpStdio } from "../services/mcp-stdio.ts"
+import type { Upstreams } from "../services/upstreams.ts"
+import { type Assembled, assemble } from "./assemble.ts"
+import { type ConfigurationText, check } from "./check.ts"
+import { compileCondition } from "./conditions.ts"
+
+/** What the policies and terminals of the registry need to compile. */
+export type Ports = Services<(typeof policies)["policies"]> | Upstreams | Kept | Log | McpHttp | McpStdio | McpProcess
+
+/** A configuration that cannot be served. */
+export class InvalidConfiguration extends Data.TaggedError("InvalidConfiguration")<{
+  readonly problems: ReadonlyArray<Problem>
+}> {
+  override get message() {
+    return formatText(this.problems)
+  }
+}
+
+export interface Snapshot {
+  readonly config: Normalised
+  readonly assembled: Assembled
+  readonly positions: Positions
+  /** `config.yaml:41:13 routes[2].policies.cors`. */
+  readonly locate: (path: ConfigPath) => string
+  readonly graphs: () => ReadonlyArray<RouteGraph>
+  readonly scope: Scope.Closeable
+  /** Requests that started on it and are not over. */
+  inFlight: number
+}
+
+/** Compiles a configuration text. Nothing is listened on yet; what it opens closes with the snapshot's scope. */
+export const makeSnapshot = (
+  source: ConfigurationText,
+  random: () => number
+): Effect.Effect<Snapshot, InvalidConfiguration, Ports> =>
+  Effect.gen(function* () {
+    const { config, positions, problems } = check(source)
+    if (config === undefined || positions === undefined) return yield* new InvalidConfiguration({ problems })
+    const scope = yield* Scope.make()
+    const assembled = yield* assemble({ registry: policies, terminals, compileCondition, random }, config).pipe(
+      Scope.provide(scope),
+      Effect.mapError(
+        (found) => new InvalidConfiguration({ problems: found.map((problem) => positions.locate(problem)) })
+      ),
+      Effect.onError(() => Scope.close(scope, Exit.void))
+    )
+    const locate = (path: ConfigPath) => {
+      const { line, column } = positions.at(path)
+      return `${source.name}:${line}:${column} ${formatPath(path)}`
+    }
+    return {
+      config,
+      assembled,
+      positions,
+      locate,
+      graphs: () => graphsOf(assembled, positions, source.name),
+      scope,
+      inFlight: 0
+    }
+  })
+
+const slotsOf = (name: string) => {
+  const policy = policies.byName.get(name)
+  const names = (slots: ReadonlyArray<{ readonly name: string }>) => slots.map((slot) => slot.name)
+  return { reads: names(policy?.reads ?? []), writes: names(policy?.writes ?? []) }
+}
+
+const graphsOf = (assembled: Assembled, positions: Positions, file: string): ReadonlyArray<RouteGraph> => {
+  const source = {
+    text: formatPath,
+    position: (path: ConfigPath) => {
+      const { line, column } = positions.at(path)
+      return `${file}:${line}:${column}`
+    },
+    slots: slotsOf
+  }
+  return assembled.ways.flatMap(({ listener, route, backends }) =>
+    backends.length === 0
+      ? [routeGraph(source, listener, route, undefined)]
+      : backends.map((backend) => routeGraph(source, listener, route, backend))
+  )
+}

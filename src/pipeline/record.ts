@@ -1,0 +1,119 @@
+/**
+ * What remains of a request when it is over: one line of the access log, and its counts. Series are resolved once for
+ * each route, backend, method and outcome, so that counting is an addition.
+ */
+import type { Fields, Logger } from "../services/log.ts"
+import type { Metrics, Series } from "../services/metrics.ts"
+import type { Exchange } from "./exchange.ts"
+import type { Outcome } from "./view.ts"
+
+const durations = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 80]
+const processing = [0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.05, 0.25]
+const place = ["bind", "gateway", "listener", "route", "route_rule"]
+const http = ["backend", "protocol", "method", "status", "reason", ...place]
+
+interface Counted {
+  readonly requests: Series
+  readonly duration: Series
+  readonly bytes: Series
+}
+
+export const makeRecorder = (log: Logger, metrics: Metrics["Service"], clock: () => number) => {
+  const requests = metrics.counter("requests_total", "Requests that were answered.", http)
+  const duration = metrics.histogram(
+    "request_duration_seconds",
+    "From arrival to the end of the answer.",
+    http,
+    durations
+  )
+  const bytes = metrics.counter("response_bytes_total", "Bytes of answer bodies.", http)
+  const before = metrics.histogram(
+    "request_processing_seconds",
+    "From arrival to the call of the backend.",
+    ["backend", ...place],
+    processing
+  )
+  // By route object: series of a route that a reload removed go with it. A request without a route has its own map.
+  const byRoute = new WeakMap<object, Map<string, Counted>>()
+  const processingOf = new WeakMap<object, Series>()
+  const unrouted = {}
+
+  const countedFor = (x: Exchange, status: number | undefined, reason: string): Counted => {
+    const owner = x.backend ?? x.route ?? x.listener ?? unrouted
+    let known = byRoute.get(owner)
+    if (known === undefined) {
+      known = new Map()
+      byRoute.set(owner, known)
+    }
+    const key = `${x.request.method} ${status} ${reason}`
+    let counted = known.get(key)
+    if (counted === undefined) {
+      const labels = [
+        x.backend?.name,
+        x.backend?.protocol ?? "http",
+        x.request.method,
+        status === undefined ? undefined : String(status),
+        reason,
+        ...placeOf(x)
+      ]
+      counted = { requests: requests.series(labels), duration: duration.series(labels), bytes: bytes.series(labels) }
+      known.set(key, counted)
+    }
+    return counted
+  }
+
+  const placeOf = (x: Exchange) => [
+    x.listener?.bind,
+    x.listener?.gateway,
+    x.listener?.name,
+    x.route === undefined ? undefined : `${x.route.namespace}/${x.route.name}`,
+    x.route?.rule
+  ]
+
+  return (x: Exchange, outcome: Outcome): void => {
+    const elapsed = clock() - x.arrived
+    const reason =
+      x.error?.reason ?? (x.error !== undefined ? "Internal" : x.called === undefined ? "DirectResponse" : "Upstream")
+    const counted = countedFor(x, outcome.status, reason)
+    counted.requests.record(1)
+    counted.duration.record(elapsed / 1000)
+    if (outcome.bytes > 0) counted.bytes.record(outcome.bytes)
+    if (x.called !== undefined && x.backend !== undefined) {
+      let series = processingOf.get(x.backend)
+      if (series === undefined) {
+        series = before.series([x.backend.name, ...placeOf(x)])
+        processingOf.set(x.backend, series)
+      }
+      series.record((x.called - x.arrived) / 1000)
+    }
+    if (log.enabled("info", "request")) log.log("info", "request", "", accessLine(x, outcome, reason, elapsed))
+  }
+}
+
+/** The fields that identify a request, in the order of the log: what a log line and a span have in common. */
+export const requestFacts = (x: Exchange, outcome: Outcome): Record<string, string | number | boolean> => {
+  const facts: Record<string, string | number | boolean> = {}
+  const add = (key: string, value: string | number | boolean | undefined) => {
+    if (value !== undefined) facts[key] = value
+  }
+  add("gateway", x.listener?.gateway)
+  add("listener", x.listener?.name)
+  add("route_rule", x.route?.rule)
+  add("route", x.route === undefined ? undefined : `${x.route.namespace}/${x.route.name}`)
+  add("endpoint", x.called === undefined ? undefined : x.backend?.target)
+  add("src.addr", `${x.peer.address}:${x.peer.port}`)
+  add("http.method", x.request.method)
+  add("http.host", x.request.authority)
+  add("http.path", x.request.pathAndQuery)
+  add("http.version", `HTTP/${x.request.version}`)
+  add("http.status", outcome.status)
+  if (x.facts !== undefined) for (const [key, value] of x.facts) facts[key] = value
+  return facts
+}
+
+const accessLine = (x: Exchange, outcome: Outcome, reason: string, elapsed: number): Fields => ({
+  ...requestFacts(x, outcome),
+  error: x.error?.message ?? outcome.failure,
+  reason: reason === "Upstream" ? undefined : reason,
+  duration: `${Math.round(elapsed)}ms`
+})

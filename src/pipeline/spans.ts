@@ -1,0 +1,123 @@
+/**
+ * The spans of a sampled request, made from recorded times when it is over: one for the request, one for each node that
+ * ran, one for the call of the backend. Nothing of this exists for a request that is not sampled.
+ */
+import { formatTraceparent, newSpanId, newTraceId, type TraceContext } from "../http/trace-context.ts"
+import type { FinishedSpan } from "../services/span-sink.ts"
+import type { Exchange } from "./exchange.ts"
+import { requestFacts } from "./record.ts"
+import type { StageFinished } from "./run.ts"
+import type { Site, StageError } from "./stage.ts"
+import type { Watch } from "./watch.ts"
+
+export class Spans implements Watch {
+  readonly #add: (spans: ReadonlyArray<FinishedSpan>) => void
+  readonly #clock: () => number
+  readonly #parent: TraceContext | undefined
+  readonly #traceId: string
+  readonly #spanId = newSpanId()
+  readonly #callId = newSpanId()
+  readonly #finished: Array<FinishedSpan> = []
+  /** What turns a time of the monotonic clock into one since 1970. */
+  #epoch = 0
+  #error: string | undefined
+
+  /** @param clock the monotonic clock that the times of exchanges are read from. */
+  constructor(
+    parent: TraceContext | undefined,
+    clock: () => number,
+    add: (spans: ReadonlyArray<FinishedSpan>) => void
+  ) {
+    this.#clock = clock
+    this.#parent = parent
+    this.#traceId = parent?.traceId ?? newTraceId()
+    this.#add = add
+  }
+
+  #span(
+    span: Omit<FinishedSpan, "traceId" | "start" | "end"> & { readonly start: number; readonly end: number }
+  ): void {
+    this.#finished.push({
+      ...span,
+      traceId: this.#traceId,
+      start: span.start + this.#epoch,
+      end: span.end + this.#epoch
+    })
+  }
+
+  started(x: Exchange): void {
+    this.#epoch = x.now - x.arrived
+    x.fact("trace.id", this.#traceId)
+    x.fact("span.id", this.#spanId)
+  }
+
+  stage(_: Exchange, { step, start, end, outcome, error }: StageFinished): void {
+    if (outcome === "skipped") return
+    this.#span({
+      spanId: newSpanId(),
+      parentSpanId: this.#spanId,
+      name: `stage.${step.phase}.${step.node}`,
+      kind: "internal",
+      start,
+      end,
+      attributes: { "hg.policy": step.policy, "hg.outcome": outcome },
+      error: outcome === "failed" ? error?.message : undefined
+    })
+  }
+
+  /** The backend belongs to the same trace: its parent is the span of the call. */
+  passed(x: Exchange, site: Site): void {
+    if (site !== "backend") return
+    x.request.headers.set(
+      "traceparent",
+      formatTraceparent({ traceId: this.#traceId, spanId: this.#callId, sampled: true })
+    )
+  }
+
+  called(x: Exchange, error: StageError | undefined): void {
+    const target = x.backend?.target ?? ""
+    this.#span({
+      spanId: this.#callId,
+      parentSpanId: this.#spanId,
+      name: `${x.request.method} ${target}`,
+      kind: "client",
+      start: x.called ?? x.arrived,
+      end: x.answered ?? x.called ?? x.arrived,
+      attributes: {
+        "hg.outbound.kind": "primary",
+        "http.method": x.request.method,
+        "http.host": target,
+        "http.path": x.request.path,
+        ...(x.response === undefined ? {} : { "http.status": x.response.status })
+      },
+      error: error?.message
+    })
+  }
+
+  final(x: Exchange, error: StageError | undefined): void {
+    this.#error = error?.message
+    x.onFinish((outcome) => {
+      this.#span({
+        spanId: this.#spanId,
+        parentSpanId: this.#parent?.spanId,
+        name: `${x.request.method} ${x.matchedPrefix === undefined ? x.request.path : `${x.matchedPrefix.replace(/\/$/, "")}/*`}`,
+        kind: "server",
+        start: x.arrived,
+        end: this.#clock(),
+        attributes: {
+          ...requestFacts(x, outcome),
+          "url.scheme": x.request.scheme,
+          "network.protocol.version": x.request.version
+        },
+        error: this.#error ?? outcome.failure
+      })
+      this.#add(this.#finished)
+    })
+  }
+
+  entering(): void {}
+  calling(): void {}
+  selected(): void {}
+  ready(): void {}
+  note(): void {}
+}

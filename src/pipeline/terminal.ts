@@ -1,0 +1,33 @@
+/** The contract of a terminal: the stage at the end of a route, which calls a backend and returns its response. */
+import type { Effect, Schema, Scope } from "effect"
+import type { Answer } from "../http/message.ts"
+import type { Exchange } from "./exchange.ts"
+import type { Backend } from "./route.ts"
+import type { ConfigPath, ConfigProblem, Maturity, StageError } from "./stage.ts"
+
+/** What compiling a terminal yields. */
+export type Callee = Pick<Backend, "type" | "protocol" | "target"> & {
+  /** Calls the backend. Ends with the response head; interrupting it ends the call. */
+  readonly call: (exchange: Exchange) => Effect.Effect<Answer, StageError>
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: the bound must admit every encoded side.
+export interface Terminal<Name extends string, S extends Schema.Codec<any, any>, R> {
+  /** The key of the backend in configuration files: `host`, `mcp`, `ai` … */
+  readonly name: Name
+  readonly schema: S
+  readonly maturity: Maturity
+  /** Runs once per configuration. */
+  readonly compile: (
+    config: S["Type"],
+    at: ConfigPath
+  ) => Effect.Effect<Callee, ReadonlyArray<ConfigProblem>, R | Scope.Scope>
+}
+// biome-ignore lint/suspicious/noExplicitAny: existential over every terminal.
+export type AnyTerminal = Terminal<string, any, any>
+
+/** Defines a terminal; infers every type parameter. */
+// biome-ignore lint/suspicious/noExplicitAny: see Terminal.
+export const terminal = <const Name extends string, S extends Schema.Codec<any, any>, R>(
+  definition: Terminal<Name, S, R>
+): Terminal<Name, S, R> => definition

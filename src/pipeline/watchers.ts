@@ -1,0 +1,87 @@
+/**
+ * Those who wait for a request to trace, in the order in which they came. Each request takes at most one of them, and
+ * each of them exactly one request, unless it follows. Nobody waiting costs a request one comparison.
+ */
+import type { TraceEvent } from "../../spec/trace-events.ts"
+import type { Exchange } from "./exchange.ts"
+import { Trace, type TraceSettings } from "./trace.ts"
+
+export interface Subscription {
+  /** Which requests are meant; evaluated on the request as received. Absent: any. */
+  readonly wants?: ((exchange: Exchange) => boolean) | undefined
+  /** Traces request after request, at most this many events in a second; the rest is dropped. */
+  readonly follow?: { readonly eventsPerSecond: number } | undefined
+  /** Takes an event and must not wait. `request` numbers the traced requests of a subscription. */
+  readonly emit: (event: TraceEvent, request: number) => void
+  /** The one traced request is over. Never called for one that follows. */
+  readonly done: () => void
+}
+
+export class Watchers {
+  readonly #settings: TraceSettings
+  readonly #waiting = new Set<Subscription>()
+  readonly #budgets = new WeakMap<Subscription, Budget>()
+  #requests = 0
+
+  constructor(settings: TraceSettings) {
+    this.#settings = settings
+  }
+
+  /** Whether anybody waits. */
+  get waiting(): boolean {
+    return this.#waiting.size > 0
+  }
+
+  /** Adds a watcher; the returned function takes it back. */
+  subscribe(subscription: Subscription): () => void {
+    this.#waiting.add(subscription)
+    if (subscription.follow !== undefined)
+      this.#budgets.set(subscription, new Budget(subscription.follow.eventsPerSecond, this.#settings.clock))
+    return () => this.#waiting.delete(subscription)
+  }
+
+  /** Gives the request to the first watcher who wants it. */
+  claim(x: Exchange): Trace | undefined {
+    for (const subscription of this.#waiting) {
+      if (subscription.wants !== undefined && !subscription.wants(x)) continue
+      const request = ++this.#requests
+      const budget = this.#budgets.get(subscription)
+      if (budget === undefined) {
+        this.#waiting.delete(subscription)
+        const trace = new Trace(this.#settings, (event) => {
+          subscription.emit(event, request)
+          if (event.message.type === "requestFinished") subscription.done()
+        })
+        return trace
+      }
+      if (budget.left() <= 0) return undefined
+      return new Trace(this.#settings, (event) => {
+        if (budget.take()) subscription.emit(event, request)
+      })
+    }
+    return undefined
+  }
+}
+
+/** Events in the current second. */
+class Budget {
+  readonly #perSecond: number
+  readonly #clock: () => number
+  #second = -1
+  #left = 0
+  constructor(perSecond: number, clock: () => number) {
+    this.#perSecond = perSecond
+    this.#clock = clock
+  }
+  left(): number {
+    const second = Math.floor(this.#clock() / 1000)
+    if (second !== this.#second) {
+      this.#second = second
+      this.#left = this.#perSecond
+    }
+    return this.#left
+  }
+  take(): boolean {
+    return this.left() > 0 && this.#left-- > 0
+  }
+}

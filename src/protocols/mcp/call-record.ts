@@ -1,0 +1,63 @@
+/** The record of upstream calls: facts for the access log, and the moments at which spans begin and end. */
+import type { McpClock, McpFacts, McpObserver, McpUpstreamCall, TraceContext } from "./contract.ts"
+
+export interface CallRecord {
+  readonly call: McpUpstreamCall
+  readonly trace: TraceContext | undefined
+  /** Closes the record once; with the reason if the call did not succeed. */
+  readonly end: (failure: CallFailure | undefined) => void
+}
+
+export interface CallFailure {
+  readonly status?: number
+  readonly code?: number | undefined
+  readonly message: string
+}
+
+/** Collects the upstream calls of one client request. */
+export interface Ledger {
+  readonly facts: McpFacts
+  readonly begin: (target: string, method: string, name: string | undefined) => CallRecord
+}
+
+const failureFacts = ({ message, status, code }: CallFailure): McpUpstreamCall["failure"] => ({
+  message,
+  ...(status === undefined ? {} : { status }),
+  ...(code === undefined ? {} : { code })
+})
+
+export const makeLedger = (facts: McpFacts, observer: McpObserver | undefined, clock: McpClock): Ledger => ({
+  facts,
+  begin: (target, method, name) => {
+    const call: McpUpstreamCall = {
+      target,
+      method,
+      name,
+      startedAt: clock.now(),
+      endedAt: undefined,
+      failure: undefined
+    }
+    facts.calls.push(call)
+    return {
+      call,
+      trace: observer?.started(call),
+      end: (failure) => {
+        if (call.endedAt !== undefined) return
+        call.endedAt = clock.now()
+        if (failure !== undefined) call.failure = failureFacts(failure)
+        observer?.finished(call)
+      }
+    }
+  }
+})
+
+export const noFacts = (): McpFacts => ({
+  method: undefined,
+  sessionId: undefined,
+  target: undefined,
+  resourceType: undefined,
+  name: undefined,
+  errorCode: undefined,
+  errorMessage: undefined,
+  calls: []
+})

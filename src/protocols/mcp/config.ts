@@ -1,0 +1,71 @@
+/** What the relay is built from: targets and modes of one MCP backend, already decoded and with defaults applied. */
+import type { McpHttpEndpoint } from "../../services/mcp-http.ts"
+import type { McpStdioCommand } from "../../services/mcp-stdio.ts"
+
+/** `_` and `+` separate a target's name from its items, so no name may hold them. */
+const namePattern = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
+
+/** A DNS-1123 subdomain of at most 253 characters. */
+export const isTargetName = (name: string): boolean => name.length <= 253 && namePattern.test(name)
+
+export type McpTarget =
+  | { readonly name: string; readonly kind: "stdio"; readonly command: McpStdioCommand }
+  | { readonly name: string; readonly kind: "http"; readonly endpoint: McpHttpEndpoint }
+
+export interface McpLimits {
+  /** Bytes of a client's POST body. */
+  readonly bodyBytes: number
+  /** Characters of one message of a target. */
+  readonly messageChars: number
+  /** Characters that may wait for a client which does not read its stream. */
+  readonly queuedChars: number
+  /** Requests of one session that may be unanswered at a time. */
+  readonly pendingRequests: number
+  /** Messages of a batch (2025-03-26 only). */
+  readonly batchMessages: number
+  /** Pages read from one target when its names are resolved. */
+  readonly listPages: number
+  readonly sessions: number
+}
+
+export const defaultLimits: McpLimits = {
+  bodyBytes: 2 * 1024 * 1024,
+  messageChars: 16 * 1024 * 1024,
+  queuedChars: 32 * 1024 * 1024,
+  pendingRequests: 1024,
+  batchMessages: 100,
+  listPages: 64,
+  sessions: 65_536
+}
+
+export interface McpBackendConfig {
+  /** Identity of the backend. A session id is worth nothing at another one. */
+  readonly backend: string
+  readonly targets: ReadonlyArray<McpTarget>
+  readonly statefulMode: "stateful" | "stateless"
+  readonly prefixMode: "conditional" | "always" | "never"
+  readonly failureMode: "failClosed" | "failOpen"
+  readonly dnsRebindingProtection: boolean
+  /** A session that was not used for this long is forgotten; default 30 minutes. */
+  readonly sessionTtlMillis: number
+  /** Quiet streams carry a comment this often; 0 switches it off. Default 15 seconds. */
+  readonly keepAliveMillis: number
+  /** A target that takes longer in a request to several targets counts as failed; 0 switches it off. Default 60 seconds. */
+  readonly fanOutTimeoutMillis: number
+  readonly limits: McpLimits
+}
+
+/** The defaults of the configuration file for everything but the name and the targets. */
+export const mcpBackendConfig = (
+  config: Pick<McpBackendConfig, "backend" | "targets"> & Partial<McpBackendConfig>
+): McpBackendConfig => ({
+  statefulMode: "stateful",
+  prefixMode: "conditional",
+  failureMode: "failClosed",
+  dnsRebindingProtection: false,
+  sessionTtlMillis: 30 * 60_000,
+  keepAliveMillis: 15_000,
+  fanOutTimeoutMillis: 60_000,
+  limits: defaultLimits,
+  ...config
+})

@@ -1,0 +1,126 @@
+/**
+ * The relay as its caller sees it: a request with its identity goes in, a response comes out whose body is known
+ * whole or is a stream of server-sent events. An HTTP engine needs to know nothing else of MCP.
+ */
+import type { Effect } from "effect"
+
+/** What a rule of `mcpAuthorization` decides about. Names are the target's own, without the prefix. */
+export interface McpItem {
+  readonly kind: "tool" | "prompt" | "resource" | "task"
+  readonly target: string
+  /** Name of the tool or prompt, URI (or URI template) of the resource, id of the task. */
+  readonly name: string
+  /** The method in whose course the question comes up, for example `tools/list`. */
+  readonly method: string
+}
+
+/** May the principal of this request know and use the item? */
+export type McpAuthorize = (item: McpItem) => boolean
+
+/** W3C trace context, written to `params._meta` and to the headers of an upstream request. */
+export interface TraceContext {
+  readonly traceparent: string
+  readonly tracestate?: string | undefined
+  readonly baggage?: string | undefined
+}
+
+/** One message to one target, in the order of sending. */
+export interface McpUpstreamCall {
+  readonly target: string
+  /** The method, or `response` for a client's answer to a target's request, `GET` for listening, `DELETE`. */
+  readonly method: string
+  /** Tool or prompt name at the target. */
+  readonly name: string | undefined
+  readonly startedAt: number
+  /** `undefined` while it runs. Milliseconds of the relay's clock. */
+  endedAt: number | undefined
+  /** HTTP status of a failed call, JSON-RPC code of an error answer. */
+  failure: { readonly status?: number; readonly code?: number; readonly message: string } | undefined
+}
+
+/** Watches the upstream calls of a request as they happen: spans, trace events. */
+export interface McpObserver {
+  /** The span's context, if the call belongs to one. */
+  readonly started: (call: McpUpstreamCall) => TraceContext | undefined
+  readonly finished: (call: McpUpstreamCall) => void
+}
+
+export interface McpRequest {
+  readonly method: string
+  /** Host and port that the client addressed. */
+  readonly authority: string
+  /** Flat raw list: name, value, name, value. */
+  readonly headers: ReadonlyArray<string>
+  readonly body: Uint8Array
+  /** Who asks, as one opaque string; empty for an anonymous client. A session serves the principal that began it. */
+  readonly principal: string
+  /** The listener through which the request came. */
+  readonly listener: string
+  readonly authorize?: McpAuthorize | undefined
+  readonly observer?: McpObserver | undefined
+}
+
+/** What access log, metrics and expressions want to know of a request. */
+export interface McpFacts {
+  /** `undefined` for GET, DELETE and for responses of the client. */
+  method: string | undefined
+  sessionId: string | undefined
+  target: string | undefined
+  resourceType: "tool" | "prompt" | "resource" | "templates" | "task" | undefined
+  /** Tool or prompt name, URI or task id at the target. */
+  name: string | undefined
+  errorCode: number | undefined
+  errorMessage: string | undefined
+  readonly calls: Array<McpUpstreamCall>
+}
+
+/** Takes the text of a stream. */
+export interface McpSink {
+  /** `false`: enough for now; the next text comes after `McpEventStream.resume`. */
+  readonly write: (text: string) => boolean
+  /** The stream is complete; the facts of the response are final. */
+  readonly end: () => void
+}
+
+/** A stream of server-sent events, pushed as they come. */
+export interface McpEventStream {
+  /** Begins the flow, at most once. What is there already is written at once, in one piece. */
+  readonly start: (sink: McpSink) => void
+  readonly resume: () => void
+  /** The client is gone. A call that runs is not cancelled by it, unless its protocol version says so. */
+  readonly cancel: () => void
+}
+
+export interface McpResponse {
+  readonly status: number
+  /** Flat raw list, names in lower case, without content-length. */
+  readonly headers: ReadonlyArray<string>
+  readonly body: string | Uint8Array | McpEventStream
+  /** Final when the body is known whole, or when the stream has ended. */
+  readonly facts: McpFacts
+}
+
+/** Time, passed in so that tests own it. */
+export interface McpClock {
+  /** Milliseconds from any fixed point. */
+  readonly now: () => number
+  /** Runs `action` once after so many milliseconds; the returned function prevents it. */
+  readonly after: (millis: number, action: () => void) => () => void
+}
+
+/** Something an operator should know; no part of an answer. */
+export interface McpWarning {
+  readonly backend: string
+  readonly target: string
+  readonly message: string
+}
+
+/** An MCP backend at work. */
+export interface McpRelay {
+  /** Never fails: every error is a response. An immediate answer is a ready `Exit`. */
+  readonly handle: (request: McpRequest) => Effect.Effect<McpResponse>
+  /** Sessions that this process holds. */
+  readonly sessions: () => number
+  /** Which process holds a session that lives in one process only; `undefined` if any may serve it. */
+  readonly ownerOf: (request: McpRequest) => string | undefined
+}

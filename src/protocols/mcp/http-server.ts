@@ -1,0 +1,301 @@
+/** Streamable HTTP, the server's side (MCP base protocol, transports): checks in their order, then to the relay. */
+import { makeLedger, noFacts } from "./call-record.ts"
+import type { McpRequest, McpResponse } from "./contract.ts"
+import { dispatch } from "./dispatch.ts"
+import { isLocalRequest, rebindingMessage } from "./dns-rebinding.ts"
+import {
+  decodeBatch,
+  decodeMessage,
+  idText,
+  isBatch,
+  isNotJsonRpc,
+  paramsOf,
+  type RpcMessage,
+  type RpcRequest
+} from "./envelope.ts"
+import { code, codeOf, failureAnswer, type McpFailure, refusal, rpcRefusal, undecodable } from "./errors.ts"
+import type { Exchange } from "./exchange.ts"
+import { forwardedHeaders, header } from "./headers.ts"
+import { Listening } from "./listening.ts"
+import { notifyTargets, replyToTarget } from "./one-way.ts"
+import { Reply } from "./reply.ts"
+import { routingHeaderFault } from "./routing-headers.ts"
+import type { Backend, Introduction, Session } from "./session.ts"
+import type { SessionBinding } from "./session-id.ts"
+import type { Sessions } from "./sessions.ts"
+import { batchVersion, type Era, eraOf, isModern, latestLegacyVersion } from "./versions.ts"
+
+export interface ServerContext {
+  readonly backend: Backend
+  readonly sessions: Sessions
+}
+
+type Respond = (response: McpResponse) => void
+type Cancel = () => void
+const nothing: Cancel = () => {}
+
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
+
+const isFailure = (value: Era | McpFailure): value is McpFailure => "_tag" in value
+
+export const bindingOf = ({ backend }: Backend["config"], { listener, principal }: McpRequest): SessionBinding => ({
+  backend,
+  listener,
+  principal
+})
+
+const refuse = (respond: Respond, failure: McpFailure, id?: string): Cancel => {
+  const facts = noFacts()
+  facts.errorCode = codeOf(failure)
+  facts.errorMessage = failure.message
+  respond({ ...failureAnswer(failure, id), facts })
+  return nothing
+}
+
+/** Serves one HTTP request. `respond` is called once; the returned function tells that the client is gone before that. */
+export const serve = (context: ServerContext, request: McpRequest, respond: Respond): Cancel => {
+  const { config } = context.backend
+  if (config.dnsRebindingProtection && !isLocalRequest(request.authority, request.headers)) {
+    respond({ status: 403, headers: ["content-type", "text/plain"], body: rebindingMessage, facts: noFacts() })
+    return nothing
+  }
+  switch (request.method) {
+    case "POST":
+      return post(context, request, respond)
+    case "GET":
+      return config.statefulMode === "stateless"
+        ? refuse(respond, refusal.methodNotAllowed)
+        : get(context, request, respond)
+    case "DELETE":
+      return config.statefulMode === "stateless"
+        ? refuse(respond, refusal.methodNotAllowed)
+        : remove(context, request, respond)
+    default:
+      return refuse(respond, refusal.methodNotAllowed)
+  }
+}
+
+const post = (context: ServerContext, request: McpRequest, respond: Respond): Cancel => {
+  const { config } = context.backend
+  const accept = header(request.headers, "accept") ?? ""
+  if (!accept.includes("application/json") || !accept.includes("text/event-stream"))
+    return refuse(respond, refusal.acceptBoth)
+  if (header(request.headers, "content-type")?.startsWith("application/json") !== true)
+    return refuse(respond, refusal.sendJson)
+  if (request.body.length > config.limits.bodyBytes)
+    return refuse(respond, undecodable(`more than ${config.limits.bodyBytes} bytes`))
+  let text: string
+  try {
+    text = utf8.decode(request.body)
+  } catch {
+    return refuse(respond, undecodable("not UTF-8"))
+  }
+  if (isBatch(text)) return postBatch(context, request, text, respond)
+  const message = decodeMessage(text)
+  if (isNotJsonRpc(message)) return refuse(respond, undecodable(message.message))
+  const id = message.kind === "request" ? idText(message) : undefined
+  const era = eraOf(header(request.headers, "mcp-protocol-version"), message)
+  if (isFailure(era)) return refuse(respond, era, id)
+  if (message.kind === "request" || message.kind === "notification") {
+    const fault = routingHeaderFault(request.headers, message, paramsOf(message), era.modern)
+    if (fault !== undefined) return refuse(respond, fault, id)
+  }
+  return single(context, request, message, era, respond)
+}
+
+/** Finds the session of a message and hands it over. */
+const single = (
+  context: ServerContext,
+  request: McpRequest,
+  message: RpcMessage,
+  era: Era,
+  respond: Respond
+): Cancel => {
+  const { backend, sessions } = context
+  const sessionId = header(request.headers, "mcp-session-id")
+  if (era.modern) {
+    if (sessionId !== undefined) return refuse(respond, refusal.invalidSessionHeader)
+    return alone(context, request, [message], era, respond)
+  }
+  if (backend.config.statefulMode === "stateless") return alone(context, request, [message], era, respond)
+  const begins = message.kind === "request" && message.method === "initialize"
+  if (sessionId === undefined) {
+    if (!begins) return refuse(respond, refusal.sessionRequired)
+    if (sessions.full) return refuse(respond, refusal.tooManySessions)
+    const session = sessions.fresh(bindingOf(backend.config, request))
+    return hand(context, request, session, [message], era, respond, () => {
+      if (session.id === "") session.end(forwardedHeaders(request.headers))
+    })
+  }
+  const session = sessions.find(sessionId, bindingOf(backend.config, request))
+  if (session === undefined) return refuse(respond, refusal.sessionNotFound)
+  return hand(context, request, session, [message], era, respond, nothing)
+}
+
+/** A batch: only clients of 2025-03-26 know it, and never for the handshake. */
+const postBatch = (context: ServerContext, request: McpRequest, text: string, respond: Respond): Cancel => {
+  const { backend, sessions } = context
+  const decoded = decodeBatch(text, backend.config.limits.batchMessages)
+  if (isNotJsonRpc(decoded)) return refuse(respond, undecodable(decoded.message))
+  const messages: Array<RpcMessage> = []
+  for (const message of decoded) {
+    if (isNotJsonRpc(message)) return refuse(respond, undecodable(message.message))
+    if (message.kind === "request" && message.method === "initialize")
+      return refuse(respond, undecodable("initialize cannot be part of a batch"))
+    messages.push(message)
+  }
+  const sessionId = header(request.headers, "mcp-session-id")
+  const stateless = backend.config.statefulMode === "stateless"
+  if (!stateless && sessionId === undefined) return refuse(respond, refusal.sessionRequired)
+  const session = stateless ? undefined : sessions.find(sessionId!, bindingOf(backend.config, request))
+  if (!stateless && session === undefined) return refuse(respond, refusal.sessionNotFound)
+  const version = header(request.headers, "mcp-protocol-version") ?? session?.version ?? batchVersion
+  if (version !== batchVersion) return refuse(respond, undecodable(`batches are part of ${batchVersion} only`))
+  const era: Era = { modern: false, version }
+  return session === undefined
+    ? alone(context, request, messages, era, respond)
+    : hand(context, request, session, messages, era, respond, nothing)
+}
+
+/** Serves messages without a session: the connections to the targets live as long as the reply. */
+const alone = (
+  context: ServerContext,
+  request: McpRequest,
+  messages: ReadonlyArray<RpcMessage>,
+  era: Era,
+  respond: Respond
+): Cancel => {
+  const { backend, sessions } = context
+  const headers = forwardedHeaders(request.headers)
+  const handshake = messages.some((message) => message.kind === "request" && message.method === "initialize")
+  const introduction: Introduction | undefined =
+    era.modern || handshake
+      ? undefined
+      : {
+          version: header(request.headers, "mcp-protocol-version") ?? latestLegacyVersion,
+          headers,
+          ledger: makeLedger(noFacts(), request.observer, backend.clock)
+        }
+  const session = sessions.single(era.modern ? "modern" : "stateless", bindingOf(backend.config, request), introduction)
+  return hand(context, request, session, messages, era, respond, () => session.end(headers))
+}
+
+/** Hands the messages of one POST to a session. `over` runs when the exchange is over. */
+const hand = (
+  context: ServerContext,
+  request: McpRequest,
+  session: Session,
+  messages: ReadonlyArray<RpcMessage>,
+  era: Era,
+  respond: Respond,
+  over: () => void
+): Cancel => {
+  const { backend } = context
+  const { config, clock, pulse } = backend
+  const facts = noFacts()
+  const requests = messages.filter((message) => message.kind === "request")
+  const host = {
+    pulse,
+    now: clock.now,
+    keepAliveMillis: config.keepAliveMillis,
+    queuedChars: config.limits.queuedChars
+  }
+  const reply = new Reply(host, facts, requests.length, respond)
+  reply.onOver = over
+  const headers = forwardedHeaders(request.headers)
+  const ledger = makeLedger(facts, request.observer, clock)
+  if (session.kind === "session") facts.sessionId = session.id === "" ? undefined : session.id
+  const [first] = messages
+  if (first?.kind === "request" || first?.kind === "notification") facts.method = first.method
+  let open = messages.length - requests.length
+  let problem: McpFailure | undefined
+  const taken = (failure: McpFailure | undefined) => {
+    problem ??= failure
+    if (--open > 0 || requests.length > 0) return
+    if (problem === undefined) reply.accepted()
+    else reply.fail(problem, undefined)
+  }
+  for (const message of messages) {
+    switch (message.kind) {
+      case "request":
+        dispatch(exchangeOf(context, request, session, era, headers, ledger, reply, message))
+        break
+      case "notification":
+        notifyTargets({ backend, session, headers, ledger, reply }, message, taken)
+        break
+      default:
+        replyToTarget({ backend, session, headers, ledger, reply }, message, taken)
+    }
+  }
+  return () => reply.cancel()
+}
+
+const exchangeOf = (
+  { backend }: ServerContext,
+  request: McpRequest,
+  session: Session,
+  era: Era,
+  headers: ReadonlyArray<string>,
+  ledger: Exchange["ledger"],
+  reply: Reply,
+  message: RpcRequest
+): Exchange => ({
+  backend,
+  session,
+  headers,
+  modern: era.modern,
+  routingHeaders: header(request.headers, "mcp-method") !== undefined,
+  authorize: request.authorize,
+  ledger,
+  reply,
+  message,
+  params: paramsOf(message)
+})
+
+/** The checks that GET and DELETE share. */
+const boundSession = (context: ServerContext, request: McpRequest): Session | McpFailure => {
+  const { backend, sessions } = context
+  const version = header(request.headers, "mcp-protocol-version")
+  if (isModern(version)) return rpcRefusal(400, code.unsupportedVersion, `unsupported MCP protocol version: ${version}`)
+  const id = header(request.headers, "mcp-session-id")
+  if (id === undefined) return refusal.sessionIdRequired
+  return sessions.find(id, bindingOf(backend.config, request)) ?? refusal.sessionNotFound
+}
+
+const get = (context: ServerContext, request: McpRequest, respond: Respond): Cancel => {
+  const { backend } = context
+  const version = header(request.headers, "mcp-protocol-version")
+  const accepts = header(request.headers, "accept")?.includes("text/event-stream") === true
+  if (!isModern(version) && !accepts) return refuse(respond, refusal.acceptStream)
+  const session = boundSession(context, request)
+  if ("_tag" in session) return refuse(respond, session)
+  const facts = noFacts()
+  facts.sessionId = session.id
+  const listening = new Listening({
+    backend,
+    session,
+    headers: forwardedHeaders(request.headers),
+    lastEventId: header(request.headers, "last-event-id"),
+    ledger: makeLedger(facts, request.observer, backend.clock),
+    facts,
+    respond
+  })
+  return () => listening.close()
+}
+
+/** Ending a session always succeeds: whatever the id was, it is worth nothing afterwards. */
+const remove = (context: ServerContext, request: McpRequest, respond: Respond): Cancel => {
+  const session = boundSession(context, request)
+  if ("_tag" in session && session !== refusal.sessionNotFound) return refuse(respond, session)
+  const facts = noFacts()
+  if (!("_tag" in session)) {
+    facts.sessionId = session.id
+    const ledger = makeLedger(facts, request.observer, context.backend.clock)
+    // Asking for the links opens those of a resumed session, whose targets have to hear of the end as well.
+    for (const link of session.links()) ledger.begin(link.target.name, "DELETE", undefined).end(undefined)
+    context.sessions.forget(session)
+    session.end(forwardedHeaders(request.headers))
+  }
+  respond({ status: 202, headers: [], body: "", facts })
+  return nothing
+}

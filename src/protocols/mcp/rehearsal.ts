@@ -1,0 +1,339 @@
+/** A relay for tests: its targets are functions, its clock is moved by hand, its answers are collected. */
+import { Effect, Exit, Fiber, Layer, Scope } from "effect"
+import { McpHttp } from "../../services/mcp-http.ts"
+import { McpStdio } from "../../services/mcp-stdio.ts"
+import type {
+  McpEventMark,
+  McpOutgoing,
+  McpTransport,
+  McpTransportEvents,
+  TargetFailure
+} from "../../services/mcp-transport.ts"
+import { type McpBackendConfig, type McpTarget, mcpBackendConfig } from "./config.ts"
+import type { McpEventStream, McpFacts, McpRelay, McpRequest, McpWarning } from "./contract.ts"
+import { makeMcpRelay } from "./relay.ts"
+import { makeSessionIds } from "./session-id.ts"
+
+export type Json = Readonly<Record<string, unknown>>
+
+/** A message as a target got it. */
+export interface Heard {
+  readonly text: string
+  readonly message: Json
+  readonly stream: number
+  readonly method: string | undefined
+  readonly headers: ReadonlyArray<string>
+  readonly connection: Connection
+}
+
+/** One connection of the relay to a fake target. */
+export interface Connection {
+  readonly events: McpTransportEvents
+  readonly sessionId: string | undefined
+  readonly listening: Array<{ readonly stream: number; readonly lastEventId: string | undefined }>
+  readonly paused: Set<number>
+  readonly abandoned: Array<number>
+  farewell: ReadonlyArray<string> | undefined
+  closed: boolean
+}
+
+/** A target that does what it is told. Its `hear` decides what happens with a message; nothing by default. */
+export class FakeTarget {
+  readonly name: string
+  readonly shared: boolean
+  readonly heard: Array<Heard> = []
+  readonly connections: Array<Connection> = []
+  refusesToOpen: TargetFailure | undefined
+  /** What a request to listen meets: acceptance, a failure, or silence. */
+  listens: "opens" | "silent" | TargetFailure = "opens"
+  hear: (heard: Heard) => void
+
+  constructor(name: string, shared: boolean, hear: (heard: Heard) => void = () => {}) {
+    this.name = name
+    this.shared = shared
+    this.hear = hear
+  }
+
+  get config(): McpTarget {
+    const { name } = this
+    return this.shared
+      ? { name, kind: "stdio", command: { cmd: name, args: [], env: {}, clearEnv: false } }
+      : {
+          name,
+          kind: "http",
+          endpoint: { protocol: "streamable", scheme: "http", host: name, port: 80, path: "/mcp" }
+        }
+  }
+
+  get last(): Heard {
+    return this.heard.at(-1)!
+  }
+
+  methods(): ReadonlyArray<unknown> {
+    return this.heard.map(({ message }) => message["method"] ?? "response")
+  }
+
+  open(resumed: string | undefined, events: McpTransportEvents): McpTransport | TargetFailure {
+    if (this.refusesToOpen !== undefined) return this.refusesToOpen
+    const connection: Connection = {
+      events,
+      sessionId: resumed,
+      listening: [],
+      paused: new Set(),
+      abandoned: [],
+      farewell: undefined,
+      closed: false
+    }
+    this.connections.push(connection)
+    let sessionId = resumed
+    return {
+      shared: this.shared,
+      sessionId: () => sessionId,
+      send: ({ message, stream, expectsAnswer, method, headers }: McpOutgoing) => {
+        if (method === "initialize" && !this.shared) sessionId ??= `${this.name}-session`
+        const parsed = JSON.parse(message) as Json
+        const heard = { text: message, message: parsed, stream, method, headers, connection }
+        this.heard.push(heard)
+        this.hear(heard)
+        if (!expectsAnswer) events.onEnd(stream, undefined)
+      },
+      listen: (stream, _headers, lastEventId) => {
+        connection.listening.push({ stream, lastEventId })
+        if (this.listens === "opens") events.onOpen(stream)
+        else if (this.listens !== "silent") events.onEnd(stream, this.listens)
+      },
+      pause: (stream) => connection.paused.add(stream),
+      resume: (stream) => connection.paused.delete(stream),
+      release: () => {},
+      abandon: (stream) => connection.abandoned.push(stream),
+      close: (farewell) => {
+        connection.closed = true
+        connection.farewell = farewell
+      }
+    }
+  }
+
+  /** Sends text: on the stream of what was heard, or on the shared channel. */
+  say(heard: Heard, text: string, mark?: McpEventMark): void {
+    heard.connection.events.onMessage(text, this.shared ? undefined : heard.stream, mark)
+  }
+
+  answer(heard: Heard, result: unknown, mark?: McpEventMark): void {
+    this.say(heard, JSON.stringify({ jsonrpc: "2.0", id: heard.message["id"], result }), mark)
+  }
+
+  refuse(heard: Heard, code: number, message: string): void {
+    this.say(heard, JSON.stringify({ jsonrpc: "2.0", id: heard.message["id"], error: { code, message } }))
+  }
+}
+
+/** Answers requests by method; what is not listed is unknown. `initialize` is answered unless listed. */
+export const serving = (
+  name: string,
+  shared: boolean,
+  results: Readonly<Record<string, unknown | ((heard: Heard) => unknown)>>
+): FakeTarget => {
+  const target = new FakeTarget(name, shared, (heard) => {
+    const method = heard.method
+    if (method === undefined || heard.message["id"] === undefined) return
+    const known = results[method]
+    if (known !== undefined) target.answer(heard, typeof known === "function" ? known(heard) : known)
+    else if (method === "initialize")
+      target.answer(heard, { protocolVersion: "2025-11-25", capabilities: {}, serverInfo: { name, version: "1" } })
+    else target.refuse(heard, -32601, "Method not found")
+  })
+  return target
+}
+
+export class FakeClock {
+  #now = 0
+  #timers: Array<{ readonly at: number; readonly action: () => void }> = []
+  readonly now = () => this.#now
+  readonly after = (millis: number, action: () => void) => {
+    const timer = { at: this.#now + millis, action }
+    this.#timers.push(timer)
+    return () => {
+      this.#timers = this.#timers.filter((other) => other !== timer)
+    }
+  }
+  get timers(): number {
+    return this.#timers.length
+  }
+  advance(millis: number): void {
+    const until = this.#now + millis
+    for (;;) {
+      const due = this.#timers.filter(({ at }) => at <= until).sort((a, b) => a.at - b.at)[0]
+      if (due === undefined) break
+      this.#timers = this.#timers.filter((other) => other !== due)
+      this.#now = Math.max(this.#now, due.at)
+      due.action()
+    }
+    this.#now = until
+  }
+}
+
+/** A response as it looks so far. */
+export interface Collected {
+  readonly status: number
+  readonly headers: ReadonlyMap<string, string>
+  /** Everything written up to now. */
+  readonly text: () => string
+  /** The data of all events with data, parsed. */
+  readonly messages: () => ReadonlyArray<Json>
+  readonly ended: () => boolean
+  readonly facts: McpFacts
+  readonly cancel: () => void
+  readonly resume: () => void
+}
+
+/** The data of each event of a stream. */
+export const eventsIn = (text: string): ReadonlyArray<Json> =>
+  text
+    .split("\n")
+    .filter((line) => line.startsWith("data: ") && line.length > 6)
+    .map((line) => JSON.parse(line.slice(6)) as Json)
+
+export interface Rehearsal {
+  readonly relay: McpRelay
+  readonly clock: FakeClock
+  readonly warnings: ReadonlyArray<McpWarning>
+  /** Starts a request; `response()` is there when the relay has answered. */
+  readonly begin: (request: Partial<McpRequest>) => { readonly response: () => Collected | undefined; cancel(): void }
+  /** The answer to a request that is answered without waiting. */
+  readonly ask: (request: Partial<McpRequest>) => Collected
+  readonly post: (message: unknown, headers?: Readonly<Record<string, string>>) => Collected
+  /** Opens a session and returns its id. */
+  readonly initialize: (capabilities?: Json) => string
+  readonly close: () => Promise<void>
+}
+
+const rawHeaders = (headers: Readonly<Record<string, string>>) => Object.entries(headers).flat()
+
+export const postHeaders = {
+  "content-type": "application/json",
+  accept: "application/json, text/event-stream"
+}
+
+const collect = (
+  response: {
+    readonly status: number
+    readonly headers: ReadonlyArray<string>
+    readonly body: string | Uint8Array | McpEventStream
+    readonly facts: McpFacts
+  },
+  ready: () => boolean
+): Collected => {
+  const headers = new Map<string, string>()
+  for (let i = 0; i < response.headers.length; i += 2) headers.set(response.headers[i]!, response.headers[i + 1]!)
+  const { body, status, facts } = response
+  let text = ""
+  let ended = false
+  if (typeof body === "string") text = body
+  else if (body instanceof Uint8Array) text = new TextDecoder().decode(body)
+  else
+    body.start({
+      write: (chunk) => {
+        text += chunk
+        return ready()
+      },
+      end: () => {
+        ended = true
+      }
+    })
+  const stream = typeof body === "string" || body instanceof Uint8Array ? undefined : body
+  return {
+    status,
+    headers,
+    text: () => text,
+    messages: () => eventsIn(text),
+    ended: () => ended || stream === undefined,
+    facts,
+    cancel: () => stream?.cancel(),
+    resume: () => stream?.resume()
+  }
+}
+
+export interface RehearsalOptions {
+  readonly key?: Uint8Array
+  readonly owner?: string
+  /** Whether the client takes more after a write. */
+  readonly ready?: () => boolean
+}
+
+export const rehearse = async (
+  targets: ReadonlyArray<FakeTarget>,
+  config: Partial<McpBackendConfig> = {},
+  options: RehearsalOptions = {}
+): Promise<Rehearsal> => {
+  const clock = new FakeClock()
+  const warnings: Array<McpWarning> = []
+  const byName = (name: string) => targets.find((target) => target.name === name)!
+  const services = Layer.mergeAll(
+    Layer.succeed(McpStdio, { open: ({ cmd }, _, events) => byName(cmd).open(undefined, events) }),
+    Layer.succeed(McpHttp, {
+      // A fake HTTP target never refuses to open: nothing is sent yet.
+      open: ({ host }, session, events) => byName(host).open(session, events) as McpTransport
+    })
+  )
+  const scope = Scope.makeUnsafe()
+  const relay = await Effect.runPromise(
+    makeMcpRelay(mcpBackendConfig({ backend: "backend", targets: targets.map(({ config }) => config), ...config }), {
+      sessionIds: makeSessionIds(options.key ?? new Uint8Array(32).fill(7)),
+      owner: options.owner ?? "one",
+      product: { name: "headgate", title: "Headgate", version: "0.0.0" },
+      clock,
+      warn: (warning) => warnings.push(warning)
+    }).pipe(Effect.provide(services), Scope.provide(scope))
+  )
+  const ready = options.ready ?? (() => true)
+  const begin = (request: Partial<McpRequest>) => {
+    let response: Collected | undefined
+    const fiber = Effect.runFork(
+      relay.handle({
+        method: "POST",
+        authority: "localhost",
+        headers: [],
+        body: new Uint8Array(),
+        principal: "",
+        listener: "listener",
+        ...request
+      })
+    )
+    fiber.addObserver((exit) => {
+      if (Exit.isSuccess(exit)) response = collect(exit.value, ready)
+    })
+    return { response: () => response, cancel: () => void Effect.runFork(Fiber.interrupt(fiber)) }
+  }
+  const ask = (request: Partial<McpRequest>) => begin(request).response()!
+  const body = (message: unknown) =>
+    new TextEncoder().encode(typeof message === "string" ? message : JSON.stringify(message))
+  const post = (message: unknown, headers: Readonly<Record<string, string>> = {}) =>
+    ask({ headers: rawHeaders({ ...postHeaders, ...headers }), body: body(message) })
+  return {
+    relay,
+    clock,
+    warnings,
+    begin,
+    ask,
+    post,
+    initialize: (capabilities = {}) => {
+      const clientInfo = { name: "client", version: "1" }
+      const params = { protocolVersion: "2025-11-25", capabilities, clientInfo }
+      const answer = post({ jsonrpc: "2.0", id: "init", method: "initialize", params })
+      return answer.headers.get("mcp-session-id") ?? ""
+    },
+    close: () => Effect.runPromise(Scope.close(scope, Exit.void))
+  }
+}
+
+/** A request to begin by hand, for answers that take their time. */
+export const posting = (message: unknown, headers: Readonly<Record<string, string>> = {}): Partial<McpRequest> => ({
+  headers: rawHeaders({ ...postHeaders, ...headers }),
+  body: new TextEncoder().encode(typeof message === "string" ? message : JSON.stringify(message))
+})
+
+/** A GET of a session's stream. */
+export const listening = (session: string, headers: Readonly<Record<string, string>> = {}): Partial<McpRequest> => ({
+  method: "GET",
+  headers: rawHeaders({ accept: "text/event-stream", "mcp-session-id": session, ...headers })
+})

@@ -1,0 +1,144 @@
+/**
+ * The answer to one POST. It waits for the first message to decide its form: a failure has a status of its own, answers
+ * that are there at once leave as one piece, everything else becomes an event stream.
+ */
+import type { McpEventMark } from "../../services/mcp-transport.ts"
+import type { McpFacts, McpResponse } from "./contract.ts"
+import { codeOf, failureAnswer, failureMessage, type McpFailure } from "./errors.ts"
+import { EventStream } from "./event-stream.ts"
+import type { Beating, Pulse } from "./pulse.ts"
+import { event, keepAlive } from "./sse.ts"
+
+/** What a reply needs of its backend. */
+export interface ReplyHost {
+  readonly pulse: Pulse
+  readonly now: () => number
+  readonly keepAliveMillis: number
+  readonly queuedChars: number
+}
+
+export const eventStreamHeaders: ReadonlyArray<string> = [
+  "content-type",
+  "text/event-stream",
+  "cache-control",
+  "no-cache"
+]
+
+export class Reply implements Beating {
+  readonly facts: McpFacts
+  /** Headers besides those of an event stream; what is there when the head leaves. */
+  readonly headers: Array<string> = []
+  /** Set while the head may not leave before the answer: it will carry the session id. */
+  headWaits = false
+  /** Runs when the exchange is over: everything answered, or the client gone. */
+  onOver: (clientGone: boolean) => void = () => {}
+  readonly #host: ReplyHost
+  readonly #respond: (response: McpResponse) => void
+  readonly #startedAt: number
+  #due: number
+  #held = ""
+  #stream: EventStream | undefined
+  #over = false
+
+  /** `due` answers are expected. */
+  constructor(host: ReplyHost, facts: McpFacts, due: number, respond: (response: McpResponse) => void) {
+    this.#host = host
+    this.facts = facts
+    this.#due = due
+    this.#respond = respond
+    this.#startedAt = host.now()
+    if (host.keepAliveMillis > 0) host.pulse.add(this)
+  }
+
+  /** A message that accompanies a call. `false`: the source should pause. */
+  message(text: string, mark: McpEventMark | undefined): boolean {
+    if (this.#over) return true
+    if (!this.headWaits) return this.#open().push(event(text, mark), this.#host.now())
+    this.#held += event(text, mark)
+    return true
+  }
+
+  whenDrained(resume: () => void): void {
+    if (this.#stream === undefined) resume()
+    else this.#stream.whenDrained(resume)
+  }
+
+  gone(): boolean {
+    return this.#over
+  }
+
+  /** One of the answers, whole. */
+  answer(text: string, mark: McpEventMark | undefined): boolean {
+    if (this.#over) return true
+    const frame = event(text, mark)
+    if (--this.#due > 0) {
+      if (!this.headWaits) return this.#open().push(frame, this.#host.now())
+      this.#held += frame
+      return true
+    }
+    if (this.#stream === undefined) this.#whole(200, [...eventStreamHeaders, ...this.headers], this.#held + frame)
+    else {
+      this.#stream.push(frame, this.#host.now())
+      this.#stream.end()
+    }
+    return true
+  }
+
+  /** One answer is a failure. `id` is JSON text. */
+  fail(failure: McpFailure, id: string | undefined): void {
+    if (this.#over) return
+    this.facts.errorCode ??= codeOf(failure)
+    this.facts.errorMessage ??= failure.message
+    if (this.#stream !== undefined || this.#held !== "" || this.#due > 1) {
+      this.answer(failureMessage(failure, id ?? "null"), undefined)
+      return
+    }
+    const { status, headers, body } = failureAnswer(failure, id)
+    this.#whole(status, headers, body)
+  }
+
+  /** One answer will not come on this stream. */
+  drop(): void {
+    if (this.#over || --this.#due > 0) return
+    if (this.#stream === undefined) this.#whole(200, [...eventStreamHeaders, ...this.headers], this.#held)
+    else this.#stream.end()
+  }
+
+  /** The messages were taken; there is nothing to answer. */
+  accepted(): void {
+    if (!this.#over) this.#whole(202, this.headers, "")
+  }
+
+  /** The client went away before the head left. */
+  cancel(): void {
+    if (this.#stream !== undefined) this.#stream.cancel()
+    else this.#end(true)
+  }
+
+  beat(now: number): void {
+    if (this.#stream === undefined) {
+      if (!this.headWaits && now - this.#startedAt >= this.#host.keepAliveMillis) this.#open().push(keepAlive, now)
+    } else if (now - this.#stream.writtenAt >= this.#host.keepAliveMillis) this.#stream.push(keepAlive, now)
+  }
+
+  #open(): EventStream {
+    if (this.#stream !== undefined) return this.#stream
+    const stream = new EventStream(this.#host.now(), this.#host.queuedChars, (gone) => this.#end(gone))
+    this.#stream = stream
+    if (this.#held !== "") stream.push(this.#held, this.#host.now())
+    this.#respond({ status: 200, headers: [...eventStreamHeaders, ...this.headers], body: stream, facts: this.facts })
+    return stream
+  }
+
+  #whole(status: number, headers: ReadonlyArray<string>, body: string | Uint8Array): void {
+    this.#end(false)
+    this.#respond({ status, headers, body, facts: this.facts })
+  }
+
+  #end(clientGone: boolean): void {
+    if (this.#over) return
+    this.#over = true
+    this.#host.pulse.delete(this)
+    this.onOver(clientGone)
+  }
+}

@@ -1,0 +1,122 @@
+/** The sessions of one backend: found by id, resumed from their id alone, forgotten when nobody uses them. */
+import type { Beating } from "./pulse.ts"
+import { type Backend, type Introduction, Session, type SessionKind } from "./session.ts"
+import { maxIdChars, type SessionBinding, type SessionIds } from "./session-id.ts"
+
+const sweepMillis = 30_000
+const maxEnded = 10_000
+
+export class Sessions implements Beating {
+  readonly #backend: Backend
+  readonly #ids: SessionIds
+  readonly #owner: string
+  readonly #sessions = new Map<string, Session>()
+  /** Ids that were ended: their text alone would bring them back. Kept for as long as a session may be idle. */
+  readonly #ended = new Map<string, number>()
+  #sweptAt: number
+
+  /** `owner` names this process among those that share the key. */
+  constructor(backend: Backend, ids: SessionIds, owner: string) {
+    this.#backend = backend
+    this.#ids = ids
+    this.#owner = owner
+    this.#sweptAt = backend.clock.now()
+  }
+
+  get size(): number {
+    return this.#sessions.size
+  }
+
+  get full(): boolean {
+    return this.#sessions.size >= this.#backend.config.limits.sessions
+  }
+
+  /** A session of one request. */
+  single(kind: SessionKind, binding: SessionBinding, introduction: Introduction | undefined): Session {
+    return new Session(this.#backend, kind, binding, introduction, undefined)
+  }
+
+  /** A session to be: it is kept from the end of its handshake on. */
+  fresh(binding: SessionBinding): Session {
+    const session = new Session(this.#backend, "session", binding, undefined, undefined)
+    session.onBegun = () => this.#keep(session, this.#idOf(session))
+    return session
+  }
+
+  /** `undefined` for an id that is none, not any more, or not for this caller: the caller must not know which. */
+  find(id: string, binding: SessionBinding): Session | undefined {
+    const session = this.#sessions.get(id) ?? this.#resume(id, binding)
+    if (session === undefined || !isSame(session.binding, binding)) return undefined
+    session.lastUsed = this.#backend.clock.now()
+    return session
+  }
+
+  /** The process that holds the session, if only that one can serve it and it is another one. */
+  ownerOf(id: string, binding: SessionBinding): string | undefined {
+    if (this.#sessions.has(id)) return undefined
+    const state = this.#ids.decode(id, binding)
+    return state === undefined || state.targets !== undefined || state.owner === this.#owner ? undefined : state.owner
+  }
+
+  beat(now: number): void {
+    if (now - this.#sweptAt < sweepMillis) return
+    this.#sweptAt = now
+    const ttl = this.#backend.config.sessionTtlMillis
+    for (const session of [...this.#sessions.values()])
+      if (session.busy) session.lastUsed = now
+      else if (now - session.lastUsed >= ttl) session.end(undefined)
+    for (const [id, at] of this.#ended) if (now - at >= ttl) this.#ended.delete(id)
+  }
+
+  close(): void {
+    for (const session of [...this.#sessions.values()]) session.end(undefined)
+    this.#backend.pulse.delete(this)
+  }
+
+  #idOf(session: Session): string {
+    const version = session.version
+    const local = { targets: undefined, owner: this.#owner, version }
+    if (!session.portable) return this.#ids.encode(local, session.binding)
+    const id = this.#ids.encode({ ...local, targets: session.members }, session.binding)
+    return id.length <= maxIdChars ? id : this.#ids.encode(local, session.binding)
+  }
+
+  #keep(session: Session, id: string): void {
+    session.id = id
+    if (this.#sessions.size === 0) this.#backend.pulse.add(this)
+    this.#sessions.set(id, session)
+    session.onEnded = () => {
+      this.#sessions.delete(id)
+      if (this.#sessions.size === 0) this.#backend.pulse.delete(this)
+    }
+  }
+
+  /** Makes the id worthless, here and for as long as this process remembers. */
+  forget(session: Session): void {
+    if (this.#ended.size >= maxEnded)
+      for (const oldest of this.#ended.keys()) {
+        this.#ended.delete(oldest)
+        break
+      }
+    this.#ended.set(session.id, this.#backend.clock.now())
+  }
+
+  #resume(id: string, binding: SessionBinding): Session | undefined {
+    if (this.#ended.has(id) || this.full) return undefined
+    const state = this.#ids.decode(id, binding)
+    if (state?.targets === undefined) return undefined
+    const { targets, failureMode } = this.#backend.config
+    const known = new Map(state.targets.map(({ name, session }) => [name, session]))
+    const complete = failureMode === "failOpen" || known.size === targets.length
+    // The targets of a session are those it began with: after a change of the configuration it is another backend.
+    if (known.size !== state.targets.length || !complete) return undefined
+    for (const name of known.keys()) if (!targets.some((target) => target.name === name)) return undefined
+    const session = new Session(this.#backend, "session", binding, undefined, known)
+    session.version = state.version
+    this.#keep(session, id)
+    return session
+  }
+}
+
+const isSame = (a: SessionBinding, b: SessionBinding): boolean =>
+  a.principal === b.principal && a.listener === b.listener && a.backend === b.backend

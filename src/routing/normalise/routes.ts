@@ -1,0 +1,89 @@
+/** Routes with their keys: on a listener, attached to gateways, or in a group. */
+import type { Path } from "../../../spec/config/path.ts"
+import type { PolicySpecs } from "../../../spec/standalone/policies.ts"
+import type {
+  AttachedRoute,
+  AttachedTcpRoute,
+  Route as RouteConfig,
+  TcpRoute as TcpRouteConfig
+} from "../../../spec/standalone/route.ts"
+import type { Backend, BackendReference, Route, TcpRoute } from "../normalised.ts"
+import { referenceOf } from "./backends.ts"
+import type { Complaints } from "./complaints.ts"
+import { type Attachable, type BareListener, routesOf } from "./listeners.ts"
+import { onRoute } from "./policies.ts"
+
+/** A route with the backends that are written on it. */
+export interface WithBackends<R> {
+  readonly route: R
+  readonly inline: ReadonlyArray<Backend>
+}
+
+const identity = (config: RouteConfig | TcpRouteConfig, prefix: string, path: Path) => {
+  const name = config.name ?? `route${path.at(-1)}`
+  const namespace = config.namespace ?? "default"
+  const key = `${prefix}/${namespace}/${name}`
+  const { ruleName, hostnames = [] } = config
+  return { key, name, namespace, ruleName, named: config.name !== undefined, hostnames, path }
+}
+
+const backendsOf = (config: RouteConfig | TcpRouteConfig, key: string, path: Path, specs: PolicySpecs) => {
+  const inline: Array<Backend> = []
+  const backends = (config.backends ?? []).map((backend, index): BackendReference => {
+    const found = referenceOf(backend, key, [...path, "backends", index], specs)
+    if (found.inline !== undefined) inline.push(found.inline)
+    return found.reference
+  })
+  return { backends, inline }
+}
+
+/** A route under the key of its listener or group. */
+export const httpRoute = (config: RouteConfig, prefix: string, path: Path, specs: PolicySpecs): WithBackends<Route> => {
+  const named = identity(config, prefix, path)
+  const { backends, inline } = backendsOf(config, named.key, path, specs)
+  const policies = onRoute(config.policies, [...path, "policies"], specs)
+  return { route: { ...named, matches: config.matches, ...policies, backends }, inline }
+}
+
+/** A TCP route under the key of its listener. */
+export const tcpRoute = (
+  config: TcpRouteConfig,
+  prefix: string,
+  path: Path,
+  specs: PolicySpecs
+): WithBackends<TcpRoute> => {
+  const named = identity(config, prefix, path)
+  const { backends, inline } = backendsOf(config, named.key, path, specs)
+  const { policies, backendPolicies } = onRoute(config.policies, [...path, "policies"], specs)
+  return { route: { ...named, backendPolicies: { ...policies, ...backendPolicies }, backends }, inline }
+}
+
+/** The listeners that a section attaches to, by its references or by the gateway named `default`. */
+export const attachTo = (
+  section: string,
+  refs: AttachedRoute["gateways"] | AttachedTcpRoute["gateways"],
+  kind: "HTTP" | "TCP",
+  gateways: ReadonlyArray<Attachable>,
+  path: Path,
+  problems: Complaints
+): ReadonlyArray<BareListener> => {
+  const fitting = (listeners: ReadonlyArray<BareListener>) =>
+    listeners.filter((listener) => routesOf(listener) === kind)
+  if (refs === undefined) {
+    const listeners = fitting(gateways.find(({ name }) => name === "default")?.listeners ?? [])
+    if (listeners.length === 0) problems.add(path, `${section} must set gateways`)
+    return listeners
+  }
+  const at = (index: number): Path => (typeof refs === "string" ? [...path, "gateways"] : [...path, "gateways", index])
+  const found = (typeof refs === "string" ? [refs] : refs).flatMap((ref, index) => {
+    const slash = ref.indexOf("/")
+    const [name, only] = slash === -1 ? [ref, undefined] : [ref.slice(0, slash), ref.slice(slash + 1)]
+    const gateway = gateways.find((gateway) => gateway.name === name)
+    const listeners = gateway?.listeners.filter((listener) => only === undefined || listener.name === only) ?? []
+    if (listeners.length === 0) problems.add(at(index), `unknown gateway reference ${ref}`)
+    else if (fitting(listeners).length === 0)
+      problems.add(at(index), `gateway reference ${ref} has no ${kind} listeners`)
+    return fitting(listeners)
+  })
+  return [...new Set(found)]
+}

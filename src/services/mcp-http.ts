@@ -1,0 +1,38 @@
+/** Port: MCP targets behind HTTP, as streamable HTTP or as the older pair of an SSE stream and a POST endpoint. */
+import { Context, type Effect } from "effect"
+import type { McpTransport, McpTransportEvents, TargetFailure } from "./mcp-transport.ts"
+
+/** A request to a target before it leaves. The policies of the target may change it. */
+export interface McpUpstreamRequest {
+  readonly method: "GET" | "POST" | "DELETE"
+  /** Path with query. */
+  path: string
+  /** Flat raw list, names in lower case. */
+  headers: Array<string>
+  readonly body: string | undefined
+}
+
+export interface McpHttpEndpoint {
+  readonly protocol: "streamable" | "sse"
+  readonly scheme: "http" | "https"
+  /** A host name or address; IPv6 without brackets. */
+  readonly host: string
+  readonly port: number
+  /** Path with query; an empty one becomes `/mcp` or `/sse`. */
+  readonly path: string
+  /** The target's own policies (credentials, header changes). A ready `Exit` costs no fiber. */
+  readonly onRequest?: ((request: McpUpstreamRequest) => Effect.Effect<void, TargetFailure>) | undefined
+}
+
+export class McpHttp extends Context.Service<
+  McpHttp,
+  {
+    /** Makes the connection's state; nothing is sent before the first message. */
+    readonly open: (
+      endpoint: McpHttpEndpoint,
+      /** The session at the target, when it was begun before: by another process, or earlier by this one. */
+      sessionId: string | undefined,
+      events: McpTransportEvents
+    ) => McpTransport
+  }
+>()("headgate/services/McpHttp") {}

@@ -1,0 +1,31 @@
+/** Port: MCP targets that run as child processes and speak JSON-RPC in lines. */
+import { Context } from "effect"
+import type { McpTransport, McpTransportEvents, TargetFailure } from "./mcp-transport.ts"
+
+/** A command from the configuration file; never from a request. */
+export interface McpStdioCommand {
+  readonly cmd: string
+  readonly args: ReadonlyArray<string>
+  /** Added to the environment of the gateway, or the whole environment with `clearEnv`. */
+  readonly env: Readonly<Record<string, string>>
+  readonly clearEnv: boolean
+}
+
+/** For whom a process runs: the caps count per backend and per principal. */
+export interface McpStdioOwner {
+  readonly backend: string
+  readonly target: string
+  readonly principal: string
+}
+
+export class McpStdio extends Context.Service<
+  McpStdio,
+  {
+    /** Starts the process. A command that cannot be started is reported through `onDeath`. */
+    readonly open: (
+      command: McpStdioCommand,
+      owner: McpStdioOwner,
+      events: McpTransportEvents
+    ) => McpTransport | TargetFailure
+  }
+>()("headgate/services/McpStdio") {}

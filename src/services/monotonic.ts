@@ -1,0 +1,6 @@
+/** Port: milliseconds with fractions from a clock that never goes back. Tests put their own in its place. */
+import { Context } from "effect"
+
+export const Monotonic = Context.Reference<() => number>("headgate/services/Monotonic", {
+  defaultValue: () => () => performance.now()
+})

@@ -1,0 +1,8 @@
+/** The wire shape of a2a: it has no settings. */
+import { object } from "../../spec/field.ts"
+
+export const A2a = object(
+  "A2a",
+  "Treats the backend as an A2A agent: agent cards are rewritten to this proxy, and calls are logged.",
+  {}
+)

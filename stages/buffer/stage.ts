@@ -1,0 +1,60 @@
+/** buffer: holds a body back until it is whole, and refuses one that is too large. */
+import { Effect } from "effect"
+import type { BodyAborted } from "../../src/http/body.ts"
+import { BodyTooLarge } from "../../src/pipeline/errors.ts"
+import { defaultBodyLimit } from "../../src/pipeline/exchange.ts"
+import { bodyLimits } from "../../src/pipeline/slots.ts"
+import { type Node, next, policy, type Verdict } from "../../src/pipeline/stage.ts"
+import { Buffer } from "./schema.ts"
+
+export const buffer = policy({
+  name: "buffer",
+  traceKey: "buffer",
+  schema: Buffer,
+  sites: ["route"],
+  responds: ["response"],
+  reads: [],
+  writes: [bodyLimits],
+  outcomes: ["next", "fail"],
+  maturity: { status: "stable", untrusted: "client+backend" },
+  failOpen: (config, node) =>
+    (node === "buffer.response" ? config.response : config.request)?.failureMode === "failOpen",
+  compile: ({ request, response }) =>
+    Effect.sync(() => {
+      const limits = { request: request?.maxBytes, response: response?.maxBytes }
+      const requestLimit = limits.request ?? defaultBodyLimit
+      const responseLimit = limits.response ?? defaultBodyLimit
+      const nodes: Array<Node<never, typeof bodyLimits, BodyTooLarge>> = [
+        {
+          name: "buffer",
+          phase: "request",
+          run: (x) => {
+            x.set(bodyLimits, limits)
+            if (request === undefined || x.requestBody === undefined || x.upgrade !== undefined) return next
+            return held(x.readRequestBody(requestLimit), "request", requestLimit)
+          }
+        }
+      ]
+      if (response !== undefined)
+        nodes.push({
+          name: "buffer.response",
+          phase: "response",
+          run: (x) =>
+            x.response === undefined || x.response.status === 101
+              ? next
+              : held(x.readResponseBody(responseLimit), "response", responseLimit)
+        })
+      return nodes
+    })
+})
+
+/** A body that cannot be read counts as one that is too large. */
+const held = (
+  read: Effect.Effect<Uint8Array, BodyTooLarge | BodyAborted>,
+  side: "request" | "response",
+  limit: number
+): Effect.Effect<Verdict, BodyTooLarge> =>
+  Effect.flatMapEager(
+    Effect.mapErrorEager(read, () => new BodyTooLarge({ side, limit })),
+    () => next
+  )

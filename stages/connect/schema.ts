@@ -1,0 +1,10 @@
+/** The wire shape of connect: what happens with CONNECT requests. */
+import { Schema } from "effect"
+import { object, required } from "../../spec/field.ts"
+
+export const Connect = object("Connect", "What happens with CONNECT requests.", {
+  mode: required(
+    Schema.Literals(["deny", "route", "tunnel"]),
+    "`deny` answers 405; `route` matches a route and opens a tunnel to its backend; `tunnel` lets the inner connection enter the listener of its port."
+  )
+})

@@ -1,0 +1,23 @@
+/** The wire shape of directResponse: an answer without a backend. */
+import { Schema } from "effect"
+import { exclusive, object, optional, required } from "../../spec/field.ts"
+import { HeaderName } from "../../spec/header.ts"
+import { Bytes, CelExpression, StatusCode } from "../../spec/primitives.ts"
+
+export const DirectResponse = object(
+  "DirectResponse",
+  "Answers without a backend. It runs last, after authentication and limits; with `conditional` and `random()` it injects faults.",
+  {
+    status: required(StatusCode, "The status of the answer."),
+    body: optional(Bytes, "The body of the answer."),
+    bodyExpression: optional(
+      CelExpression,
+      "The body as an expression: strings and bytes as they are, anything else as JSON. A failure answers 500."
+    ),
+    headers: optional(
+      Schema.Record(HeaderName, CelExpression),
+      "Headers of the answer, each an expression. One that fails is left out."
+    )
+  },
+  exclusive("body", "bodyExpression")
+)

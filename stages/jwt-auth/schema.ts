@@ -1,0 +1,82 @@
+/** The wire shape of jwtAuth: one issuer written flat, or several as `providers`. Both decode to a list of providers. */
+import { Schema, SchemaGetter } from "effect"
+import { FileInlineOrRemote } from "../../spec/content.ts"
+import { defaulted, object, required } from "../../spec/field.ts"
+import { jwtProviderFields, oneValidation, requiredClaimsOf } from "../../spec/jwt.ts"
+import { AuthenticationMode, bearer, CredentialLocation } from "../../spec/location.ts"
+
+const shared = {
+  mode: defaulted(AuthenticationMode, "optional", "How strictly a token is asked for."),
+  location: defaulted(CredentialLocation, bearer, "Where the token stands."),
+  preserveToken: defaulted(
+    Schema.Boolean,
+    false,
+    "Whether the token stays in the request after validation. By default it is removed and kept as `jwt.rawToken`."
+  )
+}
+
+const JwtProvider = object("JwtProvider", "An issuer of tokens with its keys.", jwtProviderFields, oneValidation)
+
+const OneProvider = object(
+  "JwtAuthOfOneProvider",
+  "Tokens of one issuer.",
+  { ...shared, ...jwtProviderFields },
+  oneValidation
+)
+
+const SeveralProviders = object("JwtAuthOfSeveralProviders", "Tokens of several issuers.", {
+  ...shared,
+  providers: required(
+    Schema.Array(JwtProvider).check(
+      Schema.isMinLength(1, { expected: "at least one provider" }),
+      Schema.isMaxLength(64, { expected: "at most 64 providers" })
+    ),
+    "The issuers. The first one whose key set holds the key of a token decides about it."
+  )
+})
+
+const Decoded = Schema.Struct({
+  mode: Schema.toType(AuthenticationMode),
+  location: Schema.toType(CredentialLocation),
+  preserveToken: Schema.Boolean,
+  providers: Schema.Array(
+    Schema.Struct({
+      issuer: Schema.String,
+      audiences: Schema.Array(Schema.String),
+      jwks: Schema.toType(FileInlineOrRemote),
+      requiredClaims: Schema.Array(Schema.Literals(["exp", "nbf", "aud", "iss", "sub"]))
+    })
+  )
+})
+
+type Provider = typeof JwtProvider.Type
+
+const provider = (form: Provider) => ({
+  issuer: form.issuer,
+  audiences: form.audiences ?? [],
+  jwks: form.jwks,
+  requiredClaims: requiredClaimsOf(form)
+})
+
+const Form = Schema.Union([SeveralProviders, OneProvider]).annotate({
+  identifier: "JwtAuth",
+  description:
+    "Validates a JSON Web Token. Its claims are readable in expressions as `jwt.<claim>`. A refusal answers 401."
+})
+
+export const JwtAuth = Form.pipe(
+  Schema.decodeTo(Decoded, {
+    decode: SchemaGetter.transform((form: typeof Form.Type): typeof Decoded.Type => ({
+      mode: form.mode,
+      location: form.location,
+      preserveToken: form.preserveToken,
+      providers: "providers" in form ? form.providers.map(provider) : [provider(form)]
+    })),
+    encode: SchemaGetter.transform((auth: typeof Decoded.Type): typeof Form.Type => ({
+      mode: auth.mode,
+      location: auth.location,
+      preserveToken: auth.preserveToken,
+      providers: auth.providers.map(({ requiredClaims, ...rest }) => ({ ...rest, validation: { requiredClaims } }))
+    }))
+  })
+)

@@ -1,0 +1,9 @@
+/** The wire shape of mcpAuthorization: rules over tools, prompts and resources. */
+import { named } from "../../spec/field.ts"
+import { RuleSet } from "../../spec/rules.ts"
+
+export const McpAuthorization = named(
+  RuleSet,
+  "McpAuthorization",
+  "Decides by rules over `mcp.tool`, `mcp.prompt` and `mcp.resource` what a caller sees and may call: lists are filtered, calls are refused."
+)

@@ -1,0 +1,16 @@
+/** The wire shape of proxyProtocol: the header with which a load balancer tells the address of the client. */
+import { Schema } from "effect"
+import { defaulted, object } from "../../spec/field.ts"
+
+export const ProxyProtocol = object(
+  "ProxyProtocol",
+  "Reads the PROXY header of a load balancer, which tells the address of the client.",
+  {
+    version: defaulted(Schema.Literals(["v1", "v2", "all"]), "v2", "Versions that are accepted."),
+    mode: defaulted(
+      Schema.Literals(["strict", "optional"]),
+      "strict",
+      "Whether a connection without the header is closed."
+    )
+  }
+)

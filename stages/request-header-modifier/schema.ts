@@ -1,0 +1,9 @@
+/** The wire shape of requestHeaderModifier: static changes of request headers. */
+import { named } from "../../spec/field.ts"
+import { HeaderModifier } from "../../spec/header.ts"
+
+export const RequestHeaderModifier = named(
+  HeaderModifier,
+  "RequestHeaderModifier",
+  "Changes headers of the request before it is sent to the backend."
+)

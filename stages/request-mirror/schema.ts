@@ -1,0 +1,13 @@
+/** The wire shape of requestMirror: a copy of requests for another backend. */
+import { object, required } from "../../spec/field.ts"
+import { Fraction } from "../../spec/primitives.ts"
+import { SimpleBackend } from "../../spec/target.ts"
+
+export const RequestMirror = object(
+  "RequestMirror",
+  "Sends a copy of the head of requests to another backend; the body is not copied and the answer is ignored.",
+  {
+    backend: required(SimpleBackend, "The backend that gets the copies."),
+    percentage: required(Fraction, "Share of the requests to copy, from 0 to 1.")
+  }
+)

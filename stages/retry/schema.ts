@@ -1,0 +1,20 @@
+/** The wire shape of retry: further tries after a failure. */
+import { Schema } from "effect"
+import { defaulted, object, optional, required } from "../../spec/field.ts"
+import { CelExpression, Duration, StatusCode } from "../../spec/primitives.ts"
+
+const Attempts = Schema.Int.check(
+  Schema.isBetween({ minimum: 0, maximum: 255 }, { expected: "a number of tries between 0 and 255" })
+).annotate({ identifier: "Attempts", description: "A number of further tries." })
+
+export const Retry = object(
+  "Retry",
+  "Tries again after a failed connection, a timeout, or an answer that asks for it. Bodies of more than 64 KiB are not sent again.",
+  {
+    attempts: defaulted(Attempts, 1, "Further tries after the first one. 0 is none."),
+    backoff: optional(Duration, "Pause before every further try."),
+    codes: required(Schema.Array(StatusCode), "Statuses of answers that are tried again."),
+    precondition: optional(CelExpression, "Whether the request may be tried again at all. A failure is no."),
+    condition: optional(CelExpression, "Whether an answer is tried again, beside `codes`. A failure is no.")
+  }
+)

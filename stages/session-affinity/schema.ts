@@ -1,0 +1,7 @@
+/** The wire shape of sessionAffinity: requests of one kind reach one endpoint. */
+import { object, required } from "../../spec/field.ts"
+import { CelExpression } from "../../spec/primitives.ts"
+
+export const SessionAffinity = object("SessionAffinity", "Sends requests of one kind to one endpoint.", {
+  source: required(CelExpression, "What kind a request is. A failure or an empty value chooses freely.")
+})

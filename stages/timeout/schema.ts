@@ -1,0 +1,11 @@
+/** The wire shape of timeout: bounds on the way to the head of the answer. */
+import { object, optional } from "../../spec/field.ts"
+import { Duration } from "../../spec/primitives.ts"
+
+export const Timeout = object("Timeout", "Answers 504 when a request or one try of it takes too long.", {
+  requestTimeout: optional(
+    Duration,
+    "From the arrival of the request to the head of the answer, retries and delays included. The body is not limited, so streams survive."
+  ),
+  backendRequestTimeout: optional(Duration, "For each try, from the call of the backend to the head of its answer.")
+})

@@ -1,0 +1,34 @@
+/**
+ * timeout: how long the client waits for response headers. It notes the limits; the call of the backend keeps them.
+ * Bodies are never cut: a stream may last.
+ */
+import { Effect } from "effect"
+import { timeouts } from "../../src/pipeline/slots.ts"
+import { next, policy } from "../../src/pipeline/stage.ts"
+import { Timeout } from "./schema.ts"
+
+export const timeout = policy({
+  name: "timeout",
+  traceKey: "timeout",
+  schema: Timeout,
+  sites: ["route"],
+  responds: [],
+  reads: [],
+  writes: [timeouts],
+  outcomes: ["next"],
+  maturity: { status: "stable", untrusted: "client+backend" },
+  compile: (config) =>
+    Effect.sync(() => {
+      const limits = { request: config.requestTimeout, backend: config.backendRequestTimeout }
+      return [
+        {
+          name: "timeout",
+          phase: "request",
+          run: (x) => {
+            x.set(timeouts, limits)
+            return next
+          }
+        }
+      ]
+    })
+})
