@@ -7,7 +7,7 @@ const system = (code: string, message = "connect to 10.0.0.1:80") => Object.assi
 
 describe("errors of a call", () => {
   it.each([
-    [system("ECONNREFUSED"), "upstream call failed: connect refused: ECONNREFUSED"],
+    [system("ECONNREFUSED"), "upstream call failed: connection refused: ECONNREFUSED"],
     [system("ENOTFOUND"), "backends required DNS resolution which failed"],
     [system("EAI_AGAIN"), "backends required DNS resolution which failed"],
     [system("EHOSTUNREACH"), "upstream call failed: unreachable: EHOSTUNREACH"],
@@ -21,6 +21,7 @@ describe("errors of a call", () => {
     [new errors.HeadersOverflowError(), "upstream call failed: protocol: the response is not HTTP/1.1"],
     [new errors.ClientClosedError(), "upstream call failed: closed: the backend is no longer configured"],
     [system("ERR_TLS_CERT_ALTNAME_INVALID"), "upstream call failed: tls: ERR_TLS_CERT_ALTNAME_INVALID"],
+    [system("DEPTH_ZERO_SELF_SIGNED_CERT"), "upstream call failed: tls: DEPTH_ZERO_SELF_SIGNED_CERT"],
     [system("EWEIRD"), "upstream call failed: other: EWEIRD"],
     [new Error("secret"), "upstream call failed: other: Error"],
     [new BodyAborted({ source: "client", detail: "gone" }), "upstream call failed: request body: gone"]

@@ -2,9 +2,10 @@ import { createServer, type Server } from "node:http"
 import type { Socket } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
+import type { Address } from "../../spec/target.ts"
 import { isSource, read } from "../../src/http/body.ts"
 import { HeaderList } from "../../src/http/header-list.ts"
-import { type Target, type UpstreamRequest, Upstreams } from "../../src/services/upstreams.ts"
+import { type UpstreamRequest, Upstreams } from "../../src/services/upstreams.ts"
 import { layer } from "./upstream.ts"
 
 /** A backend that answers `/slow` in two steps, and counts its connections. */
@@ -33,10 +34,10 @@ const backend = Effect.acquireRelease(
     )
 )
 
-const targetOf = (server: Server): Target => {
+const targetOf = (server: Server): Address => {
   const address = server.address()
   const port = typeof address === "object" && address !== null ? address.port : 0
-  return { _tag: "Host", scheme: "http", host: "127.0.0.1", port }
+  return { kind: "tcp", host: "127.0.0.1", port, tls: false }
 }
 
 const request = (pathAndQuery = "/"): UpstreamRequest => ({

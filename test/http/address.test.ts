@@ -152,7 +152,7 @@ describe("backends", () => {
     Effect.gen(function* () {
       const path = join(yield* folder, "backend")
       yield* bind({ _tag: "Unix", path })
-      const { port } = yield* proxyTo({ _tag: "Socket", path })
+      const { port } = yield* proxyTo({ kind: "unix", path })
       const client = new RawClient(port).send(get)
       const [response] = yield* Effect.promise(() => client.responses(1))
       assert.strictEqual(response?.body.toString(), "ok")
@@ -163,9 +163,9 @@ describe("backends", () => {
   it.live("may be names, and IPv6 addresses", () =>
     Effect.gen(function* () {
       const backend = yield* httpBackend((call, response) => response.end(`for ${call.headers.host}`))
-      const targets = [{ _tag: "Host", scheme: "http", host: "localhost", port: portOf(backend.address()) } as const]
+      const targets = [{ kind: "tcp", host: "localhost", port: portOf(backend.address()), tls: false } as const]
       const bound = yield* bind({ _tag: "Localhost", port: 0 })
-      const six = { _tag: "Host", scheme: "http", host: "::1", port: bound.port ?? 0 } as const
+      const six = { kind: "tcp", host: "::1", port: bound.port ?? 0, tls: false } as const
       for (const target of hasIpv6 ? [...targets, six] : targets) {
         const { port } = yield* proxyTo(target)
         const client = new RawClient(port).send(get)
