@@ -6,7 +6,7 @@ import type { Backend } from "./route.ts"
 import type { ConfigPath, ConfigProblem, Maturity, StageError } from "./stage.ts"
 
 /** What compiling a terminal yields. */
-export type Callee = Pick<Backend, "type" | "protocol" | "target"> & {
+export type Callee = Pick<Backend, "type" | "protocol" | "target" | "authority"> & {
   /** Calls the backend. Ends with the response head; interrupting it ends the call. */
   readonly call: (exchange: Exchange) => Effect.Effect<Answer, StageError>
 }

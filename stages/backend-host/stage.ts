@@ -14,12 +14,12 @@ export const backendHost = terminal({
     Effect.gen(function* () {
       const clock = yield* Monotonic
       const upstream = yield* (yield* Upstreams).open(target, {})
-      const authority = ownAuthority(target)
       return {
         type: "static",
         protocol: "http",
         target: formatAddress(target),
-        call: (x) => callUpstream(x, upstream, authority, clock)
+        authority: ownAuthority(target),
+        call: (x) => callUpstream(x, upstream, clock)
       }
     })
 })
