@@ -3,10 +3,17 @@
  * one line in the list and one in each order that it takes part in; the compiler says which are missing.
  */
 import { registry } from "../src/pipeline/registry.ts"
+import { apiKey } from "./api-key/stage.ts"
+import { authorization } from "./authorization/stage.ts"
 import { backendHost } from "./backend-host/stage.ts"
+import { backendMcp } from "./backend-mcp/stage.ts"
 import { buffer } from "./buffer/stage.ts"
 import { cors } from "./cors/stage.ts"
 import { directResponse } from "./direct-response/stage.ts"
+import { jwtAuth } from "./jwt-auth/stage.ts"
+import { localRateLimit } from "./local-rate-limit/stage.ts"
+import { mcpAuthentication } from "./mcp-authentication/stage.ts"
+import { mcpAuthorization } from "./mcp-authorization/stage.ts"
 import { requestHeaderModifier } from "./request-header-modifier/stage.ts"
 import { requestRedirect } from "./request-redirect/stage.ts"
 import { responseHeaderModifier } from "./response-header-modifier/stage.ts"
@@ -14,16 +21,41 @@ import { timeout } from "./timeout/stage.ts"
 import { urlRewrite } from "./url-rewrite/stage.ts"
 
 export const policies = registry(
-  [buffer, cors, directResponse, requestHeaderModifier, requestRedirect, responseHeaderModifier, timeout, urlRewrite],
+  [
+    apiKey,
+    authorization,
+    buffer,
+    cors,
+    directResponse,
+    jwtAuth,
+    localRateLimit,
+    mcpAuthentication,
+    mcpAuthorization,
+    requestHeaderModifier,
+    requestRedirect,
+    responseHeaderModifier,
+    timeout,
+    urlRewrite
+  ],
   {
     gateway: [
       // Before any authentication: a preflight carries no credential, and refusals need CORS headers too.
-      "cors"
+      "cors",
+      "jwtAuth",
+      "apiKey",
+      // After everything that may say who asks.
+      "authorization"
     ],
     route: [
       // Its clock has been running since the request arrived; what follows counts.
       "timeout",
       "cors",
+      "mcpAuthentication",
+      "jwtAuth",
+      "apiKey",
+      "authorization",
+      // After authorization: who may not pass draws on no budget.
+      "localRateLimit",
       // After authentication and limits: only then is a body worth holding.
       "buffer",
       "responseHeaderModifier",
@@ -34,7 +66,13 @@ export const policies = registry(
       // Last, so that everything that may refuse has had its say.
       "directResponse"
     ],
-    backend: ["requestHeaderModifier", "responseHeaderModifier", "requestRedirect"],
+    backend: [
+      "authorization",
+      "mcpAuthorization",
+      "requestHeaderModifier",
+      "responseHeaderModifier",
+      "requestRedirect"
+    ],
     backendResponse: [],
     response: [
       "route responseHeaderModifier",
@@ -45,4 +83,4 @@ export const policies = registry(
   }
 )
 
-export const terminals = [backendHost]
+export const terminals = [backendHost, backendMcp]

@@ -12,7 +12,7 @@ import { CelError } from "./problem.ts"
 import { type Field, isStruct, type RawHeaders, type Struct } from "./schema.ts"
 import { lookup, type Scope } from "./scope.ts"
 import type { Node, NodeOf } from "./syntax.ts"
-import { typeNamed } from "./types.ts"
+import { dottedName, isShadowed, typeNamed } from "./types.ts"
 import { type CelValue, type JsonObject, type ListValue, type MapValue, Optional, Uint } from "./value.ts"
 
 /** A structure of the host that a path of names leads to: `source.identity`. It is read without a value being made of it. */
@@ -86,14 +86,20 @@ export const compileIdent = (compiler: Compiler, node: NodeOf<"ident">, scope: S
           : new StructView(struct, host as HostObject, frame.bindings.sensitiveHeaders)
       }
     }
-  if (compiler.names.extra.has(node.name)) {
-    const missing = missingKey(node.name, node)
-    return { run: (frame) => orMissing(frame.bindings.extra?.[name], missing) }
-  }
+  const extra = compileExtra(compiler, node, scope)
+  if (extra !== undefined) return extra
   const type = typeNamed(node, scope)
   if (type !== undefined) return { run: () => type, constant: type }
   const undeclared = new CelError("undeclared", `undeclared reference: ${node.name}`, node.start, node.end)
   return { run: () => undeclared }
+}
+
+/** A further variable; its name may have dots. */
+const compileExtra = (compiler: Compiler, node: Node, scope: Scope | undefined): Compiled | undefined => {
+  const name = dottedName(node)
+  if (name === undefined || !compiler.names.extra.has(name) || isShadowed(node, scope)) return undefined
+  const missing = missingKey(name, node)
+  return { run: (frame) => orMissing(frame.bindings.extra?.[name], missing) }
 }
 
 /** `a.b`, `a["b"]`, and their optional forms. */
@@ -102,6 +108,8 @@ export const compileSelect = (
   node: NodeOf<"select"> | NodeOf<"index">,
   scope: Scope | undefined
 ): Compiled => {
+  const extra = compileExtra(compiler, node, scope)
+  if (extra !== undefined) return extra
   const step = stepOf(node)
   if (step === undefined) return compileDynamic(compiler, node, scope)
   const { name } = step
@@ -175,7 +183,6 @@ const selectName = (value: object, name: string, missing: CelError): Outcome => 
 /** What a container holds under a key: the element of a list, the value of a map, the same inside an optional. */
 const selectIndex = (value: CelValue, key: CelValue): Outcome => {
   if (value instanceof Optional) return selectOptional(value, key)
-  if (value === null) return noSuchKey(key)
   switch (kindOf(value)) {
     case "map":
       return orMissing(valueAt(value as MapValue, key), noSuchKey(key))
@@ -184,6 +191,8 @@ const selectIndex = (value: CelValue, key: CelValue): Outcome => {
       if (index === undefined) return noOverload("[]", value, key)
       return index < lengthOf(value as ListValue) ? elementAt(value as ListValue, index) : outOfRange(key)
     }
+    case "null":
+      return noSuchKey(key)
     default:
       return noOverload("[]", value, key)
   }
@@ -192,8 +201,9 @@ const selectIndex = (value: CelValue, key: CelValue): Outcome => {
 /** The same as an optional: what is not there is none. */
 const selectOptional = (value: CelValue, key: CelValue): Outcome => {
   const container = value instanceof Optional ? value.value : value
-  if (container === undefined || container === null) return Optional.none
-  const found = selectIndex(container, key)
+  // A variable that is not set is null, and has no fields.
+  if (container === undefined || value === null) return Optional.none
+  const found = container === null ? noOverload("?", null) : selectIndex(container, key)
   if (!(found instanceof CelError)) return found instanceof Optional ? found : new Optional(found)
   return found.code === "no_such_key" ? Optional.none : found
 }

@@ -16,7 +16,7 @@ import {
   type Opaque,
   type Optional,
   type TypeValue,
-  type Uint
+  Uint
 } from "./value.ts"
 
 export const lengthOf = (list: ListValue): number => (list instanceof CelList ? list.items.length : list.length)
@@ -110,15 +110,20 @@ export const keysOf = (map: MapValue): ReadonlyArray<CelValue> =>
 
 const isNumber = (kind: string) => kind === "int" || kind === "uint" || kind === "double"
 
-const numeric = (value: CelValue): bigint | number =>
-  typeof value === "object" ? (value as Uint).value : (value as bigint | number)
-
-/** Order of two numbers of whatever types; NaN stands nowhere. JavaScript compares `bigint` and `number` exactly. */
+/**
+ * Order of two numbers of whatever types; NaN stands nowhere. An integer is compared with a double as the double nearest to it, as the
+ * specification has it.
+ */
 const compareNumbers = (a: CelValue, b: CelValue): number => {
-  const [left, right] = [numeric(a), numeric(b)]
-  // biome-ignore lint/suspicious/noDoubleEquals: across bigint and number, strict equality is never true.
-  return left < right ? -1 : left > right ? 1 : left == right ? 0 : Number.NaN
+  if (typeof a === "number" || typeof b === "number") {
+    const [left, right] = [Number(integral(a)), Number(integral(b))]
+    return left < right ? -1 : left > right ? 1 : left === right ? 0 : Number.NaN
+  }
+  const [left, right] = [integral(a), integral(b)]
+  return left < right ? -1 : left > right ? 1 : 0
 }
+
+const integral = (value: CelValue) => (value instanceof Uint ? value.value : (value as bigint | number))
 
 const compareBytes = (a: Uint8Array, b: Uint8Array): number => {
   const length = Math.min(a.length, b.length)

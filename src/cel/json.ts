@@ -84,7 +84,7 @@ const writeJson = (value: CelValue, writer: Writer, depth: number): boolean => {
     case "string":
       return writer.write(JSON.stringify(value))
     case "number":
-      return writer.write(Number.isFinite(value) ? String(value) : JSON.stringify(doubleText(value)))
+      return writer.write(Number.isFinite(value) ? String(value) : JSON.stringify(String(value)))
     case "boolean":
     case "bigint":
       return writer.write(String(value))
@@ -125,10 +125,6 @@ const scalarText = (value: CelValue): string | undefined => {
   return undefined
 }
 
-/** How the language writes a double: `NaN`, `+Inf` and `-Inf` beside what JavaScript writes. */
-export const doubleText = (value: number): string =>
-  Number.isFinite(value) ? String(value) : Number.isNaN(value) ? "NaN" : value > 0 ? "+Inf" : "-Inf"
-
 /**
  * The text of a value for a header, a key or a log field: strings as they are, bytes as UTF-8, containers as JSON, everything else as in JSON
  * but without quotes.
@@ -138,7 +134,6 @@ export const toText = (value: CelValue): string => {
     case "string":
       return value
     case "number":
-      return doubleText(value)
     case "boolean":
     case "bigint":
       return String(value)

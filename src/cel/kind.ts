@@ -8,8 +8,6 @@ import {
   type JsonObject,
   type ListValue,
   type MapValue,
-  MapView,
-  Opaque,
   Optional,
   Secret,
   TypeValue,
@@ -78,10 +76,9 @@ const kindOfSubclass = (value: object): Kind => {
   return "map"
 }
 
-/** Whether an object is a map of JSON rather than one of the classes of values. */
-export const isJsonObject = (value: object): value is JsonObject =>
-  Object.getPrototypeOf(value) === Object.prototype ||
-  (kindOf(value as CelValue) === "map" && !(value instanceof CelMap) && !(value instanceof MapView))
+/** Whether a value is an object as `JSON.parse` makes them. */
+export const isPlainObject = (value: CelValue): value is JsonObject =>
+  typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype
 
 const typeNames: Readonly<Record<Kind, string>> = {
   null: "null_type",
@@ -104,5 +101,3 @@ const typeNames: Readonly<Record<Kind, string>> = {
 
 /** The name of the type of a value, as `type(x)` gives it. */
 export const typeNameOf = (value: CelValue): string => typeNames[kindOf(value)]
-
-export const isOpaque = (value: CelValue): value is Opaque => value instanceof Opaque

@@ -1,18 +1,21 @@
 /** Functions that decide themselves which of their arguments are evaluated, and those that read the whole context. */
 import type { Compiled, Compiler } from "./compile.ts"
 import { type HostObject, StructView } from "./host.ts"
+import { noOverload } from "./operators.ts"
 import type { VariableName } from "./phases.ts"
 import { CelError } from "./problem.ts"
 import type { Scope } from "./scope.ts"
-import type { NodeOf } from "./syntax.ts"
-import { CelMap } from "./value.ts"
+import type { Node, NodeOf } from "./syntax.ts"
+import { CelMap, Optional } from "./value.ts"
 
-/** Compiles `default`, `coalesce` and `variables`; `undefined` for any other call. */
+/** Compiles `default`, `coalesce`, `or`, `orValue` and `variables`; `undefined` for any other call. */
 export const compileSpecial = (
   compiler: Compiler,
   node: NodeOf<"call">,
   scope: Scope | undefined
 ): Compiled | undefined => {
+  if (node.target !== undefined && node.args.length === 1 && (node.name === "or" || node.name === "orValue"))
+    return compileOr(compiler, node, node.target, scope)
   if (node.target !== undefined) return undefined
   if (node.name === "default" && node.args.length === 2) return compileDefault(compiler, node, scope)
   if (node.name === "coalesce" && node.args.length > 0) return compileCoalesce(compiler, node, scope)
@@ -46,6 +49,22 @@ const compileCoalesce = (compiler: Compiler, node: NodeOf<"call">, scope: Scope 
       else return value
     }
     return sawNull ? null : last
+  })
+}
+
+/** `a.or(b)` and `a.orValue(b)` on optionals: b is evaluated only where a has no value. */
+const compileOr = (compiler: Compiler, node: NodeOf<"call">, target: Node, scope: Scope | undefined): Compiled => {
+  const parts = [compiler.compile(target, scope), compiler.compile(node.args[0]!, scope)] as const
+  const [wanted, otherwise] = [parts[0].run, parts[1].run]
+  const { name, start, end } = node
+  return compiler.fold(parts, (frame) => {
+    const value = wanted(frame)
+    if (value instanceof CelError) return value
+    if (!(value instanceof Optional)) return noOverload(name, value).at(start, end)
+    if (value.value !== undefined) return name === "or" ? value : value.value
+    const other = otherwise(frame)
+    if (name === "orValue" || other instanceof CelError || other instanceof Optional) return other
+    return noOverload(name, value, other).at(start, end)
   })
 }
 

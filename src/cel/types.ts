@@ -38,10 +38,15 @@ export const simpleTypeNames: ReadonlyArray<string> = names.filter((name) => !na
 /** The type that a name, or a path of names, denotes; `undefined` where it denotes none. */
 export const typeNamed = (node: Node, scope: Scope | undefined): TypeValue | undefined => {
   const path = dottedName(node)
-  if (path === undefined) return undefined
-  const first = path.split(".", 1)[0]!
-  return lookup(scope, first) === undefined && !isVariable(first) ? types.get(path) : undefined
+  if (path === undefined || isShadowed(node, scope)) return undefined
+  return isVariable(path.split(".", 1)[0]!) ? undefined : types.get(path)
 }
+
+/** Whether the first name of a path is a variable that the expression introduces. */
+export const isShadowed = (node: Node, scope: Scope | undefined): boolean =>
+  node.kind === "select"
+    ? isShadowed(node.operand, scope)
+    : node.kind === "ident" && !node.absolute && lookup(scope, node.name) !== undefined
 
 const isVariable = (name: string): name is VariableName => Object.hasOwn(variables, name)
 

@@ -104,6 +104,9 @@ export class CelMap {
   }
 }
 
+/** What `flatten` gives: a map from dotted names, which a log or a span shows as fields of their own. */
+export class Flattened extends CelMap {}
+
 const canonicalKey = (key: CelValue): string | boolean | bigint | undefined => {
   switch (typeof key) {
     case "string":

@@ -1,8 +1,23 @@
 /** Expressions that decide about a request: conditions of policies, and which requests a trace wants. An error is false. */
 import { Result } from "effect"
+import { compile } from "../cel/expression.ts"
 import type { Exchange } from "../pipeline/exchange.ts"
 import type { CompileCondition } from "./assemble.ts"
 
-export const compileCondition: CompileCondition = () => Result.fail(["conditional policies are not available yet"])
+export const compileCondition: CompileCondition = (source, site) => {
+  const compiled = compile(source, { phase: site })
+  if (Result.isFailure(compiled))
+    return Result.fail(
+      compiled.failure.map(({ message, line, column }) => `invalid expression: ${message} (at ${line}:${column})`)
+    )
+  const expression = compiled.success
+  return Result.succeed((x) => expression.test(x.variables))
+}
 
-export const compileExpression = (_: string): ((exchange: Exchange) => boolean) | string => "not available yet"
+/** The expression of a trace, over the request as it was received. */
+export const compileExpression = (source: string): ((exchange: Exchange) => boolean) | string => {
+  const compiled = compile(source, { phase: "gateway" })
+  if (Result.isFailure(compiled)) return compiled.failure.map(({ message }) => message).join("; ")
+  const expression = compiled.success
+  return (x) => expression.test(x.variables)
+}

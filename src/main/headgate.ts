@@ -7,7 +7,7 @@ import { Log } from "../services/log.ts"
 import { type ConfigurationSource, defaultFile, fromFile, fromText } from "./configuration-source.ts"
 import { standard } from "./dialect.ts"
 import { graphsOf } from "./offline.ts"
-import { ports } from "./ports.ts"
+import { defaultPortOptions, ports } from "./ports.ts"
 import { run } from "./run.ts"
 import { startingLog } from "./starting-log.ts"
 import { telemetry } from "./telemetry.ts"
@@ -91,7 +91,10 @@ const signalled = Effect.callback<void>((resume) => {
 const main = Effect.gen(function* () {
   const found = yield* source
   const log = startingLog(process.env)
-  const services = Layer.mergeAll(ports, ConsoleLog.layer(log), Prometheus.layer())
+  const services = Layer.provideMerge(
+    ports({ ...defaultPortOptions, sessionKey: process.env["SESSION_KEY"] }),
+    Layer.mergeAll(ConsoleLog.layer(log), Prometheus.layer())
+  )
   yield* Effect.scoped(
     Effect.gen(function* () {
       const scope = yield* Effect.scope

@@ -14,7 +14,7 @@ import type { Watchers } from "../pipeline/watchers.ts"
 import { check } from "./check.ts"
 import { fromFile, fromText } from "./configuration-source.ts"
 import { makeDialect, type Ports } from "./dialect.ts"
-import { ports } from "./ports.ts"
+import { defaultPortOptions, ports } from "./ports.ts"
 import { run, type StartFailed } from "./run.ts"
 import type { InvalidConfiguration } from "./snapshot.ts"
 
@@ -77,8 +77,8 @@ export type HeadgateParts<L extends ReadonlyArray<AnyPolicy>> = { readonly regis
 /** Makes a proxy from a registry that holds policies of one's own beside those of `headgate/policy`. */
 export const makeHeadgate = <const L extends ReadonlyArray<AnyPolicy>>({ registry, layer }: HeadgateParts<L>) => {
   const dialect = makeDialect(registry)
-  const services = (layer === undefined ? ports : Layer.merge(ports, layer)) as Layer.Layer<Services<L> | Ports>
   // Without a layer nothing is missing: that is what the type of the parts says.
+  const foreign = (layer ?? Layer.empty) as Layer.Layer<Missing<L>>
 
   /** Runs a configuration until the scope ends; then it drains. */
   const start = (
@@ -86,19 +86,18 @@ export const makeHeadgate = <const L extends ReadonlyArray<AnyPolicy>>({ registr
     { env = {}, host, ephemeral, log }: StartOptions = {}
   ): Effect.Effect<Headgate, StartFailed, Scope.Scope> =>
     Effect.gen(function* () {
-      // Built into the scope, and anew: two proxies of one program share nothing.
-      const context = yield* Layer.build(
-        Layer.mergeAll(
-          Layer.fresh(services),
-          ConsoleLog.layer({
-            filter: env["RUST_LOG"] ?? "info",
-            format: env["LOG_FORMAT"] === "json" ? "json" : "text",
-            write: log ?? (() => {}),
-            now: () => Date.now()
-          }),
-          Prometheus.layer()
-        )
+      const told = Layer.merge(
+        ConsoleLog.layer({
+          filter: env["RUST_LOG"] ?? "info",
+          format: env["LOG_FORMAT"] === "json" ? "json" : "text",
+          write: log ?? (() => {}),
+          now: () => Date.now()
+        }),
+        Prometheus.layer()
       )
+      const own = ports({ ...defaultPortOptions, sessionKey: env["SESSION_KEY"] })
+      // Built into the scope, and anew: two proxies of one program share nothing.
+      const context = yield* Layer.build(Layer.fresh(Layer.mergeAll(Layer.provideMerge(own, told), foreign)))
       const source = typeof configuration === "string" ? fromText(configuration) : fromFile(configuration.file)
       const running = yield* Effect.provideContext(run({ dialect, source, env, host, ephemeral }), context)
       const { gateway, reload, adminPort, statsPort, readinessPort, shutdownRequested } = running

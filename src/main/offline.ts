@@ -1,13 +1,17 @@
 /** What a configuration means, without serving it: compiled with the real ports, and closed again at once. */
-import { Effect, Exit, Scope } from "effect"
+import { Effect, Exit, Layer, Scope } from "effect"
+import * as ConsoleLog from "../../layers/log/console.ts"
 import type { RouteGraph } from "../pipeline/graph.ts"
 import type { ConfigurationText } from "./check.ts"
 import { standard } from "./dialect.ts"
-import { ports } from "./ports.ts"
+import { defaultPortOptions, ports } from "./ports.ts"
 import { type InvalidConfiguration, makeSnapshot } from "./snapshot.ts"
+
+/** Nothing runs here, so nothing is to be said. */
+const quiet = ConsoleLog.layer({ filter: "off", format: "text", write: () => {}, now: () => 0 })
 
 /** The graph of every route. */
 export const graphsOf = (source: ConfigurationText): Effect.Effect<ReadonlyArray<RouteGraph>, InvalidConfiguration> =>
   Effect.flatMap(makeSnapshot(standard, source, Math.random), (snapshot) =>
     Effect.as(Scope.close(snapshot.scope, Exit.void), snapshot.graphs())
-  ).pipe(Effect.provide(ports))
+  ).pipe(Effect.provide(Layer.provideMerge(ports(defaultPortOptions), quiet)))

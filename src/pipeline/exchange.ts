@@ -3,10 +3,12 @@ import { Effect } from "effect"
 import { type Body, type BodyAborted, type BodyObserver, isSource, observe, read } from "../http/body.ts"
 import { HeaderList } from "../http/header-list.ts"
 import type { Answer, RequestHead } from "../http/message.ts"
+import { Variables } from "./bindings.ts"
 import { BodyTooLarge } from "./errors.ts"
 import type { Backend, Listener, Route } from "./route.ts"
 import { bodyLimits } from "./slots.ts"
 import type { AnySlot, SlotValue, StageError } from "./stage.ts"
+import type { Environment } from "./trace.ts"
 import type { Outcome, Peer, View } from "./view.ts"
 import type { Watch } from "./watch.ts"
 
@@ -25,6 +27,8 @@ export class Exchange implements View<AnySlot, AnySlot> {
   readonly receivedAuthority: string
   readonly receivedPath: string
   requestBody: Body
+  /** The beginning of a request body that is not whole in memory, once it was read. */
+  requestBodyPrefix: Uint8Array | undefined = undefined
   response: Answer | undefined = undefined
   readonly peer: Peer
   readonly now: number
@@ -48,6 +52,8 @@ export class Exchange implements View<AnySlot, AnySlot> {
   called: number | undefined = undefined
   answered: number | undefined = undefined
   watch: Watch | undefined = undefined
+  /** Where the process runs: the variable `env`. */
+  env: Environment | undefined = undefined
   errorShape: ErrorShape = "http"
   /** The id of the JSON-RPC request that an error answers. */
   rpcId: string | number | null = null
@@ -56,6 +62,7 @@ export class Exchange implements View<AnySlot, AnySlot> {
   /** Which entry of a conditional policy was chosen on the way in. */
   choices: Map<object, number> | undefined = undefined
   readonly #cells: Array<unknown> = []
+  #variables: Variables | undefined = undefined
   #finishers: Array<(outcome: Outcome) => void> | undefined = undefined
 
   constructor(request: RequestHead, body: Body, peer: Peer, now: number, arrived: number) {
@@ -76,10 +83,28 @@ export class Exchange implements View<AnySlot, AnySlot> {
     this.#cells[slot.index] = value
   }
 
+  get variables(): Variables {
+    this.#variables ??= new Variables(this)
+    return this.#variables
+  }
+
+  get watched(): boolean {
+    return this.watch !== undefined
+  }
+
   readRequestBody(limit?: number): Effect.Effect<Uint8Array, BodyTooLarge | BodyAborted> {
     const most = limit ?? this.get(bodyLimits)?.request ?? defaultBodyLimit
     return readWhole(this.requestBody, this.request.headers, "request", most, (body) => {
       this.requestBody = body
+    })
+  }
+
+  readRequestPrefix(limit?: number): Effect.Effect<Uint8Array, BodyAborted> {
+    const most = limit ?? this.get(bodyLimits)?.request ?? defaultBodyLimit
+    return Effect.mapEager(read(this.requestBody, most), (found) => {
+      this.requestBody = found.body
+      if (!found.complete) this.requestBodyPrefix = found.bytes
+      return found.bytes
     })
   }
 

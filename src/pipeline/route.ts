@@ -56,8 +56,6 @@ export interface Backend {
   readonly protocol: "http" | "tcp" | "a2a" | "mcp" | "llm"
   /** The address that is called, as far as it is known before the call: `host:port` or `unix:path`. */
   readonly target: string
-  /** Its own name, which replaces the client's authority before the call unless a policy has chosen another one. */
-  readonly authority?: string | undefined
   readonly steps: ReadonlyArray<Step>
   readonly backendResponse: ReadonlyArray<Step>
   /** All response nodes: gateway, route and backend. */

@@ -9,7 +9,6 @@ import type { Exchange } from "./exchange.ts"
 import { render } from "./render.ts"
 import type { Backend, Listener, Route, Selection } from "./route.ts"
 import { errorOf, type Loop, type PhaseOutcome, type Step } from "./run.ts"
-import { authorityRewritten } from "./slots.ts"
 import { next, type Site, type StageError } from "./stage.ts"
 
 /** What is told between the phases. The hooks of the plain form do nothing. */
@@ -79,8 +78,6 @@ export const makeServe = (loop: Loop, hooks: Hooks, clock: () => number, defects
   }
 
   const calling = (x: Exchange, backend: Backend): Effect.Effect<Answer> => {
-    if (backend.authority !== undefined && x.get(authorityRewritten) === undefined)
-      x.request.authority = backend.authority
     hooks.passed(x, "backend")
     hooks.calling(x, backend)
     x.called = clock()

@@ -2,7 +2,11 @@
  * The vocabulary that stages share: every value that one stage may leave for a later one. Those with the name of an
  * expression variable (`apiKey`, `jwt`) are that variable, so this list and the documented variables cannot drift apart.
  */
-import { slot } from "./stage.ts"
+import type { Bindings } from "../cel/bindings.ts"
+import type { HeaderList } from "../http/header-list.ts"
+import type { KeyBearer, TokenBearer } from "./authentication/identity.ts"
+import type { Rules } from "./rules.ts"
+import { type StageError, slot } from "./stage.ts"
 
 /** How long the client waits for response headers, and a single call of the backend, in milliseconds. */
 export interface Timeouts {
@@ -23,8 +27,37 @@ export const bodyLimits = slot<BodyLimits>()("bodyLimits")
 /** Whether the authority for the backend was chosen by a rewrite, so that the backend's own name does not replace it. */
 export const authorityRewritten = slot<true>()("authorityRewritten")
 
-/** The metadata of the API key that was presented; `key` is the key itself, redacted. */
-export const apiKey = slot<Readonly<Record<string, unknown>>>()("apiKey")
+/** Who presented a known API key. */
+export const apiKey = slot<KeyBearer>()("apiKey")
 
-/** The verified claims of the token that was presented; `rawToken` is the token itself, redacted. */
-export const jwt = slot<Readonly<Record<string, unknown>>>()("jwt")
+/** Which models the bearer of the API key may use; nothing is set where all are allowed. Model routes ask it. */
+export const modelAccess = slot<(model: string) => boolean>()("modelAccess")
+
+/** Who presented a verified token. */
+export const jwt = slot<TokenBearer>()("jwt")
+
+/** A request's share of its token budgets, from the estimate at its admission to the real count. */
+export interface TokenShare {
+  /**
+   * Counts what was really used, once. Input that nobody stated stays what was estimated; a model that was not called used
+   * 0 of both.
+   */
+  readonly settle: (inputTokens: number | undefined, outputTokens: number) => void
+}
+
+/** The limits of a route that count the tokens of a model. Whoever calls the model asks them, once it knows the request. */
+export interface TokenBudgets {
+  /**
+   * Admits the request, and takes the estimate from every budget, or refuses it.
+   * @param estimate input tokens.
+   * @param exact whether the estimate was counted: then all of it must be there.
+   */
+  readonly reserve: (
+    exchange: { readonly variables: Bindings; readonly answerHeaders: HeaderList },
+    estimate: number,
+    exact: boolean
+  ) => TokenShare | StageError
+}
+/** The rules over tools, prompts and resources that an MCP backend asks for each of them. */
+export const mcpRules = slot<Rules>()("mcpRules")
+export const tokenBudgets = slot<TokenBudgets>()("tokenBudgets")

@@ -1,5 +1,6 @@
 /** What a node sees of the exchange: the messages, the slots that its policy declared, and nothing else. */
 import type { Effect } from "effect"
+import type { Bindings } from "../cel/bindings.ts"
 import type { Body, BodyAborted, BodyObserver } from "../http/body.ts"
 import type { HeaderList } from "../http/header-list.ts"
 import type { Answer, RequestHead } from "../http/message.ts"
@@ -39,10 +40,14 @@ export interface View<Reads extends AnySlot, Writes extends AnySlot> {
   readonly answerHeaders: HeaderList
   /** The prefix by which the route was matched, if it was a path prefix. */
   readonly matchedPrefix: string | undefined
+  /** What expressions read: live, so it is always the exchange as it stands. */
+  readonly variables: Bindings
   get<S extends Reads | Writes>(slot: S): SlotValue<S> | undefined
   set<S extends Writes>(slot: S, value: SlotValue<S>): void
   /** The whole request body in memory; it stays readable for those who come later. Default limit: the listener's. */
   readRequestBody(limit?: number): Effect.Effect<Uint8Array, BodyTooLarge | BodyAborted>
+  /** The beginning of the request body, up to the same limit, in memory; the body itself stays whole. */
+  readRequestPrefix(limit?: number): Effect.Effect<Uint8Array, BodyAborted>
   /** The whole body of the answer in memory. */
   readResponseBody(limit?: number): Effect.Effect<Uint8Array, BodyTooLarge | BodyAborted>
   /** Shows a copy of the answer's body to `observer` as it passes. */
@@ -51,6 +56,8 @@ export interface View<Reads extends AnySlot, Writes extends AnySlot> {
   onFinish(callback: (outcome: Outcome) => void): void
   /** Adds a field to the log line of this request, as `jwt.sub`. */
   fact(key: string, value: string | number | boolean): void
+  /** Whether somebody watches this request: asked before what is noted is gathered. */
+  readonly watched: boolean
   /** A fact for whoever watches this request; does nothing when nobody does. */
   note(kind: string, details: unknown): void
 }

@@ -1,0 +1,56 @@
+/** JSON inside expressions: parsing whole texts and single fields, writing values, and the payload of a token. */
+import { Buffer } from "node:buffer"
+import { jsonField } from "../compare.ts"
+import { type Frame, type Outcome, outOfWork } from "../frame.ts"
+import { global, invalid } from "../function.ts"
+import { fromJson, toJson } from "../json.ts"
+import { parseJson } from "../json-text.ts"
+import { isPlainObject } from "../kind.ts"
+import { CelError } from "../problem.ts"
+import type { CelValue, JsonObject } from "../value.ts"
+import { decodeText } from "./conversion.ts"
+
+/** Bodies are parsed once, however many rules ask: the host's bytes do not change while a request lives. */
+const parsed = new WeakMap<Uint8Array, { readonly json: unknown }>()
+
+const parse = (frame: Frame, text: string): Outcome => {
+  const json = parseJson(frame, text)
+  return json instanceof CelError ? json : fromJson(json.json)
+}
+
+const parseBytes = (frame: Frame, bytes: Uint8Array): Outcome => {
+  const known = parsed.get(bytes)
+  if (known !== undefined) return fromJson(known.json)
+  const text = decodeText(frame, bytes)
+  if (text instanceof CelError) return text
+  const json = parseJson(frame, text)
+  if (json instanceof CelError) return json
+  parsed.set(bytes, json)
+  return fromJson(json.json)
+}
+
+const field = (container: Outcome, name: string): Outcome => {
+  if (container instanceof CelError) return container
+  const value = isPlainObject(container) ? jsonField(container as JsonObject, name) : undefined
+  return value === undefined ? new CelError("no_such_key", `no such key: ${name}`) : value
+}
+
+const payload = (frame: Frame, token: string): Outcome => {
+  const segments = token.length > 1 << 16 ? [] : token.split(".", 4)
+  if (segments.length !== 3 || !/^[A-Za-z0-9_-]*$/.test(segments[1]!)) return invalid("the text is no JSON Web Token")
+  return frame.spend(1 + (token.length >> 4))
+    ? parseBytes(frame, new Uint8Array(Buffer.from(segments[1]!, "base64url")))
+    : outOfWork
+}
+
+const write = (frame: Frame, value: CelValue): Outcome => toJson(value, frame)
+
+export const jsonFunctions = [
+  global("json", ["string"], "dyn", parse),
+  global("json", ["bytes"], "dyn", parseBytes),
+  global("jsonField", ["string", "string"], "dyn", (frame, text, name) => field(parse(frame, text), name)),
+  global("jsonField", ["bytes", "string"], "dyn", (frame, bytes, name) => field(parseBytes(frame, bytes), name)),
+  global("toJson", ["dyn"], "string", write),
+  global("to_json", ["dyn"], "string", write),
+  global("unvalidatedJwtPayload", ["string"], "dyn", payload)
+]

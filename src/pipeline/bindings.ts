@@ -1,0 +1,154 @@
+/**
+ * The variables of the expression language, as views of a live exchange: nothing is copied, and what no expression reads
+ * is never made.
+ */
+import { Buffer } from "node:buffer"
+import type { Bindings } from "../cel/bindings.ts"
+import type { HostVariable } from "../cel/phases.ts"
+import { type Body, isSource } from "../http/body.ts"
+import type { Exchange } from "./exchange.ts"
+import * as slots from "./slots.ts"
+
+/** A body as far as it is in memory: an expression that reads one has it read first. */
+const held = (body: Body): Uint8Array | null => {
+  if (isSource(body)) return null
+  return typeof body === "object" ? body : Buffer.from(body ?? "", "utf8")
+}
+
+class RequestVariable implements HostVariable<"request"> {
+  readonly #x: Exchange
+  constructor(x: Exchange) {
+    this.#x = x
+  }
+  get method() {
+    return this.#x.request.method
+  }
+  get path() {
+    return this.#x.request.path
+  }
+  get host() {
+    return this.#x.request.authority
+  }
+  get scheme() {
+    return this.#x.request.scheme
+  }
+  get version() {
+    return `HTTP/${this.#x.request.version}`
+  }
+  get uri() {
+    return this.#x.request.uri
+  }
+  get pathAndQuery() {
+    return this.#x.request.pathAndQuery
+  }
+  get headers() {
+    return this.#x.request.headers.flat
+  }
+  get body() {
+    return held(this.#x.requestBody)
+  }
+  get bodyPrefix() {
+    return held(this.#x.requestBody) ?? this.#x.requestBodyPrefix
+  }
+  get startTime() {
+    return this.#x.now
+  }
+}
+
+class ResponseVariable implements HostVariable<"response"> {
+  readonly #x: Exchange
+  constructor(x: Exchange) {
+    this.#x = x
+  }
+  get code() {
+    return this.#x.response?.status
+  }
+  get grpcStatus() {
+    const status = Number(this.#x.response?.headers.get("grpc-status"))
+    return Number.isInteger(status) ? status : undefined
+  }
+  get headers() {
+    return this.#x.response?.headers.flat
+  }
+  get body() {
+    return held(this.#x.response?.body)
+  }
+  get bodyPrefix() {
+    return held(this.#x.response?.body)
+  }
+}
+
+class ProxyVariable implements HostVariable<"proxy"> {
+  readonly #x: Exchange
+  constructor(x: Exchange) {
+    this.#x = x
+  }
+  get bind() {
+    return this.#x.listener?.bind
+  }
+  get gateway() {
+    const gateway = this.#x.listener?.gateway
+    if (gateway === undefined) return undefined
+    const slash = gateway.indexOf("/")
+    return { namespace: gateway.slice(0, slash), name: gateway.slice(slash + 1) }
+  }
+  get listener() {
+    return this.#x.listener
+  }
+  get route() {
+    return this.#x.route
+  }
+  get requestProcessingDuration() {
+    const { called, arrived } = this.#x
+    return called === undefined ? undefined : called - arrived
+  }
+  get upstreamDuration() {
+    const { called, answered } = this.#x
+    return called === undefined || answered === undefined ? undefined : answered - called
+  }
+}
+
+export class Variables implements Bindings {
+  readonly #x: Exchange
+  #request: RequestVariable | undefined
+  #response: ResponseVariable | undefined
+  #proxy: ProxyVariable | undefined
+  /** The model call, as far as it is known; set by the model router. */
+  llm: HostVariable<"llm"> | undefined = undefined
+  /** The parsed body of a model request; set while policies and guards look at it. */
+  llmRequest: HostVariable<"llmRequest"> | undefined = undefined
+  /** The call that an MCP relay asks about; set while it asks. */
+  mcp: HostVariable<"mcp"> | undefined = undefined
+
+  constructor(x: Exchange) {
+    this.#x = x
+  }
+  get request() {
+    this.#request ??= new RequestVariable(this.#x)
+    return this.#request
+  }
+  get response() {
+    if (this.#x.response === undefined) return undefined
+    this.#response ??= new ResponseVariable(this.#x)
+    return this.#response
+  }
+  get source() {
+    return this.#x.peer
+  }
+  get jwt() {
+    return this.#x.get(slots.jwt)
+  }
+  get apiKey() {
+    return this.#x.get(slots.apiKey)
+  }
+  get backend() {
+    return this.#x.backend
+  }
+  get proxy() {
+    this.#proxy ??= new ProxyVariable(this.#x)
+    return this.#proxy
+  }
+  get env() {
+    return this.#x.env
+  }
+}

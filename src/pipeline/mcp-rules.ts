@@ -1,0 +1,27 @@
+/** Authorization rules over what an MCP request names: its tools, prompts, resources and tasks. */
+import type { Exchange } from "./exchange.ts"
+import { isPermitted, type Rules } from "./rules.ts"
+
+/** What the rules decide about. Names are the target's own, without a prefix. */
+export interface McpItem {
+  readonly kind: "tool" | "prompt" | "resource" | "task"
+  readonly target: string
+  readonly name: string
+  /** The method in whose course the question comes up, as `tools/list`. */
+  readonly method: string
+}
+
+/**
+ * Decides about the items of one request. Only the object of the item's own kind exists meanwhile, so that a rule over
+ * tools is false for every prompt.
+ * @param rules compiled for the phase `mcp`.
+ */
+export const mcpAuthorizer =
+  (rules: Rules, exchange: Pick<Exchange, "variables" | "watched" | "note">, sessionId: string | undefined) =>
+  ({ kind, target, name, method }: McpItem): boolean => {
+    const { variables } = exchange
+    variables.mcp = { methodName: method, sessionId, [kind]: { target, name } }
+    const permitted = isPermitted(rules, exchange)
+    variables.mcp = undefined
+    return permitted
+  }

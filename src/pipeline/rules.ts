@@ -1,0 +1,90 @@
+/**
+ * Authorization rules over the variables of a request: `deny`, `require` and `allow`. A rule that cannot be evaluated, or
+ * yields no boolean, counts as false.
+ */
+import { Effect, Result } from "effect"
+import type { Rule } from "../../spec/rules.ts"
+import type { Bindings } from "../cel/bindings.ts"
+import type { Expression, Phase } from "../cel/expression.ts"
+import { compileExpression, type Preparation, preparation } from "./expressions.ts"
+import type { ConfigPath, ConfigProblem } from "./stage.ts"
+import type { View } from "./view.ts"
+
+/** How one rule came out, as traces show it. */
+export interface RuleOutcome {
+  /** The expression. */
+  readonly name: string
+  readonly matched: boolean
+  readonly mode: Rule["effect"]
+}
+
+export interface Explanation {
+  readonly rules: ReadonlyArray<RuleOutcome>
+  readonly result: "allow" | "deny"
+}
+
+export interface Rules {
+  /** Whether nothing denies, all that is required holds, and, where anything allows, something does. */
+  readonly allow: (variables: Bindings) => boolean
+  /** The same decision with the outcome of every rule; it evaluates them all. */
+  readonly explain: (variables: Bindings) => Explanation
+  /** What must be in memory before; `undefined` when the rules read no body. */
+  readonly prepare: Preparation | undefined
+}
+
+/**
+ * Compiles the rules that are in force together, whatever levels they come from.
+ * @param path that of the list of rules.
+ */
+export const compileRules = (
+  rules: ReadonlyArray<Rule>,
+  phase: Phase,
+  path: ConfigPath
+): Effect.Effect<Rules, ReadonlyArray<ConfigProblem>> =>
+  Effect.gen(function* () {
+    const problems: Array<ConfigProblem> = []
+    const compiled: Array<{ readonly mode: Rule["effect"]; readonly expression: Expression }> = []
+    for (const [index, { effect, expression }] of rules.entries()) {
+      const result = yield* Effect.result(compileExpression(expression, phase, [...path, index]))
+      if (Result.isSuccess(result)) compiled.push({ mode: effect, expression: result.success })
+      else problems.push(...result.failure)
+    }
+    if (problems.length > 0) return yield* Effect.fail(problems)
+
+    const of = (mode: Rule["effect"]) => compiled.filter((rule) => rule.mode === mode).map((rule) => rule.expression)
+    const deny = of("deny")
+    const require = of("require")
+    const allow = of("allow")
+    return {
+      allow: (variables) => {
+        for (const expression of deny) if (expression.test(variables)) return false
+        for (const expression of require) if (!expression.test(variables)) return false
+        if (allow.length === 0) return true
+        for (const expression of allow) if (expression.test(variables)) return true
+        return false
+      },
+      explain: (variables) => {
+        const outcomes = compiled.map(({ mode, expression }) => ({
+          name: expression.source,
+          matched: expression.test(variables),
+          mode
+        }))
+        const denied = outcomes.some(({ mode, matched }) =>
+          mode === "deny" ? matched : mode === "require" && !matched
+        )
+        const allowed = allow.length === 0 || outcomes.some(({ mode, matched }) => mode === "allow" && matched)
+        return { rules: outcomes, result: !denied && allowed ? "allow" : "deny" }
+      },
+      prepare: preparation(compiled.map(({ expression }) => expression))
+    }
+  })
+
+type Asking = Pick<View<never, never>, "variables" | "watched" | "note">
+
+/** Decides, and tells whoever watches how each rule came out. */
+export const isPermitted = (rules: Rules, exchange: Asking): boolean => {
+  if (!exchange.watched) return rules.allow(exchange.variables)
+  const explanation = rules.explain(exchange.variables)
+  exchange.note("authorizationResult", explanation)
+  return explanation.result === "allow"
+}

@@ -1,0 +1,244 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Arbitrary, Schema } from "effect"
+import type { JsonObject } from "../models/json.ts"
+import { cachesPrompts, defaultPromptCaching, markCachePoints } from "./caching.ts"
+import { applyComputed, applyMutations } from "./mutations.ts"
+import { compilePrompts, type Prompts } from "./prompts.ts"
+
+const prompts: Prompts = {
+  prepend: [
+    { role: "SYSTEM", content: "before" },
+    { role: "USER", content: "first" }
+  ],
+  append: [
+    { role: "system", content: "after" },
+    { role: "assistant", content: "last" }
+  ]
+}
+
+describe("prompt enrichment", () => {
+  it.each([
+    [
+      "completions",
+      { model: "m", messages: [{ role: "user", content: "hi" }] },
+      {
+        model: "m",
+        messages: [
+          { role: "system", content: "before" },
+          { role: "user", content: "first" },
+          { role: "user", content: "hi" },
+          { role: "system", content: "after" },
+          { role: "assistant", content: "last" }
+        ]
+      }
+    ],
+    [
+      "messages",
+      { system: "own", messages: [{ role: "user", content: "hi" }] },
+      {
+        system: [
+          { type: "text", text: "before" },
+          { type: "text", text: "own" },
+          { type: "text", text: "after" }
+        ],
+        messages: [
+          { role: "user", content: "first" },
+          { role: "user", content: "hi" },
+          { role: "assistant", content: "last" }
+        ]
+      }
+    ],
+    [
+      "messages",
+      { system: [{ type: "text", text: "own", cache_control: {} }], messages: [] },
+      {
+        system: [
+          { type: "text", text: "before" },
+          { type: "text", text: "own", cache_control: {} },
+          { type: "text", text: "after" }
+        ],
+        messages: [
+          { role: "user", content: "first" },
+          { role: "assistant", content: "last" }
+        ]
+      }
+    ],
+    [
+      "responses",
+      { input: "hi" },
+      {
+        input: [
+          { type: "message", role: "system", content: "before" },
+          { type: "message", role: "user", content: "first" },
+          { type: "message", role: "user", content: "hi" },
+          { type: "message", role: "system", content: "after" },
+          { type: "message", role: "assistant", content: "last" }
+        ]
+      }
+    ],
+    [
+      "generateContent",
+      {
+        systemInstruction: { role: "x", parts: [{ text: "own" }] },
+        contents: [{ role: "user", parts: [{ text: "hi" }] }]
+      },
+      {
+        systemInstruction: { role: "x", parts: [{ text: "before" }, { text: "own" }, { text: "after" }] },
+        contents: [
+          { role: "user", parts: [{ text: "first" }] },
+          { role: "user", parts: [{ text: "hi" }] },
+          { role: "model", parts: [{ text: "last" }] }
+        ]
+      }
+    ],
+    [
+      "generateContent",
+      { system_instruction: { parts: [] }, contents: [] },
+      {
+        system_instruction: { parts: [{ text: "before" }, { text: "after" }] },
+        contents: [
+          { role: "user", parts: [{ text: "first" }] },
+          { role: "model", parts: [{ text: "last" }] }
+        ]
+      }
+    ]
+  ])("%s", (format, body, expected) => {
+    assert.deepStrictEqual<unknown>(compilePrompts(prompts, format)(body), expected)
+  })
+
+  it("formats without a conversation, and no prompts, leave the body alone", () => {
+    const body = { input: "x" }
+    for (const format of ["embeddings", "rerank", "detect", "constructor"])
+      assert.strictEqual<unknown>(compilePrompts(prompts, format)(body), body)
+    assert.strictEqual<unknown>(compilePrompts({ prepend: [], append: [] }, "completions")(body), body)
+  })
+
+  it.prop(
+    "whatever the body is, the client's own entries keep their order between the prompts",
+    { body: Schema.JsonObject, list: Schema.Array(Schema.Json) },
+    ({ body, list }) => {
+      for (const [format, key] of [
+        ["completions", "messages"],
+        ["messages", "messages"],
+        ["responses", "input"],
+        ["generateContent", "contents"]
+      ] as const) {
+        compilePrompts(prompts, format)(body)
+        const changed = compilePrompts(prompts, format)({ ...body, [key]: list })[key] as ReadonlyArray<unknown>
+        const before = changed.length - list.length - (format === "completions" || format === "responses" ? 2 : 1)
+        assert.deepStrictEqual<unknown>(changed.slice(before, before + list.length), list)
+      }
+    }
+  )
+})
+
+describe("mutations", () => {
+  const map = (object: object) => new Map(Object.entries(object))
+  it("overrides, then computed values, then defaults for what is missing", () => {
+    const body = { keep: 1, override: 1, computed: 1, removed: 1 }
+    assert.deepStrictEqual<unknown>(
+      applyMutations(body, {
+        overrides: map({ override: 2, computed: 2 }),
+        computed: [
+          ["computed", 3],
+          ["removed", undefined],
+          ["created", 4]
+        ],
+        defaults: map({ keep: 9, removed: 9, fresh: 9 })
+      }),
+      { keep: 1, override: 2, computed: 3, created: 4, removed: 9, fresh: 9 }
+    )
+  })
+
+  it("a null is a value, a hostile field name is only a name", () => {
+    assert.deepStrictEqual<unknown>(
+      applyMutations({ a: null }, { overrides: map({}), computed: [], defaults: map({ a: 1 }) }),
+      { a: null }
+    )
+    const body = applyComputed({}, [["__proto__", { x: 1 }]])
+    assert.deepStrictEqual(Object.keys(body), ["__proto__"])
+    assert.strictEqual(Object.getPrototypeOf(body), Object.prototype)
+  })
+
+  const fields = Schema.Literals(["a", "b", "c", "__proto__"])
+  const values = Schema.Array(Schema.Tuple([fields, Schema.UndefinedOr(Schema.Int)]))
+  it.prop(
+    "applying the same mutations again changes nothing, and an empty set gives the same object",
+    {
+      body: Schema.Record(fields, Schema.Int),
+      computed: values,
+      overrides: Schema.Array(Schema.Tuple([fields, Schema.Int])),
+      defaults: Schema.Array(Schema.Tuple([fields, Schema.Int]))
+    },
+    ({ body, computed, overrides, defaults }) => {
+      const last = [...new Map(computed)].filter(([, value]) => value !== undefined)
+      const mutations = { computed: last, overrides: new Map(overrides), defaults: new Map(defaults) }
+      const once = applyMutations(body, mutations)
+      assert.deepStrictEqual(applyMutations(once, mutations), once)
+      assert.strictEqual<JsonObject>(
+        applyMutations(body, { computed: [], overrides: new Map(), defaults: new Map() }),
+        body
+      )
+      for (const [field, value] of last) assert.strictEqual(once[field], value)
+      for (const field of Object.keys(body))
+        if (!last.some(([f]) => f === field) && !overrides.some(([f]) => f === field))
+          assert.strictEqual(once[field], body[field as "a"])
+    },
+    { arbitrary: { runs: 300 } }
+  )
+})
+
+describe("prompt caching", () => {
+  it.each([
+    ["anthropic.claude-sonnet-4", true],
+    ["us.anthropic.claude-3-5-haiku-v1:0", true],
+    ["amazon.nova-pro-v1:0", true],
+    ["arn:aws:bedrock:r:1:application-inference-profile/x", true],
+    ["anthropic.claude-instant-v1", false],
+    ["anthropic.claude-v2:1", false],
+    ["meta.llama3", false]
+  ] as const)("%s: %s", (model, expected) => {
+    assert.strictEqual(cachesPrompts(model), expected)
+  })
+
+  const mark = { cachePoint: { type: "default" } }
+  const message = (text: string) => ({ role: "user", content: [{ text }] })
+  it("marks long system prompts, the message before the last, and tools when asked to", () => {
+    const body = {
+      system: [{ text: "word ".repeat(800) }],
+      messages: [message("a"), message("b"), message("c")],
+      toolConfig: { tools: [{ toolSpec: {} }], toolChoice: {} }
+    }
+    const marked = markCachePoints(body, { ...defaultPromptCaching, cacheTools: true })
+    assert.deepStrictEqual<unknown>(marked, {
+      system: [body.system[0], mark],
+      messages: [message("a"), { role: "user", content: [{ text: "b" }, mark] }, message("c")],
+      toolConfig: { tools: [{ toolSpec: {} }, mark], toolChoice: {} }
+    })
+    const offset = markCachePoints(body, { ...defaultPromptCaching, cacheMessageOffset: 9 })
+    assert.deepStrictEqual<unknown>((offset["messages"] as ReadonlyArray<unknown>)[0], {
+      role: "user",
+      content: [{ text: "a" }, mark]
+    })
+  })
+
+  it("788 words are 1024 tokens, 787 are not; one message has nothing before it", () => {
+    const body = (words: number) => ({ system: [{ text: "w ".repeat(words) }], messages: [message("a")] })
+    assert.strictEqual((markCachePoints(body(788), defaultPromptCaching)["system"] as ReadonlyArray<unknown>).length, 2)
+    const short = body(787)
+    assert.strictEqual<unknown>(markCachePoints(short, defaultPromptCaching), short)
+  })
+
+  it.prop(
+    "no body makes it throw",
+    { json: Schema.Json, body: Arbitrary.schema(Schema.JsonObject) },
+    ({ json, body }) => {
+      for (const hostile of [
+        body,
+        { system: json, messages: json, toolConfig: json },
+        { system: [json], messages: [json, json], toolConfig: { tools: [json] } }
+      ])
+        markCachePoints(hostile, { ...defaultPromptCaching, cacheTools: true, minTokens: 0 })
+    }
+  )
+})

@@ -1,0 +1,223 @@
+/**
+ * Custom patterns of guards: RE2 syntax, linear time, and the places of the matches. The library parses and compiles the pattern; its own
+ * matcher answers only yes or no, so the search over the compiled program that says where is here (Pike's algorithm: every position and
+ * instruction is visited at most once per search, whatever the pattern).
+ */
+import { RE2JS } from "@bufbuild/re2"
+
+/** Offsets in UTF-16 units; `end` is behind the match. */
+export interface Span {
+  readonly start: number
+  readonly end: number
+}
+
+export interface Pattern {
+  /** Whether it matches anywhere, the empty match included. */
+  readonly test: (text: string) => boolean | undefined
+  /** The matches that are not empty, leftmost first and as a backtracking engine would choose them. */
+  readonly findAll: (text: string) => ReadonlyArray<Span> | undefined
+}
+
+/**
+ * Steps that a text of this length may take before the answer is "cannot be told" (`undefined`): a tenth of a second and more for long
+ * texts. One search is linear, but a text can be made of very many matches each of which had to look to the end.
+ */
+const allowedSteps = (length: number): number => 10_000_000 + 32 * length
+
+// The library's instruction codes (Inst.js of the pinned version). A test holds the search to an independent engine.
+const [ALT, ALT_MATCH, CAPTURE, EMPTY_WIDTH, MATCH, NOP, RUNE, RUNE_ANY_NOT_NL] = [1, 2, 3, 4, 6, 7, 8, 11]
+const [BEGIN_LINE, END_LINE, BEGIN_TEXT, END_TEXT, WORD_BOUNDARY, NO_WORD_BOUNDARY] = [1, 2, 4, 8, 16, 32]
+
+const isWord = (rune: number): boolean =>
+  (rune >= 97 && rune <= 122) || (rune >= 65 && rune <= 90) || (rune >= 48 && rune <= 57) || rune === 95
+
+/** The zero-width assertions that hold between two runes; -1 is the edge of the text. */
+const assertionsBetween = (before: number, after: number): number =>
+  (before < 0 ? BEGIN_TEXT | BEGIN_LINE : before === 10 ? BEGIN_LINE : 0) |
+  (after < 0 ? END_TEXT | END_LINE : after === 10 ? END_LINE : 0) |
+  (isWord(before) === isWord(after) ? NO_WORD_BOUNDARY : WORD_BOUNDARY)
+
+/** Threads in order of priority: where each is in the program, and where its match began. */
+class Threads {
+  readonly pcs: Int32Array
+  readonly starts: Int32Array
+  length = 0
+  private readonly seen: Int32Array
+  private round = 0
+
+  constructor(size: number) {
+    this.pcs = new Int32Array(size)
+    this.starts = new Int32Array(size)
+    this.seen = new Int32Array(size)
+  }
+
+  clear(): void {
+    this.length = 0
+    if (++this.round === 0x7fff_ffff) {
+      this.seen.fill(0)
+      this.round = 1
+    }
+  }
+
+  /** Marks an instruction as visited at this position; false when it was already, by a thread of higher priority. */
+  enter(pc: number): boolean {
+    if (this.seen[pc] === this.round) return false
+    this.seen[pc] = this.round
+    return true
+  }
+
+  add(pc: number, start: number): void {
+    this.pcs[this.length] = pc
+    this.starts[this.length++] = start
+  }
+}
+
+type Program = ReturnType<RE2JS["re2"]>["prog"]
+
+class Search {
+  private readonly program: Program
+  /** For every ASCII character whether a match can begin with it; `undefined` when a match can be empty and so begin anywhere. */
+  private readonly first: Uint8Array | undefined
+  private current: Threads
+  private next: Threads
+  private readonly stack: Array<number> = []
+  private steps = 0
+  private maxSteps = 0
+
+  constructor(program: Program) {
+    this.program = program
+    this.current = new Threads(program.numInst())
+    this.next = new Threads(program.numInst())
+    this.first = this.firstCharacters()
+  }
+
+  /** Begins work on a text. */
+  start(text: string): void {
+    this.steps = 0
+    this.maxSteps = allowedSteps(text.length)
+  }
+
+  get exhausted(): boolean {
+    return this.steps > this.maxSteps
+  }
+
+  /** The leftmost match that begins at or behind `from`. */
+  find(text: string, from: number): Span | undefined {
+    let found: Span | undefined
+    let at = from
+    let before = from === 0 ? -1 : runeBefore(text, from)
+    this.current.clear()
+    while (!this.exhausted) {
+      if (found === undefined && this.current.length === 0) {
+        const candidate = this.candidate(text, at)
+        if (candidate > at) before = runeBefore(text, candidate)
+        at = candidate
+      }
+      const rune = at < text.length ? text.codePointAt(at)! : -1
+      if (found === undefined) this.follow(this.current, this.program.start, at, assertionsBetween(before, rune))
+      if (this.current.length === 0) {
+        if (found !== undefined || rune === -1) return found
+      }
+      const behind = at + (rune > 0xffff ? 2 : 1)
+      const assertions =
+        rune === -1 ? 0 : assertionsBetween(rune, behind < text.length ? text.codePointAt(behind)! : -1)
+      this.next.clear()
+      for (let i = 0; i < this.current.length; i++) {
+        this.steps++
+        const pc = this.current.pcs[i]!
+        const start = this.current.starts[i]!
+        const instruction = this.program.getInst(pc)
+        if (instruction.op === MATCH) {
+          found = { start, end: at }
+          // What has less priority than a match cannot win any more.
+          break
+        }
+        if (rune !== -1 && instruction.matchRune(rune)) this.follow(this.next, instruction.out, start, assertions)
+      }
+      if (rune === -1) return found
+      ;[this.current, this.next] = [this.next, this.current]
+      before = rune
+      at = behind
+    }
+    return undefined
+  }
+
+  /** The next position where a match can begin. */
+  private candidate(text: string, from: number): number {
+    const { first } = this
+    if (first === undefined) return from
+    let at = from
+    for (; at < text.length; at++) {
+      const unit = text.charCodeAt(at)
+      if (unit >= 128 || first[unit] === 1) break
+    }
+    return at
+  }
+
+  private firstCharacters(): Uint8Array | undefined {
+    this.current.clear()
+    this.follow(this.current, this.program.start, 0, ~0)
+    const first = new Uint8Array(128)
+    for (const pc of this.current.pcs.subarray(0, this.current.length)) {
+      const instruction = this.program.getInst(pc)
+      if (instruction.op === MATCH) return undefined
+      for (let unit = 0; unit < 128; unit++) if (instruction.matchRune(unit)) first[unit] = 1
+    }
+    return first
+  }
+
+  /** Adds a thread at `pc`, and follows what consumes nothing: the preferred branch first. */
+  private follow(threads: Threads, from: number, start: number, assertions: number): void {
+    const { stack, program } = this
+    stack.push(from)
+    for (let pc = stack.pop(); pc !== undefined; pc = stack.pop()) {
+      if (!threads.enter(pc)) continue
+      this.steps++
+      const instruction = program.getInst(pc)
+      const { op } = instruction
+      if (op === MATCH || (op >= RUNE && op <= RUNE_ANY_NOT_NL)) threads.add(pc, start)
+      else if (op === ALT || op === ALT_MATCH) stack.push(instruction.arg, instruction.out)
+      else if (op === NOP || op === CAPTURE) stack.push(instruction.out)
+      else if (op === EMPTY_WIDTH && (instruction.arg & ~assertions) === 0) stack.push(instruction.out)
+    }
+  }
+}
+
+const runeBefore = (text: string, at: number): number => {
+  const unit = text.charCodeAt(at - 1)
+  const isLow = unit >= 0xdc00 && unit <= 0xdfff && at > 1
+  const whole = isLow ? text.codePointAt(at - 2)! : unit
+  return whole > 0xffff ? whole : unit
+}
+
+/** The compiled pattern, or what is wrong with it. Look-around and back-references are not in the language. */
+export const compilePattern = (source: string): Pattern | { readonly problem: string } => {
+  let compiled: ReturnType<RE2JS["re2"]>
+  try {
+    compiled = RE2JS.compile(source).re2()
+  } catch (error) {
+    return { problem: error instanceof Error ? error.message : "invalid pattern" }
+  }
+  const search = new Search(compiled.prog)
+  return {
+    test: (text) => {
+      search.start(text)
+      const found = search.find(text, 0)
+      return search.exhausted ? undefined : found !== undefined
+    },
+    findAll: (text) => {
+      search.start(text)
+      const spans: Array<Span> = []
+      let at = 0
+      while (at <= text.length) {
+        const found = search.find(text, at)
+        if (search.exhausted) return undefined
+        if (found === undefined) break
+        if (found.end > found.start) spans.push(found)
+        // Behind an empty match the search goes on one character further.
+        at = found.end > found.start ? found.end : found.end + ((text.codePointAt(found.end) ?? 0) > 0xffff ? 2 : 1)
+      }
+      return spans
+    }
+  }
+}

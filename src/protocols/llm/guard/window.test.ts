@@ -1,0 +1,156 @@
+import { Buffer } from "node:buffer"
+import { assert, describe, it } from "@effect/vitest"
+import { Arbitrary, Schema } from "effect"
+import { SseDecoder } from "../sse/decoder.ts"
+import { encodeSse, sseDone } from "../sse/encoder.ts"
+import { streamText } from "./stream-text.ts"
+import { type GuardedFormat, guardedFormats } from "./texts.ts"
+import { blockedEvent, GuardWindow } from "./window.ts"
+
+const event: Readonly<Record<GuardedFormat, (text: string) => unknown>> = {
+  completions: (content) => ({ choices: [{ delta: { content } }] }),
+  messages: (text) => ({ type: "content_block_delta", delta: { type: "text_delta", text } }),
+  responses: (delta) => ({ type: "response.output_text.delta", delta }),
+  generateContent: (text) => ({ candidates: [{ content: { parts: [{ text: "hm", thought: true }, { text }] } }] })
+}
+const bytes = (format: GuardedFormat, texts: ReadonlyArray<string>) =>
+  Buffer.from(texts.map((text) => encodeSse({ data: JSON.stringify(event[format](text)) })).join("") + sseDone)
+
+/** Runs a whole stream; `blocks` judges. Judgements are given at once. */
+const run = (
+  format: GuardedFormat,
+  chunks: ReadonlyArray<Uint8Array>,
+  blocks: (text: string) => boolean,
+  limit = 1 << 20
+) => {
+  const window = new GuardWindow(format, limit)
+  const sent: Array<Buffer> = []
+  const judged: Array<string> = []
+  for (const step of [...chunks.map((chunk) => () => window.push(chunk)), () => window.end()])
+    for (let due = step(); due.type !== "hold"; due = window.next()) {
+      if (due.type === "failed") return { sent: Buffer.concat(sent), judged, blocked: false, failed: true }
+      if (due.type === "release") sent.push(...due.chunks)
+      else {
+        judged.push(due.text)
+        if (blocks(due.text)) return { sent: Buffer.concat(sent), judged, blocked: true, failed: false }
+        sent.push(...window.pass())
+      }
+    }
+  return { sent: Buffer.concat(sent), judged, blocked: false, failed: false }
+}
+const cut = (whole: Buffer, sizes: ReadonlyArray<number>): ReadonlyArray<Buffer> => {
+  let at = 0
+  const chunks = sizes.map((size) => {
+    at += size
+    return whole.subarray(at - size, at)
+  })
+  return [...chunks, whole.subarray(Math.min(at, whole.length))]
+}
+
+const n = (maximum: number) => Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum })))
+const words = Arbitrary.array(
+  Arbitrary.map(
+    Arbitrary.all({ word: Arbitrary.schema(Schema.Literals(["a", "é", "😀", "word ", "\n", ""])), times: n(150) }),
+    ({ word, times }) => word.repeat(times)
+  ),
+  { maxLength: 20 }
+)
+const sizes = Arbitrary.array(n(900), { maxLength: 30 })
+const format = Arbitrary.schema(Schema.Literals(guardedFormats))
+
+describe("guarding a stream", () => {
+  it.prop(
+    "what passes goes out byte for byte, and every text was judged before it went",
+    { format, words, sizes },
+    ({ format, words, sizes }) => {
+      const whole = bytes(format, words)
+      let judgedText = ""
+      const { sent, judged } = run(format, cut(whole, sizes), (text) => {
+        judgedText += text
+        return false
+      })
+      assert.isTrue(sent.equals(whole))
+      const text = words.join("")
+      // Windows overlap by at most 256 bytes and leave nothing out.
+      for (const part of judged) assert.include(text, part)
+      assert.isAtLeast(Buffer.byteLength(judgedText), Buffer.byteLength(text))
+      for (const part of judged.slice(0, -1)) assert.isAtLeast(Buffer.byteLength(part), 1024)
+    },
+    { arbitrary: { runs: 150 } }
+  )
+
+  it.prop(
+    "a blocked text never goes out as a whole, wherever the stream is cut",
+    { format, before: words, sizes },
+    ({ format, before, sizes }) => {
+      const secret = "S3CRET-TOKEN"
+      const whole = bytes(format, [...before, secret.slice(0, 5), secret.slice(5), ...before])
+      const { sent, blocked } = run(format, cut(whole, sizes), (text) => text.includes(secret))
+      assert.isTrue(blocked)
+      assert.isTrue(whole.subarray(0, sent.length).equals(sent))
+      // Its first half may have been judged, and sent, on its own; the whole never is.
+      let text = ""
+      const decoder = new SseDecoder(({ data }) => {
+        text += streamText(format, data)
+      })
+      decoder.push(sent)
+      assert.notInclude(text, secret)
+    },
+    { arbitrary: { runs: 150 } }
+  )
+
+  it("what spans two windows is seen, and only 256 bytes are judged twice, whole characters", () => {
+    const { judged } = run("completions", [bytes("completions", ["€".repeat(400), "€".repeat(400)])], () => false)
+    assert.deepStrictEqual(
+      judged.map((text) => text.length),
+      [800]
+    )
+    const apart = ["€".repeat(400), "x".repeat(1100)].map((text) =>
+      Buffer.from(encodeSse({ data: JSON.stringify(event.completions(text)) }))
+    )
+    assert.deepStrictEqual(
+      run("completions", apart, () => false).judged.map((text) => Buffer.byteLength(text)),
+      [1200, 255 + 1100]
+    )
+  })
+
+  it("a full buffer without text is released unjudged, with text it is judged", () => {
+    const ping = Buffer.from(": ping\n\n".repeat(20))
+    const window = new GuardWindow("messages", 64)
+    assert.deepStrictEqual(window.push(ping), { type: "release", chunks: [ping] })
+    assert.deepStrictEqual(
+      window.push(Buffer.from(encodeSse({ data: JSON.stringify(event.messages("hi")) }))).type,
+      "failed"
+    )
+    const small = new GuardWindow("messages", 100)
+    assert.deepStrictEqual(
+      small.push(Buffer.from(`${encodeSse({ data: '{"delta":{"text":"hi"}}' })}${": x\n\n".repeat(20)}`)),
+      { type: "judge", text: "hi" }
+    )
+  })
+
+  it("bytes that arrive during a judgement wait for the next one", () => {
+    const window = new GuardWindow("completions", 1 << 20)
+    const chunk = (text: string) => Buffer.from(encodeSse({ data: JSON.stringify(event.completions(text)) }))
+    const [first, second] = [chunk("a".repeat(1024)), chunk("b".repeat(1024))]
+    assert.strictEqual(window.push(first).type, "judge")
+    assert.strictEqual(window.push(second).type, "hold")
+    assert.isTrue(Buffer.concat(window.pass()).equals(first))
+    assert.deepStrictEqual(window.next(), { type: "judge", text: `${"a".repeat(256)}${"b".repeat(1024)}` })
+    assert.isTrue(Buffer.concat(window.pass()).equals(second))
+    assert.deepStrictEqual(window.end(), { type: "hold" })
+  })
+
+  it("a blocked stream ends with an event that says so", () => {
+    assert.strictEqual(
+      blockedEvent("no"),
+      'data: {"error":{"type":"guardrail_blocked","code":"guardrail_intervention","message":"no"}}\n\n'
+    )
+  })
+
+  it.prop("no event makes it throw", { json: Schema.Json, format }, ({ json, format }) => {
+    for (const data of [json, { choices: [json, { delta: json }], delta: json, candidates: [json, { content: json }] }])
+      assert.isString(streamText(format, JSON.stringify(data)))
+    assert.strictEqual(streamText(format, "{"), "")
+  })
+})

@@ -1,0 +1,135 @@
+/**
+ * A streamed answer under guard: its bytes are held back until enough text is together to be judged, and released or dropped as the
+ * guards say. A state machine without guards of its own, because judging may take time while more bytes arrive.
+ */
+import { Buffer } from "node:buffer"
+import { SseDecoder } from "../sse/decoder.ts"
+import { encodeSse } from "../sse/encoder.ts"
+import type { SseTooLarge } from "../sse/limit.ts"
+import { streamText } from "./stream-text.ts"
+import type { GuardedFormat } from "./texts.ts"
+
+/** Text of a window, in bytes of UTF-8, that is worth a judgement. */
+const windowBytes = 1024
+/** How much of the window before is judged again, so that what spans two windows is seen. */
+const overlapBytes = 256
+
+/** What the caller has to do now. */
+export type WindowStep =
+  /** Nothing: wait for more. */
+  | { readonly type: "hold" }
+  /** Judge this text and then call `pass`, or send `blockedEvent` and end. Until then everything is held. */
+  | { readonly type: "judge"; readonly text: string }
+  /** Send these bytes: they had no text in them. */
+  | { readonly type: "release"; readonly chunks: ReadonlyArray<Buffer> }
+  | { readonly type: "failed"; readonly failure: SseTooLarge }
+
+const hold: WindowStep = { type: "hold" }
+
+/** The event that ends a blocked stream; no `[DONE]` follows it. */
+export const blockedEvent = (message: string): string =>
+  encodeSse({ data: JSON.stringify({ error: { type: "guardrail_blocked", code: "guardrail_intervention", message } }) })
+
+/** What a guard that fails closed says there. */
+export const failedGuardMessage = "Content blocked by guardrail policy"
+
+/** The end of `text` that is at most `bytes` long, whole characters only. */
+const tail = (text: string, bytes: number): string => {
+  const encoded = Buffer.from(text)
+  let start = Math.max(0, encoded.length - bytes)
+  // Continuation bytes of UTF-8 are 10xxxxxx.
+  while (start < encoded.length && (encoded[start]! & 0xc0) === 0x80) start++
+  return encoded.toString("utf8", start)
+}
+
+export class GuardWindow {
+  private readonly decoder: SseDecoder
+  private readonly maxHeldBytes: number
+  private held: Array<Buffer> = []
+  private heldBytes = 0
+  /** Stream offset of the first held byte. */
+  private releasedBytes = 0
+  private text = ""
+  private textBytes = 0
+  private overlap = ""
+  private judging: { readonly text: string; readonly boundary: number } | undefined
+  private ended = false
+
+  /** `maxHeldBytes`: the buffer limit; a stream that holds more is judged, or released if there is no text in it. */
+  constructor(format: GuardedFormat, maxHeldBytes: number) {
+    this.maxHeldBytes = maxHeldBytes
+    this.decoder = new SseDecoder(
+      ({ data }) => {
+        const text = streamText(format, data)
+        this.text += text
+        this.textBytes += Buffer.byteLength(text)
+      },
+      { maxLineBytes: maxHeldBytes, maxEventBytes: maxHeldBytes }
+    )
+  }
+
+  push(chunk: Uint8Array): WindowStep {
+    this.held.push(Buffer.from(chunk))
+    this.heldBytes += chunk.length
+    const failure = this.decoder.push(chunk)
+    return failure === undefined ? this.next() : { type: "failed", failure }
+  }
+
+  /** The stream is over; what is left is judged and released in one. */
+  end(): WindowStep {
+    this.ended = true
+    const failure = this.decoder.end()
+    return failure === undefined ? this.next() : { type: "failed", failure }
+  }
+
+  /** The judged text may pass: its bytes. What arrived meanwhile stays held; `next` says what to do with it. */
+  pass(): ReadonlyArray<Buffer> {
+    const judged = this.judging
+    if (judged === undefined) return []
+    this.judging = undefined
+    this.overlap = tail(judged.text, overlapBytes)
+    return this.take(judged.boundary)
+  }
+
+  /** What is due now: to be asked again after a `pass`. */
+  next(): WindowStep {
+    if (this.judging !== undefined) return hold
+    const full = this.heldBytes >= this.maxHeldBytes
+    if (this.textBytes >= windowBytes || ((full || this.ended) && this.textBytes > 0)) {
+      const text = this.overlap + this.text
+      this.judging = { text, boundary: this.boundary() }
+      this.text = ""
+      this.textBytes = 0
+      return { type: "judge", text }
+    }
+    if (!(full || this.ended)) return hold
+    const chunks = this.take(this.boundary())
+    return chunks.length === 0 ? hold : { type: "release", chunks }
+  }
+
+  /** Up to where the text is known: the end of the last whole event, and at the end everything. */
+  private boundary(): number {
+    return this.ended ? this.releasedBytes + this.heldBytes : this.decoder.eventBoundary
+  }
+
+  private take(boundary: number): ReadonlyArray<Buffer> {
+    const taken: Array<Buffer> = []
+    let wanted = boundary - this.releasedBytes
+    while (wanted > 0 && this.held.length > 0) {
+      const first = this.held[0]!
+      if (first.length <= wanted) {
+        taken.push(first)
+        this.held.shift()
+        wanted -= first.length
+      } else {
+        taken.push(first.subarray(0, wanted))
+        this.held[0] = first.subarray(wanted)
+        wanted = 0
+      }
+    }
+    const bytes = taken.reduce((sum, chunk) => sum + chunk.length, 0)
+    this.heldBytes -= bytes
+    this.releasedBytes += bytes
+    return taken
+  }
+}

@@ -1,0 +1,122 @@
+/**
+ * Changes one top-level member of a JSON text and leaves every other byte as the client wrote it: number spellings, key order, duplicate
+ * keys and white space survive, and a large prompt is not serialised again.
+ */
+import { Buffer } from "node:buffer"
+
+export interface Span {
+  readonly start: number
+  readonly end: number
+}
+
+const [QUOTE, BACKSLASH, COMMA, COLON] = [0x22, 0x5c, 0x2c, 0x3a]
+const [OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET] = [0x7b, 0x7d, 0x5b, 0x5d]
+
+const isSpace = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
+
+const skipSpace = (json: Buffer, from: number): number => {
+  let at = from
+  while (isSpace(json[at])) at++
+  return at
+}
+
+/** Behind the string that opens at `from`, or -1. Text between quotes is jumped over by a native search. */
+const stringEnd = (json: Buffer, from: number): number => {
+  for (let quote = json.indexOf(QUOTE, from + 1); quote !== -1; quote = json.indexOf(QUOTE, quote + 1)) {
+    let backslashes = 0
+    while (json[quote - 1 - backslashes] === BACKSLASH) backslashes++
+    if (backslashes % 2 === 0) return quote + 1
+  }
+  return -1
+}
+
+/** Behind the value that starts at `from`, or -1. */
+const valueEnd = (json: Buffer, from: number): number => {
+  const first = json[from]
+  if (first === QUOTE) return stringEnd(json, from)
+  let depth = 0
+  for (let at = from; at < json.length; at++) {
+    const byte = json[at]
+    if (byte === QUOTE) {
+      at = stringEnd(json, at) - 1
+      if (at < 0) return -1
+    } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) depth++
+    else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
+      // A scalar ends before the bracket of what contains it, a container with its own.
+      if (depth === 0) return at
+      if (--depth === 0) return at + 1
+    } else if (depth === 0 && (byte === COMMA || isSpace(byte))) return at
+  }
+  return -1
+}
+
+const isNamed = (json: Buffer, start: number, end: number, name: Buffer): boolean => {
+  const key = json.subarray(start + 1, end - 1)
+  if (key.indexOf(BACKSLASH) === -1) return key.equals(name)
+  try {
+    return JSON.parse(json.toString("utf8", start, end)) === name.toString("utf8")
+  } catch {
+    return false
+  }
+}
+
+/**
+ * Where the values of the top-level members called `name` stand, in order; more than one when the client repeats the key, which readers
+ * resolve differently. `undefined` when the text is no JSON object as far as this scan can tell.
+ */
+export const memberSpans = (json: Buffer, name: string): ReadonlyArray<Span> | undefined => {
+  const wanted = Buffer.from(name)
+  const spans: Array<Span> = []
+  let at = skipSpace(json, 0)
+  if (json[at] !== OPEN_BRACE) return undefined
+  at = skipSpace(json, at + 1)
+  if (json[at] === CLOSE_BRACE) return spans
+  for (;;) {
+    if (json[at] !== QUOTE) return undefined
+    const keyStart = at
+    const keyEnd = stringEnd(json, at)
+    if (keyEnd === -1) return undefined
+    at = skipSpace(json, keyEnd)
+    if (json[at] !== COLON) return undefined
+    const start = skipSpace(json, at + 1)
+    const end = valueEnd(json, start)
+    if (end <= start) return undefined
+    if (isNamed(json, keyStart, keyEnd, wanted)) spans.push({ start, end })
+    at = skipSpace(json, end)
+    if (json[at] === CLOSE_BRACE) return spans
+    if (json[at] !== COMMA) return undefined
+    at = skipSpace(json, at + 1)
+  }
+}
+
+/** The text with `name` set to `value` (JSON text): in place wherever it stands, else as a new first member. */
+export const setMember = (json: Buffer, name: string, value: string): Buffer | undefined => {
+  const spans = memberSpans(json, name)
+  if (spans === undefined) return undefined
+  const text = Buffer.from(value)
+  if (spans.length === 0) {
+    const inside = json.indexOf(OPEN_BRACE) + 1
+    const more = json[skipSpace(json, inside)] !== CLOSE_BRACE
+    const member = Buffer.from(`${JSON.stringify(name)}:${value}${more ? "," : ""}`)
+    return Buffer.concat([json.subarray(0, inside), member, json.subarray(inside)])
+  }
+  const pieces: Array<Buffer> = []
+  let at = 0
+  for (const { start, end } of spans) {
+    pieces.push(json.subarray(at, start), text)
+    at = end
+  }
+  return Buffer.concat([...pieces, json.subarray(at)])
+}
+
+/**
+ * The body with another model. The very same buffer when it states this model already, once: nothing to rewrite. A repeated key is
+ * written over everywhere, so that the provider cannot read another model than the one that was authorized.
+ */
+export const setModel = (json: Buffer, model: string): Buffer | undefined => {
+  const spans = memberSpans(json, "model")
+  const text = JSON.stringify(model)
+  const [only] = spans ?? []
+  const same = spans?.length === 1 && only !== undefined && json.toString("utf8", only.start, only.end) === text
+  return same ? json : setMember(json, "model", text)
+}

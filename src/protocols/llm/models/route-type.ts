@@ -1,0 +1,57 @@
+/** What a client speaks, by the end of the path that it asks for. */
+
+export const routeTypes = [
+  "completions",
+  "messages",
+  "responses",
+  "generateContent",
+  "embeddings",
+  "rerank",
+  "anthropicTokenCount",
+  "geminiCountTokens",
+  "realtime",
+  "detect",
+  "passthrough",
+  "models"
+] as const
+
+export type RouteType = (typeof routeTypes)[number]
+
+/** The paths that the model router knows by itself. `*` is the type of all others. */
+export const routerPaths: Readonly<Record<string, RouteType>> = {
+  "/v1/chat/completions": "completions",
+  "/v1/messages": "messages",
+  "/v1/messages/count_tokens": "anthropicTokenCount",
+  ":rawPredict": "messages",
+  ":streamRawPredict": "messages",
+  ":generateContent": "generateContent",
+  ":streamGenerateContent": "generateContent",
+  ":countTokens": "geminiCountTokens",
+  "/v1/responses": "responses",
+  "/v1/responses/compact": "detect",
+  "/v1/images/generations": "detect",
+  "/v1/images/edits": "detect",
+  "/v1/images/variations": "detect",
+  "/v1/embeddings": "embeddings",
+  "/v1/rerank": "rerank",
+  "/v2/rerank": "rerank",
+  "*": "passthrough"
+}
+
+/**
+ * Compiles a table of path ends: the longest one that fits counts, ties in alphabetical order; then `*`; then completions, which is also
+ * what an empty table means for every path. `otherwise` replaces the type of `*` (a model's `passthrough: detect`).
+ */
+export const compileRouteTypes = (
+  paths: Readonly<Record<string, RouteType>>,
+  otherwise?: "detect" | "passthrough"
+): ((path: string) => RouteType) => {
+  const ends = Object.entries(paths)
+    .filter(([end]) => end !== "*")
+    .sort(([a], [b]) => b.length - a.length || (a < b ? -1 : 1))
+  const fallback = otherwise ?? (Object.hasOwn(paths, "*") ? paths["*"]! : "completions")
+  return (path) => {
+    for (const [end, type] of ends) if (path.endsWith(end)) return type
+    return fallback
+  }
+}

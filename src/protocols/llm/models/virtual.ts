@@ -1,0 +1,45 @@
+/** Virtual models: one name for several models, picked by weight, by order of failure, or by condition. */
+
+export interface WeightedTarget {
+  readonly model: string
+  /** Default 1. */
+  readonly weight: number
+}
+
+export interface FailoverTarget {
+  readonly model: string
+  /** Lower first. */
+  readonly priority: number
+}
+
+/** A target in proportion to its weight, by a random number from 0 to less than 1; `undefined` when all weights are 0. */
+export const pickWeighted = <T extends WeightedTarget>(targets: ReadonlyArray<T>, random: number): T | undefined => {
+  let total = 0
+  for (const { weight } of targets) total += weight
+  let left = random * total
+  for (const target of targets) {
+    if (left < target.weight) return target
+    left -= target.weight
+  }
+  // Rounding can carry the number past the last target.
+  return total > 0 ? targets.findLast(({ weight }) => weight > 0) : undefined
+}
+
+/** The targets as priority groups, lowest number first; the order of the file within a group. */
+export const failoverGroups = <T extends FailoverTarget>(
+  targets: ReadonlyArray<T>
+): ReadonlyArray<ReadonlyArray<T>> => {
+  const groups = new Map<number, Array<T>>()
+  for (const target of targets) {
+    const group = groups.get(target.priority)
+    if (group === undefined) groups.set(target.priority, [target])
+    else group.push(target)
+  }
+  return [...groups].sort(([a], [b]) => a - b).map(([, group]) => group)
+}
+
+/** The first target whose condition holds; one without a condition always does. A condition that fails to evaluate does not hold. */
+export const pickConditional = <T extends { readonly when?: unknown }>(
+  targets: ReadonlyArray<T>,
+  holds: (target: T) => boolean
+): T | undefined => targets.find((target) => target.when === undefined || holds(target))

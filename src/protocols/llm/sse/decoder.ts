@@ -1,0 +1,167 @@
+/**
+ * Server-sent events out of byte chunks, cut anywhere: inside a line, a CRLF, a UTF-8 sequence. It reads a copy of a stream whose bytes
+ * are forwarded as they came, so it never alters a chunk and keeps none.
+ *
+ * Not built on `eventsource-parser`: its one limit counts characters of a whole event and is looked at once per chunk, so that a stream
+ * would pass or fail by how it happened to be cut; it also drops the unfinished last event (see `end`). It is the oracle of the tests.
+ */
+import { Buffer } from "node:buffer"
+import { defaultSseLimits, type SseLimits, SseTooLarge } from "./limit.ts"
+
+/** One event. `event` and `id` are what this event said of itself, `undefined` when it did not. */
+export interface SseEvent {
+  readonly event: string | undefined
+  readonly data: string
+  readonly id: string | undefined
+}
+
+const LF = 10
+const CR = 13
+const SPACE = 32
+const COLON = 58
+const [D, E, I] = [100, 101, 105]
+
+const view = (chunk: Uint8Array): Buffer =>
+  Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+
+/** Where the value of the field `name` begins in this line, or -1 when the line is of another field. A name alone has an empty value. */
+const valueStart = (bytes: Buffer, start: number, end: number, name: string): number => {
+  const nameEnd = start + name.length
+  if (nameEnd > end) return -1
+  for (let i = 1; i < name.length; i++) if (bytes[start + i] !== name.charCodeAt(i)) return -1
+  if (nameEnd === end) return end
+  if (bytes[nameEnd] !== COLON) return -1
+  return nameEnd + 1 < end && bytes[nameEnd + 1] === SPACE ? nameEnd + 2 : nameEnd + 1
+}
+
+export class SseDecoder {
+  private readonly onEvent: (event: SseEvent) => void
+  private readonly limits: SseLimits
+  private failure: SseTooLarge | undefined
+  /** Pieces of a line whose end has not come yet; joined once, so that a long line in small chunks stays linear. */
+  private held: Array<Buffer> = []
+  private heldBytes = 0
+  /** The last chunk ended in CR: a LF at the start of the next one belongs to it. */
+  private afterCr = false
+  private firstLine = true
+  private event: string | undefined
+  private id: string | undefined
+  private data: string | undefined
+  private dataBytes = 0
+  private pushedBytes = 0
+  private boundary = 0
+
+  constructor(onEvent: (event: SseEvent) => void, limits: SseLimits = defaultSseLimits) {
+    this.onEvent = onEvent
+    this.limits = limits
+  }
+
+  /** How many of the pushed bytes belong to events that are over: those behind it are of an event that is still coming. */
+  get eventBoundary(): number {
+    return this.boundary
+  }
+
+  /** Feeds one chunk. Once a limit was passed the decoder is dead and keeps returning that failure. */
+  push(chunk: Uint8Array): SseTooLarge | undefined {
+    if (this.failure !== undefined || chunk.length === 0) return this.failure
+    const bytes = view(chunk)
+    let start = this.afterCr && bytes[0] === LF ? 1 : 0
+    this.afterCr = false
+    let lf = bytes.indexOf(LF, start)
+    let cr = bytes.indexOf(CR, start)
+    while (start < bytes.length) {
+      // Each terminator is searched again only once it lies behind: one scan per chunk and terminator.
+      if (lf !== -1 && lf < start) lf = bytes.indexOf(LF, start)
+      if (cr !== -1 && cr < start) cr = bytes.indexOf(CR, start)
+      const end = cr === -1 ? lf : lf === -1 ? cr : Math.min(lf, cr)
+      if (end === -1) {
+        this.hold(bytes.subarray(start))
+        break
+      }
+      const blank = end === start && this.heldBytes === 0
+      this.endLine(bytes, start, end)
+      if (this.failure !== undefined) break
+      start = end + 1
+      if (end === cr) {
+        if (start === bytes.length) this.afterCr = true
+        else if (bytes[start] === LF) start++
+      }
+      if (blank) this.boundary = this.pushedBytes + start
+    }
+    this.pushedBytes += bytes.length
+    return this.failure
+  }
+
+  /**
+   * The stream is over. What its last lines left unfinished counts as an event: the standard drops it, but providers do end a stream
+   * without the closing blank line, and the dropped event would be the one that holds the usage.
+   */
+  end(): SseTooLarge | undefined {
+    if (this.failure === undefined && this.heldBytes > 0) this.endLine(Buffer.alloc(0), 0, 0)
+    if (this.failure === undefined) this.dispatch()
+    return this.failure
+  }
+
+  private hold(rest: Buffer): void {
+    this.heldBytes += rest.length
+    if (this.heldBytes > this.limits.maxLineBytes) this.fail("line", this.limits.maxLineBytes)
+    else this.held.push(Buffer.from(rest))
+  }
+
+  private endLine(bytes: Buffer, start: number, end: number): void {
+    if (this.heldBytes + end - start > this.limits.maxLineBytes) this.fail("line", this.limits.maxLineBytes)
+    else if (this.heldBytes === 0) this.line(bytes, start, end)
+    else {
+      const line = Buffer.concat([...this.held, bytes.subarray(start, end)])
+      this.held = []
+      this.heldBytes = 0
+      this.line(line, 0, line.length)
+    }
+  }
+
+  private line(bytes: Buffer, from: number, end: number): void {
+    let start = from
+    if (this.firstLine) {
+      this.firstLine = false
+      if (end - start >= 3 && bytes[start] === 0xef && bytes[start + 1] === 0xbb && bytes[start + 2] === 0xbf)
+        start += 3
+    }
+    // The field names differ in their first letter; comments and unknown fields are dropped without decoding.
+    const first = start === end ? undefined : bytes[start]
+    if (first === undefined) this.dispatch()
+    else if (first === D) this.dataField(bytes, valueStart(bytes, start, end, "data"), end)
+    else if (first === E) {
+      const value = valueStart(bytes, start, end, "event")
+      if (value !== -1) this.event = value === end ? undefined : bytes.toString("utf8", value, end)
+    } else if (first === I) {
+      const value = valueStart(bytes, start, end, "id")
+      const id = value === -1 ? undefined : bytes.toString("utf8", value, end)
+      // An id that contains NUL is ignored (WHATWG HTML, 9.2.6).
+      if (id !== undefined && !id.includes("\0")) this.id = id
+    }
+  }
+
+  private dataField(bytes: Buffer, value: number, end: number): void {
+    if (value === -1) return
+    this.dataBytes += end - value
+    if (this.dataBytes > this.limits.maxEventBytes) this.fail("event", this.limits.maxEventBytes)
+    else {
+      const text = bytes.toString("utf8", value, end)
+      this.data = this.data === undefined ? text : `${this.data}\n${text}`
+    }
+  }
+
+  private dispatch(): void {
+    const { data, event, id } = this
+    this.data = this.event = this.id = undefined
+    this.dataBytes = 0
+    if (data !== undefined) this.onEvent({ event, data, id })
+  }
+
+  private fail(what: "line" | "event", limit: number): void {
+    this.failure = new SseTooLarge({ what, limit })
+    this.held = []
+    this.heldBytes = 0
+    this.data = undefined
+  }
+}

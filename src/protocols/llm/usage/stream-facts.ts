@@ -1,0 +1,36 @@
+/** What the stream of an answer told so far. Times are those that the caller passed in, in its unit. */
+
+import type { ResponseFacts } from "./read.ts"
+import { mergeUsage, type Usage } from "./usage.ts"
+
+export interface StreamFacts {
+  usage: Usage | undefined
+  model: string | undefined
+  finish: string | undefined
+  /** When the first piece of generated content came by. */
+  firstTokenAt: number | undefined
+  /** The stream reached its own end: what was seen is complete. */
+  complete: boolean
+  /** The provider reported an error inside the stream. */
+  failed: boolean
+}
+
+export const noFacts = (): StreamFacts => ({
+  usage: undefined,
+  model: undefined,
+  finish: undefined,
+  firstTokenAt: undefined,
+  complete: false,
+  failed: false
+})
+
+/** Takes over what one event's JSON states. */
+export const addFacts = (facts: StreamFacts, { usage, model, finish }: ResponseFacts): void => {
+  if (usage !== undefined) facts.usage = mergeUsage(facts.usage, usage)
+  facts.model ??= model
+  facts.finish = finish ?? facts.finish
+}
+
+/** Mean time between output tokens after the first one came, or `undefined` when the stream does not say enough. */
+export const timePerOutputToken = ({ firstTokenAt, usage }: StreamFacts, endedAt: number): number | undefined =>
+  firstTokenAt === undefined || !usage?.output ? undefined : (endedAt - firstTokenAt) / usage.output

@@ -1,0 +1,60 @@
+/** Watches the bytes of a streamed answer, which are forwarded untouched, for its usage, model, first token and finish reason. */
+import { Buffer } from "node:buffer"
+import { defaultMaxFrameBytes, EventStreamDecoder } from "../eventstream/decoder.ts"
+import type { EventStreamBroken } from "../eventstream/failure.ts"
+import { parseJson, stringMember } from "../models/json.ts"
+import { SseDecoder } from "../sse/decoder.ts"
+import { defaultSseLimits, type SseTooLarge } from "../sse/limit.ts"
+import { noFacts, type StreamFacts } from "./stream-facts.ts"
+import { type EventReader, eventReaders, eventType, type StreamFormat } from "./stream-observers.ts"
+
+/** `sse`: text/event-stream; `frames`: application/vnd.amazon.eventstream. */
+export type Framing = "sse" | "frames"
+
+export const framingOf = (contentType: string | undefined): Framing =>
+  contentType?.includes("application/vnd.amazon.eventstream") ? "frames" : "sse"
+
+/** One stream's observer. Chunks go in with the time of their arrival; `facts` is always what is known so far. */
+export class StreamObserver {
+  readonly facts: StreamFacts = noFacts()
+  private readonly reader: EventReader
+  private readonly decoder: SseDecoder | EventStreamDecoder
+  private now = 0
+
+  /** `maxEventBytes`: the most that one event or frame may weigh; default the body buffer limit. */
+  constructor(format: StreamFormat, framing: Framing, maxEventBytes?: number) {
+    this.reader = eventReaders[format]
+    this.decoder =
+      framing === "sse"
+        ? new SseDecoder(
+            ({ event, data }) => this.event(event, data),
+            maxEventBytes === undefined ? defaultSseLimits : { maxLineBytes: maxEventBytes, maxEventBytes }
+          )
+        : new EventStreamDecoder(({ eventType: type, messageType, body }) => {
+            if (messageType === "event")
+              this.event(type, Buffer.from(body.buffer, body.byteOffset, body.length).toString("utf8"))
+            else this.facts.failed = true
+          }, maxEventBytes ?? defaultMaxFrameBytes)
+  }
+
+  /** A failure means that nothing more will be read: fatal where the format is known, ignorable where it is only guessed (`detect`). */
+  push(chunk: Uint8Array, now: number): SseTooLarge | EventStreamBroken | undefined {
+    this.now = now
+    return this.decoder.push(chunk)
+  }
+
+  end(now: number): SseTooLarge | EventStreamBroken | undefined {
+    this.now = now
+    return this.decoder.end()
+  }
+
+  private event(name: string | undefined, data: string): void {
+    if (data === "[DONE]") this.facts.complete = true
+    else {
+      const type = eventType(name, data)
+      if (this.reader.idle(type, data, this.facts)) return
+      const json = parseJson(data)
+      this.reader.read(type ?? stringMember(json, "type"), json, this.facts, this.now)
+    }
+  }
+}

@@ -1,0 +1,34 @@
+/** The keys that a configuration knows, by digest: the keys themselves are not kept. */
+import { hash, timingSafeEqual } from "node:crypto"
+
+interface Known<A> {
+  readonly digest: Buffer
+  readonly value: A
+}
+
+/** Finds what a key stands for. */
+export class KnownKeys<A> {
+  /** By the first bytes of the digest: whatever a client learns from how long that takes says nothing about a key. */
+  readonly #byPrefix = new Map<number, Array<Known<A>>>()
+
+  /** @param entries digests of 32 bytes; the last of several equal ones counts. */
+  constructor(entries: Iterable<readonly [digest: Buffer, value: A]>) {
+    for (const [digest, value] of entries) {
+      const prefix = digest.readUInt32LE(0)
+      const others = (this.#byPrefix.get(prefix) ?? []).filter((known) => !known.digest.equals(digest))
+      this.#byPrefix.set(prefix, [...others, { digest, value }])
+    }
+  }
+
+  static digest(key: string): Buffer {
+    return hash("sha256", key, "buffer")
+  }
+
+  find(key: string): A | undefined {
+    const digest = KnownKeys.digest(key)
+    const candidates = this.#byPrefix.get(digest.readUInt32LE(0))
+    if (candidates === undefined) return undefined
+    for (const known of candidates) if (timingSafeEqual(known.digest, digest)) return known.value
+    return undefined
+  }
+}

@@ -1,0 +1,65 @@
+/** apiKey: recognises callers by a key that the configuration knows, and takes it out of the request. */
+import { Buffer } from "node:buffer"
+import { Data, Effect, Exit, Redacted } from "effect"
+import { compileCredential } from "../../src/pipeline/authentication/credential.ts"
+import { KeyBearer } from "../../src/pipeline/authentication/identity.ts"
+import { apiKey as bearer, modelAccess } from "../../src/pipeline/slots.ts"
+import { next, policy, type StageError } from "../../src/pipeline/stage.ts"
+import { KnownKeys } from "./known-keys.ts"
+import { compileModelAccess } from "./models.ts"
+import { ApiKey } from "./schema.ts"
+
+/** There is no key, or one that nobody knows. */
+export class ApiKeyRefused
+  extends Data.TaggedError("ApiKeyRefused")<{ readonly detail: "no API Key found" | "invalid credentials" }>
+  implements StageError
+{
+  readonly status = 401
+  readonly reason = "APIKeyAuth"
+  readonly source = "client"
+  readonly retryable = false
+  override get message() {
+    return `api key authentication failure: ${this.detail}`
+  }
+}
+
+export const apiKey = policy({
+  name: "apiKey",
+  traceKey: "apiKey",
+  schema: ApiKey,
+  sites: ["gateway", "route"],
+  responds: [],
+  reads: [],
+  writes: [bearer, modelAccess],
+  outcomes: ["next", "fail"],
+  maturity: { status: "stable", untrusted: "client" },
+  compile: ({ mode, location, keys }, { site }) =>
+    Effect.map(compileCredential(location, site, ["location"]), (credential) => {
+      const known = new KnownKeys(
+        keys.map(({ key, keyHash, metadata, allowedModels }) => [
+          key === undefined
+            ? Buffer.from(keyHash.slice("sha256:".length), "hex")
+            : KnownKeys.digest(Redacted.value(key)),
+          { metadata: metadata ?? {}, models: allowedModels && compileModelAccess(allowedModels) }
+        ])
+      )
+      const missing = mode === "strict" ? Exit.fail(new ApiKeyRefused({ detail: "no API Key found" })) : next
+      const invalid = mode === "permissive" ? next : Exit.fail(new ApiKeyRefused({ detail: "invalid credentials" }))
+      return [
+        {
+          name: "apiKey",
+          phase: "request",
+          run: (x) => {
+            const key = credential.read(x)
+            if (key === undefined) return missing
+            const owner = known.find(key)
+            if (owner === undefined) return invalid
+            credential.remove(x)
+            x.set(bearer, new KeyBearer(owner.metadata, key))
+            if (owner.models !== undefined) x.set(modelAccess, owner.models)
+            return next
+          }
+        }
+      ]
+    })
+})

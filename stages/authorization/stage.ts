@@ -1,0 +1,46 @@
+/** authorization: lets a request pass or not, by rules over everything that is known of it. */
+import { Data, Effect, Exit } from "effect"
+import type { BodyAborted } from "../../src/http/body.ts"
+import type { BodyTooLarge } from "../../src/pipeline/errors.ts"
+import { compileRules, isPermitted } from "../../src/pipeline/rules.ts"
+import { next, policy, type StageError, type Verdict } from "../../src/pipeline/stage.ts"
+import type { View } from "../../src/pipeline/view.ts"
+import { Authorization } from "./schema.ts"
+
+/** The rules do not let the request pass. Which of them is for the trace, not for the client. */
+export class NotAuthorized extends Data.TaggedError("NotAuthorized")<{}> implements StageError {
+  readonly status = 403
+  readonly reason = "Authorization"
+  readonly source = "client"
+  readonly retryable = false
+  override get message() {
+    return "authorization failed"
+  }
+}
+
+export const authorization = policy({
+  name: "authorization",
+  traceKey: "authorization",
+  schema: Authorization,
+  sites: ["gateway", "route", "backend"],
+  responds: [],
+  reads: [],
+  writes: [],
+  outcomes: ["next", "fail"],
+  maturity: { status: "stable", untrusted: "client" },
+  compile: ({ rules }, { site }) =>
+    Effect.map(compileRules(rules, site, ["rules"]), (compiled) => {
+      const denied = Exit.fail(new NotAuthorized())
+      const decide = (x: View<never, never>): Exit.Exit<Verdict, NotAuthorized> =>
+        isPermitted(compiled, x) ? next : denied
+      const { prepare } = compiled
+      return [
+        {
+          name: "authorization",
+          phase: "request",
+          run: (x): Effect.Effect<Verdict, NotAuthorized | BodyTooLarge | BodyAborted> =>
+            prepare === undefined ? decide(x) : Effect.flatMapEager(prepare(x), () => decide(x))
+        }
+      ]
+    })
+})

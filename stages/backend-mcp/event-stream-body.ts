@@ -1,0 +1,28 @@
+/** An event stream of the MCP relay as the body of an answer. */
+import { Buffer } from "node:buffer"
+import type { BodySink, BodySource } from "../../src/http/body.ts"
+import type { McpEventStream } from "../../src/protocols/mcp/contract.ts"
+
+export class EventStreamBody implements BodySource {
+  readonly #stream: McpEventStream
+  readonly #ended: () => void
+  constructor(stream: McpEventStream, ended: () => void) {
+    this.#stream = stream
+    this.#ended = ended
+  }
+  start(sink: BodySink): void {
+    this.#stream.start({
+      write: (text) => sink.data(Buffer.from(text, "utf8")),
+      end: () => {
+        this.#ended()
+        sink.end()
+      }
+    })
+  }
+  resume(): void {
+    this.#stream.resume()
+  }
+  cancel(): void {
+    this.#stream.cancel()
+  }
+}

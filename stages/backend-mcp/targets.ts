@@ -1,0 +1,27 @@
+/** The targets of an MCP backend as the relay takes them. */
+import type { McpEndpoint } from "../../spec/standalone/mcp.ts"
+import type { ConfigProblem } from "../../src/pipeline/stage.ts"
+import type { McpTarget } from "../../src/protocols/mcp/config.ts"
+import type { McpBackend } from "./schema.ts"
+
+type TargetConfig = (typeof McpBackend)["Type"]["targets"][number]
+
+/** What exists so far: child processes, and servers at an address without policies of their own. */
+export const targetOf = (config: TargetConfig, index: number): McpTarget | ConfigProblem => {
+  const { name, stdio, mcp, sse } = config
+  const problem = (message: string, ...path: ReadonlyArray<string>) => ({ path: ["targets", index, ...path], message })
+  if (stdio !== undefined) return { name, kind: "stdio", command: stdio }
+  const endpoint = mcp ?? sse
+  if (endpoint === undefined) return problem("an openapi target is not available yet", "openapi")
+  if (config.policies !== undefined) return problem("policies of a target are not available yet", "policies")
+  return (
+    remote(name, endpoint, mcp === undefined ? "sse" : "streamable") ??
+    problem("a target that names a backend is not available yet", mcp === undefined ? "sse" : "mcp")
+  )
+}
+
+const remote = (name: string, endpoint: McpEndpoint, protocol: "streamable" | "sse"): McpTarget | undefined => {
+  if ("backend" in endpoint || endpoint.address.kind === "unix") return undefined
+  const { host, port, tls } = endpoint.address
+  return { name, kind: "http", endpoint: { protocol, scheme: tls ? "https" : "http", host, port, path: endpoint.path } }
+}

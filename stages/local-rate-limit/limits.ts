@@ -1,0 +1,92 @@
+/** One limit of a route: whose bucket a request draws from, and what the client is told about it. */
+import type { Bindings } from "../../src/cel/bindings.ts"
+import { CelError, type Expression, Secret, toText } from "../../src/cel/expression.ts"
+import type { HeaderList } from "../../src/http/header-list.ts"
+import type { StageError } from "../../src/pipeline/stage.ts"
+import type { Buckets, Draw } from "../../src/services/rate-limits.ts"
+
+export interface Limit {
+  /** The size of its buckets. */
+  readonly size: number
+  readonly key: Expression | undefined
+  readonly buckets: Buckets
+}
+
+/**
+ * A bucket is empty. Not an `Error`: it is made for every request that a limit refuses, and a stack trace would cost more
+ * than the rest of the refusal.
+ */
+export class RateLimited implements StageError {
+  readonly _tag = "RateLimited"
+  readonly status = 429
+  readonly message = "rate limit exceeded"
+  readonly reason = "RateLimit"
+  readonly source = "client"
+  readonly retryable = false
+  readonly headers: ReadonlyArray<string>
+
+  constructor(limit: Limit, draw: Draw) {
+    this.headers = limitHeaders(limit, draw)
+  }
+}
+
+const limitHeader = "x-ratelimit-limit"
+const remainingHeader = "x-ratelimit-remaining"
+const resetHeader = "x-ratelimit-reset"
+
+const limitHeaders = ({ size }: Limit, { remaining, reset }: Draw): ReadonlyArray<string> => [
+  limitHeader,
+  String(size),
+  remainingHeader,
+  String(remaining),
+  // Whole seconds.
+  resetHeader,
+  String(Math.floor(reset / 1000))
+]
+
+/** A key that is missing, empty or fails means the bucket that all such requests share. */
+const keyOf = ({ key }: Limit, variables: Bindings): string | undefined => {
+  if (key === undefined) return undefined
+  const value = key.evaluate(variables)
+  if (value === null || value instanceof CelError) return undefined
+  // The text of a secret tells its bearers apart; it goes no further than the name of a bucket.
+  return value instanceof Secret ? value.unredacted() : toText(value)
+}
+
+/** What limits say of one request. */
+export interface Drawn {
+  /** In the order of the limits; the last one is the one that refused, if one did. */
+  readonly draws: ReadonlyArray<Draw>
+  readonly refused: RateLimited | undefined
+}
+
+/**
+ * Asks every limit in order, up to the first that refuses; those before it have been charged then. The headers of the one
+ * with the least left go on the answer, unless others are there already.
+ */
+export const drawAll = (
+  limits: ReadonlyArray<Limit>,
+  variables: Bindings,
+  answerHeaders: HeaderList,
+  amount: number,
+  demand: "all" | "any"
+): Drawn => {
+  const draws: Array<Draw> = []
+  let tightest = 0
+  for (const limit of limits) {
+    const draw = limit.buckets.draw(keyOf(limit, variables), amount, demand)
+    draws.push(draw)
+    if (!draw.admitted) return { draws, refused: new RateLimited(limit, draw) }
+    if (draw.remaining < draws[tightest]!.remaining) tightest = draws.length - 1
+  }
+  const told = answerHeaders.has(limitHeader) || answerHeaders.has(remainingHeader) || answerHeaders.has(resetHeader)
+  if (!told) answerHeaders.flat.push(...limitHeaders(limits[tightest]!, draws[tightest]!))
+  return { draws, refused: undefined }
+}
+
+/** Takes back what was told about other limits: the one that refused speaks for itself. */
+export const forgetTold = (answerHeaders: HeaderList): void => {
+  answerHeaders.delete(limitHeader)
+  answerHeaders.delete(remainingHeader)
+  answerHeaders.delete(resetHeader)
+}

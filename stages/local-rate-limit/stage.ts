@@ -1,0 +1,94 @@
+/**
+ * localRateLimit: limits requests, or the tokens of a model, by buckets in this process. Requests are counted here, before
+ * any body is parsed; tokens are counted by whoever calls the model, who alone knows them.
+ */
+import { Effect, Exit, Result } from "effect"
+import { formatPath } from "../../spec/config/path.ts"
+import { compileExpression, preparation } from "../../src/pipeline/expressions.ts"
+import { type TokenBudgets, tokenBudgets } from "../../src/pipeline/slots.ts"
+import { type ConfigProblem, type Node, next, policy, type Verdict } from "../../src/pipeline/stage.ts"
+import type { View } from "../../src/pipeline/view.ts"
+import { RateLimits } from "../../src/services/rate-limits.ts"
+import { drawAll, forgetTold, type Limit, type RateLimited } from "./limits.ts"
+import { LocalRateLimit } from "./schema.ts"
+
+export const localRateLimit = policy({
+  name: "localRateLimit",
+  traceKey: "localRateLimit",
+  schema: LocalRateLimit,
+  sites: ["route"],
+  responds: [],
+  reads: [],
+  writes: [tokenBudgets],
+  outcomes: ["next", "fail"],
+  maturity: { status: "stable", untrusted: "client" },
+  compile: (rules, { site, path }) =>
+    Effect.gen(function* () {
+      const rateLimits = yield* RateLimits
+      const problems: Array<ConfigProblem> = []
+      const limits = { requests: [] as Array<Limit>, tokens: [] as Array<Limit> }
+      for (const [index, rule] of rules.entries()) {
+        const phase = rule.type === "tokens" ? "llm" : site
+        const key = yield* rule.key === undefined
+          ? Effect.succeed(Result.succeed(undefined))
+          : Effect.result(compileExpression(rule.key, phase, [index, "key"]))
+        if (Result.isFailure(key)) {
+          problems.push(...key.failure)
+          continue
+        }
+        const buckets = yield* rateLimits.open(rule, formatPath([...path, index]))
+        limits[rule.type].push({ size: rule.maxTokens, key: key.success, buckets })
+      }
+      if (problems.length > 0) return yield* Effect.fail(problems)
+
+      const nodes: Array<Node<never, typeof tokenBudgets, RateLimited>> = []
+      if (limits.requests.length > 0)
+        nodes.push({ name: "localRateLimit", phase: "request", run: counting(limits.requests) })
+      if (limits.tokens.length > 0) {
+        const budgets = budgetsOf(limits.tokens)
+        nodes.push({
+          name: "localRateLimit.tokens",
+          phase: "request",
+          run: (x) => {
+            x.set(tokenBudgets, budgets)
+            return next
+          }
+        })
+      }
+      return nodes
+    })
+})
+
+/** Counts a request. */
+const counting = (limits: ReadonlyArray<Limit>) => {
+  const draw = (x: View<never, never>): Exit.Exit<Verdict, RateLimited> => {
+    const { refused } = drawAll(limits, x.variables, x.answerHeaders, 1, "all")
+    return refused === undefined ? next : Exit.fail(refused)
+  }
+  const prepare = preparation(limits.flatMap(({ key }) => key ?? []))
+  if (prepare === undefined) return draw
+  // A key whose body cannot be read fails like any other key.
+  return (x: View<never, never>): Effect.Effect<Verdict, RateLimited> =>
+    Effect.flatMapEager(
+      Effect.catchEager(prepare(x), () => Effect.void),
+      () => draw(x)
+    )
+}
+
+/** Lets whoever calls the model reserve tokens, and settle them when it has answered. */
+const budgetsOf = (limits: ReadonlyArray<Limit>): TokenBudgets => ({
+  reserve: ({ variables, answerHeaders }, estimate, exact) => {
+    const { draws, refused } = drawAll(limits, variables, answerHeaders, estimate, exact ? "all" : "any")
+    if (refused !== undefined) {
+      // The model is not called: what other budgets gave goes back.
+      for (const draw of draws) draw.settle(0)
+      forgetTold(answerHeaders)
+      return refused
+    }
+    return {
+      settle: (inputTokens, outputTokens) => {
+        for (const draw of draws) draw.settle((inputTokens ?? draw.taken) + outputTokens)
+      }
+    }
+  }
+})

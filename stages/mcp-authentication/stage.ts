@@ -1,0 +1,185 @@
+/**
+ * mcpAuthentication: protects an MCP route as the MCP authorization specification asks. Clients without a token are told
+ * where to get one, and find the metadata that leads them to the identity provider here.
+ */
+import { Effect } from "effect"
+import type { JsonObject } from "../../src/cel/value.ts"
+import type { BodyAborted } from "../../src/http/body.ts"
+import { compileCredential } from "../../src/pipeline/authentication/credential.ts"
+import type { TokenBearer } from "../../src/pipeline/authentication/identity.ts"
+import { type KeysUnavailable, makeTokenVerifier } from "../../src/pipeline/authentication/token-verifier.ts"
+import type { BodyTooLarge } from "../../src/pipeline/errors.ts"
+import { jwt } from "../../src/pipeline/slots.ts"
+import {
+  next,
+  type PolicyGraph,
+  policy,
+  respond,
+  type StageError,
+  slot,
+  type Verdict
+} from "../../src/pipeline/stage.ts"
+import type { View } from "../../src/pipeline/view.ts"
+import { HttpFetch } from "../../src/services/http-fetch.ts"
+import { Jwks } from "../../src/services/jwks.ts"
+import { json, type ProviderUnavailable, resourceMetadata, serverMetadata } from "./documents.ts"
+import { authorizeRedirect, tokenForwarding } from "./entra.ts"
+import { generic, type Provider, providers } from "./providers.ts"
+import { fixedClient, forwardedRegistration, noRegistration } from "./registration.ts"
+import { McpAuthentication } from "./schema.ts"
+import { type Endpoint, isWellKnown, resourceDocument, schemeOf, wellKnownOf } from "./well-known.ts"
+
+/**
+ * There is no token, or none that is believed: the answer is the same. Not an `Error`: it is made for every request that
+ * is refused, and a stack trace would cost more than the rest of the refusal.
+ */
+export class TokenRequired implements StageError {
+  readonly _tag = "TokenRequired"
+  readonly status = 401
+  readonly reason = "JwtAuth"
+  readonly source = "client"
+  readonly retryable = false
+  /** Why, for whoever watches. */
+  readonly message: string
+  readonly headers: ReadonlyArray<string>
+  readonly content = {
+    type: "application/json",
+    body: '{"error":"unauthorized","error_description":"JWT token required"}'
+  }
+
+  constructor(message: string, metadata: string) {
+    this.message = message
+    // A quoted string (RFC 9110 5.6.4) ends at a quote; in an address neither that nor a backslash means anything.
+    this.headers = [
+      "www-authenticate",
+      `Bearer resource_metadata="${metadata.replaceAll('"', "%22").replaceAll("\\", "%5C")}"`
+    ]
+  }
+}
+
+/** The token that the request bears, and who bears it once that is verified: handed from node to node. */
+const presented = slot<string>()("mcpAuthentication.presented")
+const verified = slot<TokenBearer>()("mcpAuthentication.verified")
+
+type Slots = typeof presented | typeof verified | typeof jwt
+type Failure = TokenRequired | KeysUnavailable | ProviderUnavailable | BodyTooLarge | BodyAborted
+
+export const mcpAuthentication = policy({
+  name: "mcpAuthentication",
+  traceKey: "jwt",
+  schema: McpAuthentication,
+  sites: ["route"],
+  responds: [],
+  reads: [presented, verified],
+  writes: [presented, verified, jwt],
+  outcomes: ["next", "respond", "fail"],
+  maturity: { status: "stable", untrusted: "client+backend" },
+  compile: (config, { site }) =>
+    Effect.gen(function* () {
+      const { mode, audiences, clientId, clientSecret } = config
+      if (!URL.canParse(config.issuer))
+        return yield* Effect.fail([{ path: ["issuer"], message: "expected an http or https URL" }])
+      const issuer = new URL(config.issuer)
+      const isAdapted = config.provider !== undefined
+      const provider: Provider = config.provider === undefined ? generic : providers[config.provider]
+      const credential = yield* compileCredential(config.location, site, ["authorizationLocation"])
+      const { fetch } = yield* HttpFetch
+      const keys = yield* Effect.mapError(
+        (yield* Jwks).open(config.jwks ?? { url: provider.keySet(issuer) }),
+        ({ message }) => [{ path: ["jwks"], message }]
+      )
+      const verify = makeTokenVerifier([{ ...config, keys }])
+
+      const { resource } = config.resourceMetadata
+      const origin = URL.canParse(resource) ? new URL(resource).origin : undefined
+      const refused = (x: View<Slots, Slots>, why: string) => {
+        const { request } = x
+        const base = origin ?? `${schemeOf(request)}://${request.authority}`
+        return Effect.fail(new TokenRequired(why, resourceDocument(base, request.path)))
+      }
+
+      const describeResource = resourceMetadata(config.resourceMetadata as JsonObject, config.issuer, isAdapted)
+      const describeServer = serverMetadata(fetch, provider, isAdapted, issuer, audiences)
+      const registrationUrl = provider.registration(issuer)
+      const register =
+        clientId !== undefined
+          ? fixedClient(clientId)
+          : registrationUrl === undefined
+            ? noRegistration("clients cannot be registered; clientId must be configured")
+            : forwardedRegistration(fetch, registrationUrl)
+      const authorize = authorizeRedirect(issuer)
+      const redeem = tokenForwarding(fetch, issuer, { id: clientId, secret: clientSecret })
+      const served: ReadonlyArray<Endpoint> =
+        config.provider === "entra" ? ["registration", "authorize", "token"] : ["registration"]
+
+      const wellKnown = (
+        x: View<Slots, Slots>
+      ): Effect.Effect<Verdict, ProviderUnavailable | BodyTooLarge | BodyAborted> => {
+        const { request } = x
+        const asked = wellKnownOf(request, served)
+        switch (asked.kind) {
+          case "resource":
+            return respond(json(describeResource(asked)))
+          case "server":
+            return Effect.mapEager(describeServer(asked, x.now), json)
+          case "registration":
+            return Effect.flatMap(x.readRequestBody(), (body) => register(request.method, body))
+          case "authorize":
+            return respond(authorize(request))
+          case "token":
+            return Effect.flatMap(x.readRequestBody(), (body) => redeem(request, body))
+        }
+      }
+
+      const nodes: PolicyGraph<Slots, Slots, Failure> = [
+        {
+          name: "mcpAuthentication.wellKnown",
+          phase: "request",
+          when: { text: "the path is that of OAuth metadata", holds: (x) => isWellKnown(x.request.path) },
+          run: wellKnown
+        },
+        {
+          name: "mcpAuthentication.extract",
+          phase: "request",
+          run: (x) => {
+            const token = credential.read(x)
+            if (token !== undefined) x.set(presented, token)
+            else if (mode === "strict") return refused(x, "no bearer token found")
+            return next
+          }
+        },
+        {
+          name: "mcpAuthentication.verify",
+          phase: "request",
+          when: { text: "a token was presented", holds: (x) => x.get(presented) !== undefined },
+          run: (x) => {
+            const known = Effect.mapEager(verify(x.get(presented)!, x.now), (bearer) => {
+              x.set(verified, bearer)
+              return undefined
+            })
+            return Effect.catchEager(known, (failure): Effect.Effect<Verdict, TokenRequired | KeysUnavailable> => {
+              if (mode === "permissive") {
+                x.note("mcpAuthentication", `token ignored: ${failure.message}`)
+                return next
+              }
+              return failure._tag === "KeysUnavailable" ? Effect.fail(failure) : refused(x, failure.message)
+            })
+          }
+        },
+        {
+          name: "mcpAuthentication.claims",
+          phase: "request",
+          when: { text: "the token was verified", holds: (x) => x.get(verified) !== undefined },
+          run: (x) => {
+            const bearer = x.get(verified)!
+            credential.remove(x)
+            x.set(jwt, bearer)
+            const subject = bearer.claims["sub"]
+            if (typeof subject === "string") x.fact("jwt.sub", subject)
+            return next
+          }
+        }
+      ]
+      return nodes
+    })
+})
