@@ -23,6 +23,9 @@ export type Inform = (status: number, headers: HeaderList) => void
 
 export class Exchange implements View<AnySlot, AnySlot> {
   readonly request: RequestHead
+  /** Authority, path and query as the client sent them: what logs and spans name, whatever policies rewrite. */
+  readonly receivedAuthority: string
+  readonly receivedPath: string
   requestBody: Body
   /** The beginning of a request body that is not whole in memory, once it was read. */
   requestBodyPrefix: Uint8Array | undefined = undefined
@@ -65,6 +68,8 @@ export class Exchange implements View<AnySlot, AnySlot> {
 
   constructor(request: RequestHead, body: Body, peer: Peer, now: number, arrived: number) {
     this.request = request
+    this.receivedAuthority = request.authority
+    this.receivedPath = request.pathAndQuery
     this.requestBody = body
     this.peer = peer
     this.now = now

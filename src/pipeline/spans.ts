@@ -100,7 +100,7 @@ export class Spans implements Watch {
       this.#span({
         spanId: this.#spanId,
         parentSpanId: this.#parent?.spanId,
-        name: `${x.request.method} ${x.matchedPrefix === undefined ? x.request.path : `${x.matchedPrefix.replace(/\/$/, "")}/*`}`,
+        name: `${x.request.method} ${x.matchedPrefix === undefined ? x.receivedPath.split("?", 1)[0] : `${x.matchedPrefix.replace(/\/$/, "")}/*`}`,
         kind: "server",
         start: x.arrived,
         end: this.#clock(),

@@ -108,5 +108,6 @@ const send = (x: Exchange, clock: () => number): Effect.Effect<Answer, StageErro
   destination.authorize(x, target)
   request.pathAndQuery = target.path
   const usual = target.port === (target.scheme === "https" ? 443 : 80)
-  return callUpstream(x, upstream, usual ? target.host : `${target.host}:${target.port}`, clock)
+  request.authority = usual ? target.host : `${target.host}:${target.port}`
+  return callUpstream(x, upstream, clock)
 }
