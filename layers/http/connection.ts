@@ -7,9 +7,8 @@ import type { Socket } from "node:net"
 import type { Effect, Fiber } from "effect"
 import type { Body } from "../../src/http/body.ts"
 import { type Framed, frameRequest, type Malformed } from "../../src/http/framing.ts"
-import type { HeaderList } from "../../src/http/header-list.ts"
 import type { Answer, Scheme } from "../../src/http/message.ts"
-import { Exchange, type Inform } from "../../src/pipeline/exchange.ts"
+import { Exchange } from "../../src/pipeline/exchange.ts"
 import type { Peer } from "../../src/pipeline/view.ts"
 import { closeGently, parserRefusal, refuse } from "./refusal.ts"
 import { RequestBody } from "./request-body.ts"
@@ -47,7 +46,6 @@ export class Connection implements Host {
   readonly socket: Socket
   readonly peer: Peer
   readonly scheme: Scheme
-  readonly inform: Inform
   readonly #serving: Serving
   readonly #opened: number
   #turn: Turn | undefined = undefined
@@ -67,7 +65,6 @@ export class Connection implements Host {
     this.scheme = scheme
     this.peer = peerOf(socket)
     this.#opened = this.#idleSince = serving.clocks.monotonic()
-    this.inform = (status: number, headers: HeaderList) => this.#turn?.inform(status, headers)
   }
 
   get run(): Serving["run"] {
@@ -155,9 +152,7 @@ export class Connection implements Host {
 
   #exchange(framed: Framed, body: Body): Exchange {
     const { clocks } = this.#serving
-    const exchange = new Exchange(framed.head, body, this.peer, clocks.wall(), clocks.monotonic())
-    exchange.inform = this.inform
-    return exchange
+    return new Exchange(framed.head, body, this.peer, clocks.wall(), clocks.monotonic())
   }
 
   /** Says why, in the order of the responses, and closes. */
@@ -224,7 +219,7 @@ export class Connection implements Host {
     } else if (turn !== undefined && !turn.request.complete) {
       // Its own body: what was read of it must not pass for the whole.
       if (turn.response.headersSent) this.socket.destroy()
-      else turn.abort("malformed request body")
+      else turn.abort(code === "HPE_INVALID_EOF_STATE" ? "the client went away" : "malformed request body")
     }
     // Else the request that is being answered is whole: it gets its answer first.
   }
@@ -259,7 +254,7 @@ export class Connection implements Host {
     const socket = this.socket
     if (socket.destroyed) return
     let dropped = 0
-    const timer = setTimeout(() => socket.destroy(), droppingTime)
+    const timer = setTimeout(() => socket.destroy(), droppingTime).unref()
     const stop = () => clearTimeout(timer)
     request.on("data", (chunk: Uint8Array) => {
       dropped += chunk.length

@@ -48,11 +48,14 @@ export class Turn implements BodySink {
   #fiber: Fiber.Fiber<Answer> | undefined = undefined
   #source: BodySource | undefined = undefined
   #status: number | undefined = undefined
-  /** Bytes of the declared length that are still to come; `undefined` when none was declared. */
+  /** Bytes of the body that were sent; of a tunnel, those that the socket had sent when it began. */
   #bytes = 0
+  /** Bytes of the declared length that are still to come; `undefined` when none was declared. */
   #remaining: number | undefined = undefined
   #flowing = false
   #ended = false
+  /** HTTP is over on this connection; it is through when the socket closes. */
+  #tunnel = false
   #over = false
 
   constructor(
@@ -69,6 +72,7 @@ export class Turn implements BodySink {
     this.exchange = exchange
     this.#upload = upload
     this.#upgrade = upgrade
+    exchange.inform = (status, headers) => this.#inform(status, headers)
   }
 
   /** Answers with what the engine says: at once when it knows, else when its fiber ends. */
@@ -98,7 +102,7 @@ export class Turn implements BodySink {
   }
 
   /** Tells the client of a 1xx response; clients of HTTP/1.0 do not know such things. */
-  inform(status: number, headers: HeaderList): void {
+  #inform(status: number, headers: HeaderList): void {
     if (this.#over || this.response.headersSent || this.exchange.request.version === "1.0") return
     try {
       this.response.writeInformation(status, headers.flat)
@@ -112,9 +116,16 @@ export class Turn implements BodySink {
     if (this.#over) return
     const fiber = this.#fiber
     const source = this.#source
-    this.#conclude(failure)
+    if (this.#tunnel) this.#leave()
+    else this.#conclude(failure)
     fiber?.interruptUnsafe()
     source?.cancel()
+  }
+
+  /** The socket of a tunnel is closed. */
+  #leave(): void {
+    this.#bytes = (this.#upgrade?.socket.bytesWritten ?? 0) - this.#bytes
+    this.#conclude(this.#ended ? undefined : "the tunnel was cut")
   }
 
   #settle(exit: Exit.Exit<Answer>): void {
@@ -290,7 +301,7 @@ export class Turn implements BodySink {
     if (this.#over) return
     this.#over = true
     this.#source = undefined
-    this.#upload?.cancel()
+    this.#upload?.close(failure ?? "the response is through")
     this.#host.over(this)
     this.exchange.finish({ status: this.#status, failure, bytes: this.#bytes })
   }
@@ -311,7 +322,8 @@ export class Turn implements BodySink {
     this.#status = 101
     this.response.detachSocket(socket)
     socket.write(lines, "latin1")
-    socket.once("close", () => this.#conclude(this.#ended ? undefined : "the tunnel was cut"))
+    this.#bytes = socket.bytesWritten
+    this.#tunnel = true
     switched.outbound(new SocketBody(socket, head, "client"))
     const body = answer.body
     if (isSource(body)) {

@@ -29,7 +29,9 @@ export const eventSource = (
     onEvent: ({ event, data, id }) => {
       const mark = id === undefined && retry === undefined ? undefined : { id, retry }
       retry = undefined
-      onEvent(event, data, mark)
+      // The parser limits what it keeps; an event that comes in one piece it never has to.
+      if (data.length > maxChars) overflow = true
+      if (!overflow) onEvent(event, data, mark)
     }
   })
   return {

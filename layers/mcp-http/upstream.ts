@@ -49,8 +49,16 @@ export interface UpstreamCall {
   readonly abort: () => void
 }
 
-const unreachable = (error: Error): TargetFailure => {
+/** A header of the client that cannot be sent, for example. */
+const unsendable: TargetFailure = {
+  _tag: "TargetBroken",
+  status: 500,
+  message: "the request cannot be sent to the upstream"
+}
+
+const failureOf = (error: Error): TargetFailure => {
   const code = (error as NodeJS.ErrnoException).code
+  if (code === "UND_ERR_INVALID_ARG") return unsendable
   if (code === "UND_ERR_CONNECT_TIMEOUT" || code === "UND_ERR_HEADERS_TIMEOUT" || code === "UND_ERR_BODY_TIMEOUT")
     return { _tag: "TargetTimeout", status: 504, message: "upstream call timeout" }
   return { _tag: "TargetUnreachable", status: 503, message: `upstream call failed: ${code ?? "connection error"}` }
@@ -114,8 +122,7 @@ export const callUpstream = (
         exchange(again)
       )
     } catch {
-      // A header of the client that undici cannot send, for example.
-      fail({ _tag: "TargetBroken", status: 500, message: "the request cannot be sent to the upstream" })
+      fail(unsendable)
     }
   }
 
@@ -145,7 +152,7 @@ export const callUpstream = (
           fail(badEncoding)
           return current.abort(stopped)
         }
-        if (status >= 300) reader = refusalReader(upstream, status, rawHeaders(current, headers), fail)
+        if (status >= 300) reader = refusalReader(upstream, status, rawHeaders(current, headers), handler.onFailure)
         else reader = handler.onHead({ status, header: first })
         if (decoding === undefined) return
         decoder = decoding
@@ -171,7 +178,7 @@ export const callUpstream = (
         decoder?.destroy()
         if (over) return
         if (again && !begun && isStale(error)) dispatch(false)
-        else fail(unreachable(error))
+        else fail(failureOf(error))
       }
     }
   }

@@ -12,9 +12,9 @@ while read -r op id; do
     -) case "$groups" in *" $id "*) groups="\${groups%% $id *} \${groups#* $id }" ;; esac ;;
   esac
 done
-for id in $groups; do kill -TERM -- "-$id" 2>/dev/null; done
+for id in $groups; do kill -TERM "-$id" 2>/dev/null; done
 [ "$groups" = " " ] || sleep 1
-for id in $groups; do kill -KILL -- "-$id" 2>/dev/null; done
+for id in $groups; do kill -KILL "-$id" 2>/dev/null; done
 `
 
 export interface Guardian {

@@ -25,7 +25,7 @@ const isWireFormat = (format: string): format is WireFormat => (wireFormats as R
 const preparedCall = slot<Prepared>()("llmCall")
 
 export const backendLlm = terminal({
-  name: "llmRouter",
+  name: "llm",
   schema: LlmRouterSchema,
   maturity: { status: "stable", untrusted: "client+backend" },
   compile: (config) =>
@@ -33,8 +33,8 @@ export const backendLlm = terminal({
       const clock = yield* Monotonic
       const metrics = yield* Metrics
       const catalogs = yield* Catalogs
-      const models = yield* compileModels(config)
-      const virtual = yield* compileVirtual(config.virtualModels ?? [], Math.random)
+      const models = yield* compileModels(config.models)
+      const virtual = yield* compileVirtual(config.virtualModels, Math.random)
       const checks = metrics.counter("guardrail_checks_total", "What guards decided.", ["phase", "action"])
       const router: Router = {
         index: indexModels(models),
@@ -108,5 +108,6 @@ const send = (x: Exchange, clock: () => number): Effect.Effect<Answer, StageErro
   destination.authorize(x, target)
   request.pathAndQuery = target.path
   const usual = target.port === (target.scheme === "https" ? 443 : 80)
-  return callUpstream(x, upstream, usual ? target.host : `${target.host}:${target.port}`, clock)
+  request.authority = usual ? target.host : `${target.host}:${target.port}`
+  return callUpstream(x, upstream, clock)
 }

@@ -3,7 +3,7 @@ import { connect, type Socket } from "node:net"
 
 export class RawClient {
   readonly socket: Socket
-  received: Buffer = Buffer.alloc(0)
+  #chunks: Array<Buffer> = []
   /** The peer stopped sending. */
   ended = false
   closed = false
@@ -14,7 +14,7 @@ export class RawClient {
   constructor(port: number, host = "127.0.0.1") {
     this.socket = connect({ port, host, allowHalfOpen: true, noDelay: true })
     this.socket.on("data", (chunk: Buffer) => {
-      this.received = Buffer.concat([this.received, chunk])
+      this.#chunks.push(chunk)
       this.#changed()
     })
     this.socket.on("end", () => {
@@ -28,6 +28,11 @@ export class RawClient {
       this.closed = true
       this.#changed()
     })
+  }
+
+  get received(): Buffer {
+    if (this.#chunks.length !== 1) this.#chunks = [Buffer.concat(this.#chunks)]
+    return this.#chunks[0]!
   }
 
   get text(): string {

@@ -15,8 +15,6 @@ export type McpTarget =
 export interface McpLimits {
   /** Bytes of a client's POST body. */
   readonly bodyBytes: number
-  /** Characters of one message of a target. */
-  readonly messageChars: number
   /** Characters that may wait for a client which does not read its stream. */
   readonly queuedChars: number
   /** Requests of one session that may be unanswered at a time. */
@@ -30,7 +28,6 @@ export interface McpLimits {
 
 export const defaultLimits: McpLimits = {
   bodyBytes: 2 * 1024 * 1024,
-  messageChars: 16 * 1024 * 1024,
   queuedChars: 32 * 1024 * 1024,
   pendingRequests: 1024,
   batchMessages: 100,

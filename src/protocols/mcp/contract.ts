@@ -47,6 +47,10 @@ export interface McpObserver {
 
 export interface McpRequest {
   readonly method: string
+  /** Path and query after rewrites; the path `/sse` is served in the transport of 2024-11-05. Default `/`. */
+  readonly path?: string | undefined
+  /** Path and query as the client sent them, where a rewrite changed them. */
+  readonly originalPath?: string | undefined
   /** Host and port that the client addressed. */
   readonly authority: string
   /** Flat raw list: name, value, name, value. */

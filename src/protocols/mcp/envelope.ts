@@ -13,6 +13,7 @@ import {
   path,
   type Span,
   settingMembers,
+  skipSpace,
   stringIn
 } from "./json-text.ts"
 
@@ -110,7 +111,7 @@ export const isNotJsonRpc = (decoded: unknown): decoded is NotJsonRpc =>
   typeof decoded === "object" && decoded !== null && (decoded as { _tag?: unknown })._tag === "NotJsonRpc"
 
 /** A batch has a leading bracket. */
-export const isBatch = (text: string): boolean => /^[ \t\r\n]*\[/.test(text)
+export const isBatch = (text: string): boolean => text[skipSpace(text, 0)] === "["
 
 /** Reads a batch: each element by itself, so that one bad element does not hide the good ones. */
 export const decodeBatch = (text: string, limit: number): ReadonlyArray<RpcMessage | NotJsonRpc> | NotJsonRpc => {

@@ -44,6 +44,8 @@ export const refusal = {
   invalidSessionHeader: text(400, "invalid session ID header"),
   sessionNotFound: text(404, "session not found"),
   invalidVersionHeader: text(400, "invalid MCP protocol version header"),
+  sseMethodNotAllowed: text(405, "method not allowed; must be GET or POST"),
+  noSessionQuery: text(422, "failed to process session_id query parameter"),
   noEventStream: text(405, "GET event stream is not supported by any upstream"),
   noBackends: text(503, "no backends configured"),
   noneLeft: text(503, "no upstreams available"),

@@ -15,7 +15,7 @@ import {
 import { code, type McpFailure, noUpstreams, rpcRefusal } from "./errors.ts"
 import { type Answered, fanOut, type Outcome } from "./fan-out.ts"
 import type { Member } from "./json-text.ts"
-import type { Reply } from "./reply.ts"
+import type { RequestReply } from "./reply.ts"
 import { withRoutingHeaders } from "./routing-headers.ts"
 import type { Backend, Session } from "./session.ts"
 import type { TargetLink } from "./target-link.ts"
@@ -30,7 +30,7 @@ export interface Exchange {
   readonly routingHeaders: boolean
   readonly authorize: McpAuthorize | undefined
   readonly ledger: Ledger
-  readonly reply: Reply
+  readonly reply: RequestReply
   readonly message: RpcRequest
   readonly params: ReadonlyArray<Member> | undefined
 }

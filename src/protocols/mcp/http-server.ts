@@ -16,6 +16,7 @@ import {
 import { code, codeOf, failureAnswer, type McpFailure, refusal, rpcRefusal, undecodable } from "./errors.ts"
 import type { Exchange } from "./exchange.ts"
 import { forwardedHeaders, header } from "./headers.ts"
+import type { LegacySseServer } from "./legacy-sse-server.ts"
 import { Listening } from "./listening.ts"
 import { notifyTargets, replyToTarget } from "./one-way.ts"
 import { Reply } from "./reply.ts"
@@ -28,6 +29,7 @@ import { batchVersion, type Era, eraOf, isModern, latestLegacyVersion } from "./
 export interface ServerContext {
   readonly backend: Backend
   readonly sessions: Sessions
+  readonly legacy: LegacySseServer
 }
 
 type Respond = (response: McpResponse) => void
@@ -59,6 +61,8 @@ export const serve = (context: ServerContext, request: McpRequest, respond: Resp
     respond({ status: 403, headers: ["content-type", "text/plain"], body: rebindingMessage, facts: noFacts() })
     return nothing
   }
+  if (request.path !== undefined && /^\/sse(?:\?|$)/.test(request.path))
+    return context.legacy.serve(request, bindingOf(config, request), respond)
   switch (request.method) {
     case "POST":
       return post(context, request, respond)

@@ -139,10 +139,10 @@ describe("laws of the federation", () => {
   it.effect.prop(
     "whatever the interleaving, every answer, progress and question arrives where it belongs, with its own id",
     {
-      steps: Schema.Array(Step).check(Schema.isMaxLength(40)),
+      steps: Schema.Array(Step).check(Schema.isMinLength(30), Schema.isMaxLength(60)),
       shared: Schema.Tuple([Schema.Boolean, Schema.Boolean, Schema.Boolean])
     },
     ({ steps, shared }) => run(steps, shared),
-    { arbitrary: { runs: 60 } }
+    { arbitrary: { runs: 150 } }
   )
 })

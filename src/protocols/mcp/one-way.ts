@@ -5,7 +5,7 @@ import { code, type McpFailure, notSent, rpcRefusal } from "./errors.ts"
 import { relatedTask } from "./inbound.ts"
 import { type Edit, edited, objectAt, path, stringIn } from "./json-text.ts"
 import { splitTask } from "./names.ts"
-import type { Reply } from "./reply.ts"
+import type { RequestReply } from "./reply.ts"
 import { unwrapId } from "./request-id.ts"
 import type { Backend, Session } from "./session.ts"
 import type { TargetLink } from "./target-link.ts"
@@ -15,7 +15,7 @@ export interface OneWay {
   readonly session: Session
   readonly headers: ReadonlyArray<string>
   readonly ledger: Ledger
-  readonly reply: Reply
+  readonly reply: RequestReply
 }
 
 type Taken = (failure: McpFailure | undefined) => void

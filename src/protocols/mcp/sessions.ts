@@ -31,7 +31,7 @@ export class Sessions implements Beating {
     return this.#sessions.size >= this.#backend.config.limits.sessions
   }
 
-  /** A session of one request. */
+  /** A session that is kept nowhere: for one request, or for as long as its owner wants. */
   single(kind: SessionKind, binding: SessionBinding, introduction: Introduction | undefined): Session {
     return new Session(this.#backend, kind, binding, introduction, undefined)
   }

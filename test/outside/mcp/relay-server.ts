@@ -85,6 +85,7 @@ export const startRelay = async (
     const fiber = Effect.runFork(
       relay.handle({
         method: request.method ?? "",
+        path: request.url,
         authority: request.headers.host ?? "",
         headers: request.rawHeaders,
         body: await bodyOf(request),

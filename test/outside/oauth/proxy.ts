@@ -6,6 +6,7 @@ import { Effect, Layer } from "effect"
 import * as ConsoleLog from "../../../layers/log/console.ts"
 import * as Prometheus from "../../../layers/metrics/prometheus.ts"
 import { fromText } from "../../../src/main/configuration-source.ts"
+import { standard } from "../../../src/main/dialect.ts"
 import { defaultPortOptions, ports } from "../../../src/main/ports.ts"
 import { run } from "../../../src/main/run.ts"
 import { Log } from "../../../src/services/log.ts"
@@ -37,6 +38,9 @@ export const proxy = (config: unknown) =>
     const services = Layer.provideMerge(ports(defaultPortOptions), Layer.mergeAll(log, Prometheus.layer()))
     const context = yield* Layer.build(services)
     const env = { ADMIN_ADDR: "off", STATS_ADDR: "off", READINESS_ADDR: "off" }
-    yield* Effect.provideContext(run({ source: fromText(JSON.stringify(config)), env, host: "127.0.0.1" }), context)
+    yield* Effect.provideContext(
+      run({ dialect: standard, source: fromText(JSON.stringify(config)), env, host: "127.0.0.1" }),
+      context
+    )
     return { lines }
   })
