@@ -86,7 +86,7 @@ export interface McpSink {
   readonly end: () => void
 }
 
-/** A stream of server-sent events, pushed as they come. */
+/** A stream of server-sent events, pushed as they come. Whoever gets it starts it, or cancels it. */
 export interface McpEventStream {
   /** Begins the flow, at most once. What is there already is written at once, in one piece. */
   readonly start: (sink: McpSink) => void
