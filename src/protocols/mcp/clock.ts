@@ -1,6 +1,7 @@
 /** The clock of the process. Its timers do not keep a process alive that has nothing else to do. */
 import type { McpClock } from "./contract.ts"
 
+/** Milliseconds since the process began. */
 export const processClock: McpClock = {
   now: () => performance.now(),
   after: (millis, action) => {

@@ -26,6 +26,7 @@ import type { SessionBinding } from "./session-id.ts"
 import type { Sessions } from "./sessions.ts"
 import { batchVersion, type Era, eraOf, isModern, latestLegacyVersion } from "./versions.ts"
 
+/** A backend with the sessions of both transports. */
 export interface ServerContext {
   readonly backend: Backend
   readonly sessions: Sessions
@@ -40,6 +41,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
 const isFailure = (value: Era | McpFailure): value is McpFailure => "_tag" in value
 
+/** Where and for whom a session of this request is valid. */
 export const bindingOf = ({ backend }: Backend["config"], { listener, principal }: McpRequest): SessionBinding => ({
   backend,
   listener,

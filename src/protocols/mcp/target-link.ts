@@ -57,6 +57,7 @@ interface Arrival {
   readonly mark: McpEventMark | undefined
 }
 
+/** The link of a session to one target. */
 export class TargetLink {
   readonly target: McpTarget
   dead: TargetFailure | undefined
