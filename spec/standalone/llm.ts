@@ -122,6 +122,20 @@ const NamedProvider = OwnProvider.pipe(
 
 const { tokenize: _, ...overrides } = providerAddress
 
+/** How the built-in `mock` provider answers. */
+export const MockParams = object(
+  "MockParams",
+  "How the built-in `mock` provider answers: without a model, and always in the same way.",
+  {
+    seed: defaulted(Count, 0, "Other seeds give other answers and other failures."),
+    latency: defaulted(Duration, "0s", "Time until an answer begins."),
+    tokensPerSecond: defaulted(Count, 0, "Speed of an answer; 0 is at once."),
+    failureRate: defaulted(Fraction, 0, "Share of the calls that fail.")
+  }
+)
+
+export type MockParams = typeof MockParams.Type
+
 const Params = object("ModelParams", "How a provider is asked for a model.", {
   model: optional(ShortString, "Model to ask for; the one of the client when left out."),
   apiKey: optional(SecretFileOrInline, "Key for the provider."),
@@ -142,15 +156,7 @@ const Params = object("ModelParams", "How a provider is asked for a model.", {
   azureResourceType: optional(AzureResourceType, "Kind of the resource, for `azure`."),
   azureApiVersion: optional(ShortString, "Version of the interface, for `azure`."),
   azureProjectName: optional(ShortString, "Project, for `azure`."),
-  mock: optional(
-    object("MockParams", "How the built-in `mock` provider answers: without a model, and always in the same way.", {
-      seed: defaulted(Count, 0, "Other seeds give other answers and other failures."),
-      latency: defaulted(Duration, "0s", "Time until an answer begins."),
-      tokensPerSecond: defaulted(Count, 0, "Speed of an answer; 0 is at once."),
-      failureRate: defaulted(Fraction, 0, "Share of the calls that fail.")
-    }),
-    "How the `mock` provider answers."
-  )
+  mock: optional(MockParams, "How the `mock` provider answers.")
 })
 
 export type ModelParams = typeof Params.Type

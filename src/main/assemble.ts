@@ -335,14 +335,17 @@ class Assembly {
       if (terminal === undefined)
         this.#problem(source.path, notAvailable(`a backend of kind ${source.destination.kind}`))
       else {
-        const at = [...source.path, source.destination.kind]
-        callee = yield* this.#collect(terminal.compile(source.destination.config, at), at)
+        callee = yield* this.#collect(terminal.compile(source.destination.config, configPath(source)))
       }
       this.#callees.set(source.key, callee)
       return callee
     })
   }
 }
+
+/** Where the configuration of a backend stands: under its kind, unless it is a section of the file by itself. */
+const configPath = ({ path, destination }: Normalised.Backend): ConfigPath =>
+  path.length === 1 && path[0] === destination.kind ? path : [...path, destination.kind]
 
 /** A terminal takes part in the phases around its call like any policy, under its own name. */
 const terminalStep = (
@@ -354,7 +357,7 @@ const terminalStep = (
   node: phase === "backend" ? source.destination.kind : `${source.destination.kind}.answered`,
   site: "backend",
   phase,
-  path: [...source.path, source.destination.kind],
+  path: configPath(source),
   failOpen: false,
   // The engine alone calls steps, and what it hands them is the exchange itself.
   run: (view) => run(view as Exchange),

@@ -95,7 +95,7 @@ export const startGateway = <R>(
       (x: Exchange): Effect.Effect<Answer> => {
         const snapshot = current
         snapshot.inFlight++
-        x.onFinish((outcome) => {
+        x.onFinished((outcome) => {
           snapshot.inFlight--
           record(x, outcome)
         })

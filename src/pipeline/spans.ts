@@ -96,7 +96,7 @@ export class Spans implements Watch {
 
   final(x: Exchange, error: StageError | undefined): void {
     this.#error = error?.message
-    x.onFinish((outcome) => {
+    x.onFinished((outcome) => {
       this.#span({
         spanId: this.#spanId,
         parentSpanId: this.#parent?.spanId,

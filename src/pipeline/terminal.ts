@@ -24,7 +24,7 @@ export interface Terminal<Name extends string, S extends Schema.Codec<any, any>,
   readonly name: Name
   readonly schema: S
   readonly maturity: Maturity
-  /** Runs once per configuration. */
+  /** Runs once per configuration. `at` is where the configuration stands; problems carry whole paths. */
   readonly compile: (
     config: S["Type"],
     at: ConfigPath

@@ -1,7 +1,7 @@
 /** The `llm` section in its normalised form: models with everything that holds for each of them, and virtual models. */
 import type { Path } from "../../spec/config/path.ts"
 import type { HeaderMatch } from "../../spec/header.ts"
-import type { presetProviders } from "../../spec/standalone/llm.ts"
+import type { MockParams, presetProviders } from "../../spec/standalone/llm.ts"
 import type { AiProvider } from "../../spec/standalone/provider.ts"
 import type { Policies, ProviderOverrides } from "./normalised.ts"
 
@@ -19,6 +19,7 @@ export type Provider =
       readonly kind: "preset"
       readonly config: { readonly name: (typeof presetProviders)[number]; readonly model?: string }
     }
+  | { readonly kind: "mock"; readonly config: MockParams & { readonly model?: string } }
 
 /** A model that clients, or virtual models, may ask for. */
 export interface Model extends ProviderOverrides {

@@ -35,22 +35,19 @@ export interface Guards {
   readonly response: ReadonlyArray<Guard>
 }
 
-/** Compiles the guards of several sections, in order. Problems carry paths below the model. */
+/** Compiles the guards of a model, in order. Problems carry paths below its guards. */
 export const compileGuards = (
-  sections: ReadonlyArray<PromptGuard | undefined>
+  section: PromptGuard | undefined
 ): Effect.Effect<Guards, ReadonlyArray<ConfigProblem>, WebhookNeeds> =>
   Effect.gen(function* () {
     const guards: { readonly [P in GuardPhase]: Array<Guard> } = { request: [], response: [] }
     const problems: Array<ConfigProblem> = []
-    for (const section of sections)
-      for (const phase of ["request", "response"] as const)
-        for (const [index, config] of (section?.[phase] ?? []).entries()) {
-          const compiled = yield* Effect.result(compileGuard(phase, config))
-          if (Result.isSuccess(compiled)) guards[phase].push(compiled.success)
-          else
-            for (const { path, message } of compiled.failure)
-              problems.push({ path: ["guardrails", phase, index, ...path], message })
-        }
+    for (const phase of ["request", "response"] as const)
+      for (const [index, config] of (section?.[phase] ?? []).entries()) {
+        const compiled = yield* Effect.result(compileGuard(phase, config))
+        if (Result.isSuccess(compiled)) guards[phase].push(compiled.success)
+        else for (const { path, message } of compiled.failure) problems.push({ path: [phase, index, ...path], message })
+      }
     return problems.length > 0 ? yield* Effect.fail(problems) : guards
   })
 

@@ -1,11 +1,12 @@
 /** The models of a router, compiled: by name, each with where its calls go and what they carry. */
 import { Effect, Redacted, type Scope } from "effect"
+import type { BackendAuth } from "../../spec/connection/policies.ts"
+import type { MockParams } from "../../spec/standalone/llm.ts"
 import { compileHeaderChanges, type HeaderChanges } from "../../src/http/header-changes.ts"
 import type { Answer } from "../../src/http/message.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
 import { compileRules, type Rules } from "../../src/pipeline/rules.ts"
 import type { ConfigProblem } from "../../src/pipeline/stage.ts"
-import { defaultMockSettings } from "../../src/protocols/llm/mock/settings.ts"
 import type { JsonObject } from "../../src/protocols/llm/models/json.ts"
 import { type NamePattern, parsePattern } from "../../src/protocols/llm/models/name-pattern.ts"
 import { compileRouteTypes, type RouteType, routerPaths } from "../../src/protocols/llm/models/route-type.ts"
@@ -17,8 +18,8 @@ import { Files } from "../../src/services/files.ts"
 import { type Upstream, Upstreams } from "../../src/services/upstreams.ts"
 import { compileGuards, type Guards } from "./guards.ts"
 import { mockUpstream } from "./mock-upstream.ts"
-import type { LlmRouterConfig } from "./schema.ts"
-import { providerSettings, type ResolvedModel, resolveModel } from "./settings.ts"
+import type { ModelConfig, ModelPolicies } from "./schema.ts"
+import { providerSettings } from "./settings.ts"
 
 /** Where the calls of a model go: to a provider over HTTP, or into the built-in mock. */
 export type Destination =
@@ -50,107 +51,115 @@ export interface Model {
 
 type Needs = Files | Upstreams | Scope.Scope
 
-/** Compiles the models; problems carry paths below the section. */
+/** Compiles the models; problems carry their whole paths. */
 export const compileModels = (
-  config: LlmRouterConfig
+  configs: ReadonlyArray<ModelConfig>
 ): Effect.Effect<ReadonlyArray<Model>, ReadonlyArray<ConfigProblem>, Needs> =>
   Effect.gen(function* () {
     const models: Array<Model> = []
     const problems: Array<ConfigProblem> = []
-    for (const [index, source] of config.models.entries()) {
-      const at = ["models", index] as const
-      const resolved = resolveModel(source, config.providers ?? [])
-      if ("message" in resolved) {
-        problems.push({ path: [...at, ...resolved.path], message: resolved.message })
-        continue
-      }
-      const compiled = yield* Effect.result(compileModel(config, resolved))
+    for (const config of configs) {
+      const compiled = yield* Effect.result(compileModel(config))
       if (compiled._tag === "Success") models.push(compiled.success)
-      else for (const { path, message } of compiled.failure) problems.push({ path: [...at, ...path], message })
+      else problems.push(...compiled.failure)
     }
     return problems.length > 0 ? yield* Effect.fail(problems) : models
   })
 
-/** Settings that the language knows and that do nothing yet: refused, never ignored. */
-const unavailable = [
-  "transformation",
-  "finalTransformation",
-  "backendTLS",
-  "auth",
-  "health",
-  "backendTunnel",
-  "promptCaching",
-  "matches"
-] as const
+/** What the router applies itself; everything else that a model may have is refused, never ignored. */
+const applied = new Set([
+  "requestHeaderModifier",
+  "responseHeaderModifier",
+  "authorization",
+  "ai",
+  "backendAuth",
+  "backendTLS"
+])
+const appliedByAi = new Set(["defaults", "overrides", "promptGuard"])
 
-const compileModel = (
-  section: LlmRouterConfig,
-  resolved: ResolvedModel
-): Effect.Effect<Model, ReadonlyArray<ConfigProblem>, Needs> =>
+const compileModel = (config: ModelConfig): Effect.Effect<Model, ReadonlyArray<ConfigProblem>, Needs> =>
   Effect.gen(function* () {
-    const { config, params } = resolved
     const problems: Array<ConfigProblem> = []
-    for (const key of unavailable)
-      if (config[key] !== undefined) problems.push({ path: [key], message: `${key} of a model is not available yet` })
-    const settings = providerSettings(resolved)
-    if ("message" in settings) return yield* Effect.fail([...problems, settings])
+    const pathOf = (name: string) => config.policies[name]?.branches[0]?.path ?? config.path
+    const unavailable = (path: ConfigProblem["path"], what: string) =>
+      problems.push({ path, message: `${what} is not available yet` })
+    // The schemas of the policies decoded them; here they get their types back.
+    const policies = Object.fromEntries(
+      Object.values(config.policies).map(({ name, branches }) => [name, branches[0]?.config])
+    ) as ModelPolicies & Readonly<Record<string, unknown>>
+    for (const name of Object.keys(policies)) if (!applied.has(name)) unavailable(pathOf(name), `${name} of a model`)
+    for (const key of Object.keys(policies.ai ?? {}))
+      if (!appliedByAi.has(key)) unavailable(pathOf("ai"), `${key} of a model`)
+    if (config.matches.length > 0) unavailable([...config.path, "matches"], "matches of a model")
+
+    const settings = providerSettings(config)
+    if ("message" in settings)
+      return yield* Effect.fail([...problems, { path: [...config.path, ...settings.path], message: settings.message }])
     const pattern = parsePattern(config.name)
     if (pattern === undefined)
-      return yield* Effect.fail([...problems, { path: ["name"], message: "expected at most one *, at an end" }])
+      return yield* Effect.fail([
+        ...problems,
+        { path: [...config.path, "name"], message: "expected at most one *, at an end" }
+      ])
     const provider = compileProvider(settings)
-    const isMock = resolved.provider.kind === "builtin" && resolved.provider.name === "mock"
-    const destination: Destination = isMock
-      ? { type: "mock", answer: mockUpstream(mockSettings(resolved)) }
-      : yield* httpDestination(provider, resolved)
+    const destination: Destination =
+      config.provider.kind === "mock"
+        ? { type: "mock", answer: mockUpstream(mockSettings(config.provider.config)) }
+        : yield* httpDestination(provider, config)
+    const { authorization, ai } = policies
     const rules =
-      config.authorization === undefined
+      authorization === undefined
         ? undefined
-        : yield* compileRules(config.authorization.rules, "llm", ["authorization", "rules"])
-    const headers = (key: "requestHeaders" | "responseHeaders") => {
-      const own = config[key]
+        : yield* compileRules(authorization.rules, "llm", [...pathOf("authorization"), "rules"])
+    const headers = (name: "requestHeaderModifier" | "responseHeaderModifier") => {
+      const own = policies[name]
       if (own === undefined) return undefined
       const changes = compileHeaderChanges(own)
       if (!("problems" in changes)) return changes
-      for (const { path, message } of changes.problems) problems.push({ path: [key, ...path], message })
+      for (const { path, message } of changes.problems) problems.push({ path: [...pathOf(name), ...path], message })
       return undefined
     }
-    const requestHeaders = headers("requestHeaders")
-    const responseHeaders = headers("responseHeaders")
-    const guards = yield* compileGuards([section.guardrails, config.guardrails])
+    const requestHeaders = headers("requestHeaderModifier")
+    const responseHeaders = headers("responseHeaderModifier")
+    const guards = yield* Effect.mapError(compileGuards(ai?.promptGuard), (found) =>
+      found.map(({ path, message }) => ({ path: [...config.path, "guardrails", ...path], message }))
+    )
     if (problems.length > 0) return yield* Effect.fail(problems)
     return {
       name: config.name,
       pattern,
       internal: config.visibility === "internal",
-      providerModel: params.model,
+      providerModel: config.provider.config.model,
       provider,
       destination,
       routeType: compileRouteTypes(routerPaths, config.passthrough === "detect" ? "detect" : undefined),
       rules,
       requestHeaders,
       responseHeaders,
-      defaults: config.defaults,
-      overrides: config.overrides,
+      defaults: ai?.defaults,
+      overrides: ai?.overrides,
       guards
     }
   })
 
-const mockSettings = ({ params: { mock } }: ResolvedModel) =>
-  mock === undefined
-    ? defaultMockSettings
-    : { seed: mock.seed, latencyMs: mock.latency, tokensPerSecond: mock.tokensPerSecond, failureRate: mock.failureRate }
+const mockSettings = ({ seed, latency, tokensPerSecond, failureRate }: MockParams) => ({
+  seed,
+  latencyMs: latency,
+  tokensPerSecond,
+  failureRate
+})
 
 const addressKey = ({ scheme, host, port }: Target) => `${scheme}://${host}:${port}`
 
 /** Every address that a call of this provider may have is opened now: none of them depends on the request. */
 const httpDestination = (
   provider: Provider,
-  { params, config }: ResolvedModel
+  config: ModelConfig
 ): Effect.Effect<Destination, ReadonlyArray<ConfigProblem>, Needs> =>
   Effect.gen(function* () {
     const { open } = yield* Upstreams
     const upstreams = new Map<string, Upstream>()
-    const model = params.model ?? config.name.replace("*", "x")
+    const model = config.provider.config.model ?? config.name.replace("*", "x")
     const call = (format: WireFormat | "passthrough"): Call => ({
       format,
       model,
@@ -169,7 +178,7 @@ const httpDestination = (
       const { host, port, scheme } = target
       upstreams.set(addressKey(target), yield* open({ kind: "tcp", host, port, tls: scheme === "https" }, {}))
     }
-    const key = yield* keyOf(params.apiKey)
+    const key = yield* keyOf(config)
     return {
       type: "http",
       upstreamOf: (target) => upstreams.get(addressKey(target)),
@@ -184,17 +193,21 @@ const httpDestination = (
     }
   })
 
-type KeySource = NonNullable<ResolvedModel["params"]["apiKey"]>
-
+/** The key of a model: the one kind of credential that exists so far. */
 const keyOf = (
-  source: KeySource | undefined
+  config: ModelConfig
 ): Effect.Effect<Redacted.Redacted<string> | undefined, ReadonlyArray<ConfigProblem>, Files> =>
   Effect.gen(function* () {
-    if (source === undefined || Redacted.isRedacted(source)) return source
+    const policy = config.policies["backendAuth"]?.branches[0]
+    if (policy === undefined) return undefined
+    const auth = policy.config as (typeof BackendAuth)["Type"]
+    const refused = (message: string) => Effect.fail([{ path: policy.path, message }])
+    const { key } = auth
+    if (key === undefined || key.location !== undefined || auth.credentials.length > 0)
+      return yield* refused("credentials other than a key are not available yet")
+    if (Redacted.isRedacted(key.value)) return key.value
     const { read } = yield* Files
-    const text = yield* Effect.mapError(read(source.file), ({ message }) => [
-      { path: ["params", "apiKey", "file"], message }
-    ])
+    const text = yield* Effect.mapError(read(key.value.file), ({ message }) => [{ path: policy.path, message }])
     return Redacted.make(text)
   })
 

@@ -25,7 +25,7 @@ const isWireFormat = (format: string): format is WireFormat => (wireFormats as R
 const preparedCall = slot<Prepared>()("llmCall")
 
 export const backendLlm = terminal({
-  name: "llmRouter",
+  name: "llm",
   schema: LlmRouterSchema,
   maturity: { status: "stable", untrusted: "client+backend" },
   compile: (config) =>
@@ -33,8 +33,8 @@ export const backendLlm = terminal({
       const clock = yield* Monotonic
       const metrics = yield* Metrics
       const catalogs = yield* Catalogs
-      const models = yield* compileModels(config)
-      const virtual = yield* compileVirtual(config.virtualModels ?? [], Math.random)
+      const models = yield* compileModels(config.models)
+      const virtual = yield* compileVirtual(config.virtualModels, Math.random)
       const checks = metrics.counter("guardrail_checks_total", "What guards decided.", ["phase", "action"])
       const router: Router = {
         index: indexModels(models),

@@ -6,7 +6,7 @@ import { compileExpression } from "../../src/pipeline/expressions.ts"
 import type { ConfigProblem } from "../../src/pipeline/stage.ts"
 import { type Refusal, virtualNoTarget } from "../../src/protocols/llm/models/refusal.ts"
 import { failoverGroups, pickConditional, pickWeighted } from "../../src/protocols/llm/models/virtual.ts"
-import type { LlmRouterConfig } from "./schema.ts"
+import type { VirtualConfig } from "./schema.ts"
 
 export interface VirtualModels {
   readonly names: ReadonlyArray<string>
@@ -17,35 +17,38 @@ export interface VirtualModels {
 type Choose = (x: Exchange) => string | undefined
 
 export const compileVirtual = (
-  config: NonNullable<LlmRouterConfig["virtualModels"]>,
+  configs: ReadonlyArray<VirtualConfig>,
   random: () => number
 ): Effect.Effect<VirtualModels, ReadonlyArray<ConfigProblem>> =>
   Effect.gen(function* () {
     const byName = new Map<string, Choose>()
     const problems: Array<ConfigProblem> = []
-    for (const [index, { name, routing }] of config.entries()) {
-      const { weighted, failover, conditional } = routing
-      if (weighted !== undefined) {
-        const targets = weighted.targets.map(({ model, weight = 1 }) => ({ model, weight }))
-        byName.set(name, () => pickWeighted(targets, random())?.model)
-      } else if (failover !== undefined) {
-        const [best] = failoverGroups(failover.targets)
-        // Health decides between ranks once it is watched; until then the best rank is the healthy one.
-        const targets = (best ?? []).map(({ model }) => ({ model, weight: 1 }))
-        byName.set(name, () => pickWeighted(targets, random())?.model)
-      } else if (conditional !== undefined) {
-        const targets: Array<{ readonly model: string; readonly when?: Expression }> = []
-        for (const [at, { model, when }] of conditional.targets.entries()) {
-          if (when === undefined) {
-            targets.push({ model })
-            continue
-          }
-          const path = ["virtualModels", index, "routing", "conditional", "targets", at, "when"]
-          const compiled = yield* Effect.result(compileExpression(when, "llm", path))
-          if (Result.isSuccess(compiled)) targets.push({ model, when: compiled.success })
-          else problems.push(...compiled.failure)
+    for (const { name, routing, path } of configs) {
+      switch (routing.kind) {
+        case "weighted":
+          byName.set(name, () => pickWeighted(routing.targets, random())?.model)
+          break
+        case "failover": {
+          // Health decides between ranks once it is watched; until then the best rank is the healthy one.
+          const targets = (failoverGroups(routing.targets)[0] ?? []).map(({ model }) => ({ model, weight: 1 }))
+          byName.set(name, () => pickWeighted(targets, random())?.model)
+          break
         }
-        byName.set(name, (x) => pickConditional(targets, ({ when }) => when?.test(x.variables) ?? true)?.model)
+        case "conditional": {
+          const targets: Array<{ readonly model: string; readonly when?: Expression }> = []
+          for (const [at, { model, when }] of routing.targets.entries()) {
+            if (when === undefined) {
+              targets.push({ model })
+              continue
+            }
+            const compiled = yield* Effect.result(
+              compileExpression(when, "llm", [...path, "routing", "conditional", "targets", at, "when"])
+            )
+            if (Result.isSuccess(compiled)) targets.push({ model, when: compiled.success })
+            else problems.push(...compiled.failure)
+          }
+          byName.set(name, (x) => pickConditional(targets, ({ when }) => when?.test(x.variables) ?? true)?.model)
+        }
       }
     }
     if (problems.length > 0) return yield* Effect.fail(problems)

@@ -1,7 +1,7 @@
 /** The `llm` section as models: provider defaults merged in, parameters of providers where they belong, everything else as policies. */
 import type { Path } from "../../../spec/config/path.ts"
 import type { PromptGuard } from "../../../spec/guardrails.ts"
-import type { Llm, ModelParams, ModelProvider } from "../../../spec/standalone/llm.ts"
+import type { Llm, MockParams, ModelParams, ModelProvider } from "../../../spec/standalone/llm.ts"
 import { parseUrl } from "../../../spec/target.ts"
 import { type Model, type ModelGateway, matchesModel, type Provider, type VirtualModel } from "../models.ts"
 import type { Policies, ProviderOverrides } from "../normalised.ts"
@@ -95,6 +95,8 @@ const required: Partial<Record<string, ReadonlyArray<keyof ModelParams>>> = {
   azure: ["azureResourceName", "azureResourceType"]
 }
 
+const defaultMock: MockParams = { seed: 0, latency: 0, tokensPerSecond: 0, failureRate: 0 }
+
 const defined = <T extends object>(value: T): { readonly [K in keyof T]: Exclude<T[K], undefined> } =>
   Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as never
 
@@ -142,6 +144,8 @@ const providerOf = (
           ...defined({ apiVersion: params.azureApiVersion, projectName: params.azureProjectName })
         }
       }
+    case "mock":
+      return { kind: "mock", config: { ...(params.mock ?? defaultMock), ...model } }
     default:
       return { kind: provider.name, config: model }
   }
