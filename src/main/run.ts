@@ -18,6 +18,7 @@ import { type Gateway, startGateway } from "./gateway.ts"
 import { memory } from "./process-memory.ts"
 import { gatherRuntime } from "./runtime-metrics.ts"
 import { type InvalidConfiguration, makeSnapshot } from "./snapshot.ts"
+import { suggestions } from "./suggestions.ts"
 import { version } from "./version.ts"
 
 export interface RunOptions<R> {
@@ -160,6 +161,7 @@ export const run = <R>(options: RunOptions<R>): Effect.Effect<Running, StartFail
         )
       )
     }
+    for (const command of suggestions(text)) log.log("info", "proxy", `try: ${command}`)
     return { gateway, reload, adminPort, statsPort, readinessPort, shutdownRequested: Effect.asVoid(Queue.take(stop)) }
   })
 
