@@ -142,7 +142,7 @@ export const run = <R>(options: RunOptions<R>): Effect.Effect<Running, StartFail
         log.log("warn", "proxy", "the admin interface has no authentication and is reachable from other machines", {
           setting: "config.adminAddr"
         })
-      if (adminPort !== undefined) log.log("info", "proxy", `serving UI at http://localhost:${adminPort}/ui`)
+      if (adminPort !== undefined) log.log("info", "proxy", `serving admin interface at http://localhost:${adminPort}`)
     }
     pending.clear()
 
