@@ -3,6 +3,7 @@ import { StringDecoder } from "node:string_decoder"
 import { createParser } from "eventsource-parser"
 import type { McpEventMark } from "../../src/services/mcp-transport.ts"
 
+/** Reads one event stream. */
 export interface EventSource {
   /** `false`: an event is over the limit; nothing more can be read. */
   readonly push: (chunk: Buffer) => boolean

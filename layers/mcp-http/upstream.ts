@@ -16,6 +16,7 @@ export interface Upstream {
   readonly limits: UpstreamLimits
 }
 
+/** What is read of a target. */
 export interface UpstreamLimits {
   /** Characters of one message. */
   readonly messageChars: number
@@ -23,6 +24,7 @@ export interface UpstreamLimits {
   readonly errorBytes: number
 }
 
+/** Status and headers of a success. */
 export interface ResponseHead {
   readonly status: number
   /** Lower-case names; the first value of each. */
@@ -36,12 +38,14 @@ export interface ResponseHandler {
   readonly onFailure: (failure: TargetFailure) => void
 }
 
+/** Takes the decoded body as it comes. */
 export interface BodyReader {
   /** `false` ends the response: the reader has seen enough. */
   readonly onData: (chunk: Buffer) => boolean
   readonly onEnd: () => void
 }
 
+/** A request under way. */
 export interface UpstreamCall {
   readonly pause: () => void
   readonly resume: () => void

@@ -17,6 +17,7 @@ for id in $groups; do kill -TERM "-$id" 2>/dev/null; done
 for id in $groups; do kill -KILL "-$id" 2>/dev/null; done
 `
 
+/** Keeps watch over process groups; the number of a group is the id of its leader. */
 export interface Guardian {
   readonly watch: (group: number) => void
   readonly release: (group: number) => void

@@ -45,6 +45,7 @@ export interface McpObserver {
   readonly finished: (call: McpUpstreamCall) => void
 }
 
+/** One HTTP request to an MCP backend, its body read. */
 export interface McpRequest {
   readonly method: string
   /** Path and query after rewrites; the path `/sse` is served in the transport of 2024-11-05. Default `/`. */
@@ -86,7 +87,7 @@ export interface McpSink {
   readonly end: () => void
 }
 
-/** A stream of server-sent events, pushed as they come. */
+/** A stream of server-sent events, pushed as they come. Whoever gets it starts it, or cancels it. */
 export interface McpEventStream {
   /** Begins the flow, at most once. What is there already is written at once, in one piece. */
   readonly start: (sink: McpSink) => void
@@ -95,6 +96,7 @@ export interface McpEventStream {
   readonly cancel: () => void
 }
 
+/** The answer. An event stream ends when its request is answered. */
 export interface McpResponse {
   readonly status: number
   /** Flat raw list, names in lower case, without content-length. */

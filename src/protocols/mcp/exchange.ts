@@ -20,6 +20,7 @@ import { withRoutingHeaders } from "./routing-headers.ts"
 import type { Backend, Session } from "./session.ts"
 import type { TargetLink } from "./target-link.ts"
 
+/** A request with its session, its reply and what it may. */
 export interface Exchange {
   readonly backend: Backend
   readonly session: Session
@@ -40,6 +41,7 @@ export const fail = (exchange: Exchange, failure: McpFailure) => {
   exchange.reply.fail(failure, idText(exchange.message))
 }
 
+/** The parameters lack what the method needs. */
 export const badParams = (modern: boolean): McpFailure =>
   modern
     ? rpcRefusal(400, code.invalidParams, "invalid params for method")
@@ -119,6 +121,7 @@ export const send = (
   )
 }
 
+/** How a request to several targets is asked and answered. */
 export interface Broadcast {
   readonly links: ReadonlyArray<TargetLink>
   readonly textFor: (link: TargetLink) => string

@@ -167,6 +167,7 @@ export const arrayText = (text: string): ReadonlyArray<Span> | undefined => {
   return wholeText(text, at, endOfArray(text, at, 0, elements)) ? elements : undefined
 }
 
+/** The member with a key. */
 export const member = (members: ReadonlyArray<Member>, key: string): Member | undefined => {
   for (const member of members) if (member.key === key) return member
   return undefined
@@ -185,6 +186,7 @@ export const path = (
   return found === undefined || next === undefined ? found : path(text, objectAt(text, found.start), next, ...deeper)
 }
 
+/** Does a string stand there? */
 export const isString = (text: string, span: Span): boolean => text.charCodeAt(span.start) === quote
 
 /** The string a span holds, or `undefined` if it holds something else. */
@@ -194,6 +196,7 @@ export const stringIn = (text: string, span: Span | undefined): string | undefin
 /** The parsed value of a span that was scanned. For values that the relay reads as a whole. */
 export const valueIn = (text: string, span: Span): unknown => JSON.parse(text.slice(span.start, span.end))
 
+/** Text to put in the place of a span; an empty span inserts. */
 export interface Edit extends Span {
   readonly by: string
 }

@@ -77,6 +77,7 @@ const replyOn = (conversation: Conversation, facts: McpFacts): RequestReply => (
 
 const queryOf = (path: string) => new URLSearchParams(path.split("?")[1] ?? "")
 
+/** All open conversations of a backend. */
 export class LegacySseServer {
   readonly #backend: Backend
   readonly #open: (binding: SessionBinding) => Session

@@ -10,6 +10,7 @@ import { unwrapId } from "./request-id.ts"
 import type { Backend, Session } from "./session.ts"
 import type { TargetLink } from "./target-link.ts"
 
+/** A message that is not answered, with where it goes. */
 export interface OneWay {
   readonly backend: Backend
   readonly session: Session

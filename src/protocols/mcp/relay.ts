@@ -13,6 +13,7 @@ import type { Backend, Product } from "./session.ts"
 import type { SessionIds } from "./session-id.ts"
 import { Sessions } from "./sessions.ts"
 
+/** What the relay shares with the rest of the gateway. */
 export interface McpRelayOptions {
   /** Made with SESSION_KEY or a random key; shared by all processes that serve the backend. */
   readonly sessionIds: SessionIds

@@ -18,6 +18,7 @@ export interface ReplyHost {
   readonly queuedChars: number
 }
 
+/** Flat raw list. */
 export const eventStreamHeaders: ReadonlyArray<string> = [
   "content-type",
   "text/event-stream",
@@ -39,6 +40,7 @@ export interface RequestReply extends Outlet {
   readonly drop: () => void
 }
 
+/** The reply to the requests of one POST. */
 export class Reply implements RequestReply, Beating {
   readonly facts: McpFacts
   readonly headers: Array<string> = []

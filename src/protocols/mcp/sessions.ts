@@ -6,6 +6,7 @@ import { maxIdChars, type SessionBinding, type SessionIds } from "./session-id.t
 const sweepMillis = 30_000
 const maxEnded = 10_000
 
+/** Sessions by id. */
 export class Sessions implements Beating {
   readonly #backend: Backend
   readonly #ids: SessionIds
