@@ -10,7 +10,7 @@ import { policies, terminals } from "../../stages/registry.ts"
 import { type RouteGraph, routeGraph } from "../pipeline/graph.ts"
 import type { Services } from "../pipeline/registry.ts"
 import type { ConfigPath } from "../pipeline/stage.ts"
-import type { Catalogs } from "../protocols/llm/cost/catalogs.ts"
+import { Catalogs } from "../protocols/llm/cost/catalogs.ts"
 import type { McpProcess } from "../protocols/mcp/process.ts"
 import type { Normalised } from "../routing/normalised.ts"
 import type { Files } from "../services/files.ts"
@@ -21,13 +21,13 @@ import type { McpStdio } from "../services/mcp-stdio.ts"
 import type { Metrics } from "../services/metrics.ts"
 import type { Upstreams } from "../services/upstreams.ts"
 import { type Assembled, assemble } from "./assemble.ts"
+import { openCatalogs } from "./catalogs.ts"
 import { type ConfigurationText, check } from "./check.ts"
 import { compileCondition } from "./conditions.ts"
 
 /** What the policies and terminals of the registry need to compile. */
 export type Ports =
   | Services<(typeof policies)["policies"]>
-  | Catalogs
   | Files
   | Kept
   | Log
@@ -67,7 +67,13 @@ export const makeSnapshot = (
     const { config, positions, problems } = check(source)
     if (config === undefined || positions === undefined) return yield* new InvalidConfiguration({ problems })
     const scope = yield* Scope.make()
-    const assembled = yield* assemble({ registry: policies, terminals, compileCondition, random }, config).pipe(
+    const assembled = yield* Effect.flatMap(openCatalogs(config.settings.modelCatalog), (catalogs) =>
+      Effect.provideService(
+        assemble({ registry: policies, terminals, compileCondition, random }, config),
+        Catalogs,
+        catalogs
+      )
+    ).pipe(
       Scope.provide(scope),
       Effect.mapError(
         (found) => new InvalidConfiguration({ problems: found.map((problem) => positions.locate(problem)) })
