@@ -8,7 +8,7 @@ import { type BodyObserver, isSource, observe } from "../../src/http/body.ts"
 import { contentCoding, decoded } from "../../src/http/content-coding.ts"
 import type { Answer } from "../../src/http/message.ts"
 import { defaultBodyLimit, type Exchange } from "../../src/pipeline/exchange.ts"
-import { next, respond, type StageError, type Verdict } from "../../src/pipeline/stage.ts"
+import { next, type StageError, type Verdict } from "../../src/pipeline/stage.ts"
 import { isObject, parseJson } from "../../src/protocols/llm/models/json.ts"
 import { type UsageFormat, usageMembers } from "../../src/protocols/llm/usage/members.ts"
 import { readResponse } from "../../src/protocols/llm/usage/read.ts"
@@ -17,8 +17,8 @@ import { addFacts } from "../../src/protocols/llm/usage/stream-facts.ts"
 import { eventReaders, type StreamFormat } from "../../src/protocols/llm/usage/stream-observers.ts"
 import { runGuards } from "./guards.ts"
 import { succeeded } from "./models.ts"
-import { LlmFailed } from "./refused.ts"
-import { failureOf, guardAnswer, isGuarded, type Prepared, type Router } from "./request.ts"
+import { GuardRejected, LlmFailed } from "./refused.ts"
+import { failureOf, isGuarded, type Prepared, type Router } from "./request.ts"
 import { TranslatedBody } from "./translated-body.ts"
 
 type Outcome = Effect.Effect<Verdict, StageError>
@@ -100,7 +100,7 @@ export const answered = (router: Router, x: Exchange, prepared: Prepared): Outco
     const guarded = runGuards(guards, x, prepared.clientFormat, body, (outcome) => router.guarded("Response", outcome))
     return Effect.flatMapEager(guarded, (outcome): Outcome => {
       if (outcome.type === "failed") return Exit.fail(guardFailed)
-      if (outcome.type === "answered") return respond(guardAnswer(outcome.answer))
+      if (outcome.type === "answered") return Exit.fail(new GuardRejected(outcome.answer))
       return outcome.type === "changed"
         ? replace(answer, outcome.body)
         : prepared.translated

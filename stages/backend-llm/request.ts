@@ -32,7 +32,7 @@ import { runGuards } from "./guards.ts"
 import { LlmVariable } from "./llm-variable.ts"
 import type { Model } from "./models.ts"
 import { addressed, edited, written } from "./provider-body.ts"
-import { LlmFailed, ModelRefused } from "./refused.ts"
+import { GuardRejected, LlmFailed, ModelRefused } from "./refused.ts"
 import type { VirtualModels } from "./virtual.ts"
 
 /** A request on its way: left by the preparation for the call, and by the call for the answer. */
@@ -214,7 +214,7 @@ const admitted = (
 
   return Effect.flatMapEager(guarded, (outcome): Outcome => {
     if (outcome.type === "failed") return Exit.fail(guardFailed)
-    if (outcome.type === "answered") return respond(guardAnswer(outcome.answer))
+    if (outcome.type === "answered") return Exit.fail(new GuardRejected(outcome.answer))
     const clean = outcome.type === "changed" ? outcome.body : changed
     const translation = pair.success.open({
       model: providerModel,
@@ -299,20 +299,6 @@ const textsOf = (format: GuardedFormat | undefined, json: JsonObject): ReadonlyA
 }
 
 const everyScope = new Set(["systemPrompt", "messages", "toolOutput", "toolInput"] as const)
-
-export const guardAnswer = ({
-  status,
-  headers,
-  body
-}: {
-  readonly status: number
-  readonly headers: ReadonlyArray<readonly [string, string]>
-  readonly body: string
-}) => ({
-  status,
-  headers: HeaderList.from(headers),
-  body
-})
 
 export const failureOf = ({ status, message, source }: LlmError): StageError => ({
   _tag: "LlmError",
