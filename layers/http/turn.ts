@@ -72,7 +72,6 @@ export class Turn implements BodySink {
     this.exchange = exchange
     this.#upload = upload
     this.#upgrade = upgrade
-    exchange.inform = (status, headers) => this.#inform(status, headers)
   }
 
   /** Answers with what the engine says: at once when it knows, else when its fiber ends. */
@@ -102,7 +101,7 @@ export class Turn implements BodySink {
   }
 
   /** Tells the client of a 1xx response; clients of HTTP/1.0 do not know such things. */
-  #inform(status: number, headers: HeaderList): void {
+  inform(status: number, headers: HeaderList): void {
     if (this.#over || this.response.headersSent || this.exchange.request.version === "1.0") return
     try {
       this.response.writeInformation(status, headers.flat)
@@ -201,9 +200,14 @@ export class Turn implements BodySink {
     }
   }
 
+  /** Whether the client still has to send some of its body. */
+  get uploading(): boolean {
+    return this.#upload !== undefined && !this.request.complete
+  }
+
   /** Whether the client sends a body that nobody reads and that is too long to be dropped. */
   #unread(): boolean {
-    if (this.request.complete || this.#upload === undefined || this.#upload.started) return false
+    if (!this.uploading || this.#upload?.started === true) return false
     const length = this.exchange.request.headers.get("content-length")
     return length === undefined || Number(length) > droppable
   }

@@ -358,24 +358,6 @@ describe("connections", () => {
     })
   )
 
-  it.live("a client that pipelines without end is made to wait", () =>
-    Effect.gen(function* () {
-      let begun = 0
-      const { port } = yield* edge(() => {
-        begun++
-        return Effect.never
-      })
-      const client = new RawClient(port)
-      const request = "GET / HTTP/1.1\r\nhost: a\r\n\r\n".repeat(1000)
-      for (let i = 0; i < 400; i++) client.send(request)
-      yield* Effect.sleep(100)
-      assert.strictEqual(begun, 1)
-      // Most of it never left this side.
-      assert.isAbove(client.socket.writableLength, 4 * 1024 * 1024)
-      client.socket.destroy()
-    })
-  )
-
   it.live("100 Continue is sent when somebody starts to read the body, and only then", () =>
     Effect.gen(function* () {
       const { port } = yield* edge((x) =>
