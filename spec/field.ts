@@ -50,14 +50,24 @@ export interface Rule<I> {
   readonly jsonSchema?: JsonSchema.JsonSchema
 }
 
+const checks = <I>(rules: ReadonlyArray<Rule<I>>) =>
+  rules.map(({ check, jsonSchema = {} }) =>
+    Schema.makeFilter<unknown>((form) => check(form as I), { toJsonSchema: () => jsonSchema })
+  )
+
 /** Adds rules about the form of the file. */
 export const ruled = <S extends Schema.Top>(schema: S, ...rules: ReadonlyArray<Rule<S["Encoded"]>>): S => {
   let wire: Schema.Top = Schema.flip(schema)
-  for (const { check, jsonSchema } of rules)
-    wire = wire.check(
-      Schema.makeFilter(check as (form: unknown) => ReturnType<typeof check>, { toJsonSchema: () => jsonSchema ?? {} })
-    )
+  for (const check of checks(rules)) wire = wire.check(check)
   return Schema.flip(wire) as unknown as S
+}
+
+const nothing: Rule<object> = {
+  check: (form) => {
+    const [key] = Object.keys(form)
+    return key === undefined ? undefined : { path: [key], issue: "unknown key" }
+  },
+  jsonSchema: { maxProperties: 0 }
 }
 
 /** An object with a name and a description, and what must hold between its fields. */
@@ -66,7 +76,14 @@ export const object = <const F extends Schema.Struct.Fields>(
   description: string,
   fields: F,
   ...rules: ReadonlyArray<Rule<Schema.Struct<F>["Encoded"]>>
-): Schema.Struct<F> => named(ruled(Schema.Struct(fields), ...rules), identifier, description)
+): Schema.Struct<F> => {
+  // A struct without fields would take anything but null.
+  const empty = Object.keys(fields).length === 0
+  const struct = empty
+    ? (ruled(Schema.Record(Schema.String, Schema.Json), nothing) as unknown as Schema.Struct<F>)
+    : Schema.Struct(fields)
+  return named(ruled(struct, ...rules), identifier, description)
+}
 
 /** A rule for keys that are two names of one thing, or that make no sense together. */
 export const exclusive = (
@@ -141,7 +158,10 @@ export const withAliases = <const F extends Schema.Struct.Fields>(
   const typeOf = (name: string) => wire.propertySignatures.find((property) => property.name === name)!.type
   const added = Object.entries(aliases).map(([alias, name]) => {
     const second = Schema.optionalKey(Schema.make<Schema.Top>(typeOf(name)))
-    return new SchemaAST.PropertySignature(alias, second.annotateKey({ description: `The same as \`${name}\`.` }).ast)
+    return new SchemaAST.PropertySignature(
+      alias,
+      second.annotateKey({ description: `The same as \`${name}\`.`, default: undefined }).ast
+    )
   })
   // A required field may be there under its other name; that it is there at all is for the decoded object to see.
   const freed = wire.propertySignatures.map((property) =>
@@ -155,7 +175,10 @@ export const withAliases = <const F extends Schema.Struct.Fields>(
     return SchemaAST.isOptional(typeOf(name)) ? [one] : [one, { check: () => undefined, jsonSchema: either }]
   })
   const free = new SchemaAST.Objects(freed, wire.indexSignatures, wire.annotations, wire.checks)
-  const form = ruled(extended(free, added), ...(rules as ReadonlyArray<Rule<unknown>>))
+  let form: Schema.Codec<unknown> = extended(free, added)
+  for (const check of checks(rules)) form = form.check(check)
+  const { identifier, description } = SchemaAST.resolve(wire) ?? {}
+  form = form.annotate({ identifier: identifier as string, description: description as string })
   const rename = (value: unknown) =>
     Object.fromEntries(Object.entries(value as object).map(([key, each]) => [aliases[key] ?? key, each]))
   const decoded = schema as unknown as Schema.Codec<Schema.Struct<F>["Type"], unknown>
@@ -172,17 +195,21 @@ export const withAliases = <const F extends Schema.Struct.Fields>(
  * reading of a schema from its other side, which every description of a form does.
  */
 export const recursive = <A>(identifier: string, schema: () => Schema.Codec<A, unknown>): Schema.Codec<A, unknown> => {
-  let decode: ((input: unknown, options: SchemaAST.ParseOptions) => Effect.Effect<A, SchemaIssue.Issue>) | undefined
-  let encode: typeof decode
-  return Schema.Unknown.annotate({ recursion: { identifier, schema: () => Schema.toEncoded(schema()).ast } }).pipe(
+  type Parse<T> = (input: unknown, options: SchemaAST.ParseOptions) => Effect.Effect<T, SchemaIssue.Issue>
+  let decode: Parse<A> | undefined
+  let encode: Parse<Schema.Json> | undefined
+  return Schema.Json.annotate({
+    "x-recursion": identifier,
+    recursion: { identifier, schema: () => Schema.toEncoded(schema()).ast }
+  }).pipe(
     Schema.decodeTo(Schema.Unknown, {
       decode: SchemaGetter.transformEffect((input: unknown, options: SchemaAST.ParseOptions) => {
         decode ??= SchemaParser.decodeUnknownEffect(schema())
         return decode(input, options)
       }),
       encode: SchemaGetter.transformEffect((value: unknown, options: SchemaAST.ParseOptions) => {
-        encode ??= SchemaParser.encodeUnknownEffect(schema()) as typeof decode
-        return encode!(value, options)
+        encode ??= SchemaParser.encodeUnknownEffect(schema()) as Parse<Schema.Json>
+        return encode(value, options)
       })
     })
   ) as unknown as Schema.Codec<A, unknown>

@@ -125,7 +125,10 @@ export const TraceEvent = Schema.Struct({
   eventStart: nullable(Schema.Int).annotate({ description: "Set on backendCallResult only: when the call began." }),
   eventEnd: Schema.Int.annotate({ description: "Whole microseconds since the trace began." }),
   severity: Schema.Literals(["success", "info", "warn", "error"]),
-  message: TraceMessage
+  message: TraceMessage,
+  request: Schema.optionalKey(Schema.Int).annotateKey({
+    description: "In the continuous mode: tells the requests of the stream apart."
+  })
 }).annotate({ identifier: "TraceEvent", description: "One event of a request's trace. Experimental: it may change." })
 export type TraceEvent = typeof TraceEvent.Type
 

@@ -6,6 +6,7 @@ import { registry } from "../src/pipeline/registry.ts"
 import { apiKey } from "./api-key/stage.ts"
 import { authorization } from "./authorization/stage.ts"
 import { backendHost } from "./backend-host/stage.ts"
+import { backendLlm } from "./backend-llm/stage.ts"
 import { backendMcp } from "./backend-mcp/stage.ts"
 import { buffer } from "./buffer/stage.ts"
 import { cors } from "./cors/stage.ts"
@@ -83,4 +84,4 @@ export const policies = registry(
   }
 )
 
-export const terminals = [backendHost, backendMcp]
+export const terminals = [backendHost, backendLlm, backendMcp]

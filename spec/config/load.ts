@@ -9,7 +9,7 @@ import { explain, type Finding } from "./explain.ts"
 import { interpret } from "./interpret.ts"
 import { formatPath, type Path } from "./path.ts"
 import { type Positions, positions } from "./positions.ts"
-import type { Problem } from "./problem.ts"
+import { inOrder, type Problem } from "./problem.ts"
 import { shapeOf } from "./shape.ts"
 import { source } from "./source.ts"
 
@@ -54,7 +54,7 @@ export const load = <A, I>(input: Input, schema: Schema.Codec<A, I>): Loaded<A> 
     const broken = document.problems.map(({ start, message, code }) =>
       problem(toSource(expanded, start), message, code)
     )
-    return { ok: false, problems: ordered([...unset, ...broken]) }
+    return { ok: false, problems: inOrder([...unset, ...broken]) }
   }
 
   const { value, quotable, repeated } = interpret(document.root, shapeOf(schema.ast))
@@ -71,7 +71,7 @@ export const load = <A, I>(input: Input, schema: Schema.Codec<A, I>): Loaded<A> 
       )
       .map(({ path, message, kind }) => places.locate({ path, message, ...codes[kind] }))
   ]
-  if (problems.length > 0) return { ok: false, problems: ordered(problems) }
+  if (problems.length > 0) return { ok: false, problems: inOrder(problems) }
   return decoded.ok ? { ok: true, value: decoded.value, positions: places } : { ok: false, problems: [] }
 }
 
@@ -110,6 +110,3 @@ const refersToUnset = (
   const end = original(node.end)
   return unresolved.some((each) => each.sourceStart < end && each.sourceEnd > start)
 }
-
-const ordered = (problems: ReadonlyArray<Problem>): ReadonlyArray<Problem> =>
-  problems.toSorted((a, b) => a.line - b.line || a.column - b.column)

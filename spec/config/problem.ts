@@ -20,6 +20,10 @@ export interface Problem {
   readonly excerpt?: string
 }
 
+/** In the order of the text. */
+export const inOrder = (problems: ReadonlyArray<Problem>): ReadonlyArray<Problem> =>
+  problems.toSorted((a, b) => a.line - b.line || a.column - b.column)
+
 /** `file:line:column: path: message`; warnings say so and name their code. */
 export const formatLine = (problem: Problem): string => {
   const where = `${problem.file}:${problem.line}:${problem.column}: `

@@ -3,11 +3,21 @@ import { Schema, SchemaGetter } from "effect"
 import { BackendAuth, BackendTunnel } from "../connection/policies.ts"
 import { BackendTls } from "../connection/tls.ts"
 import { JsonObject, SecretFileOrInline } from "../content.ts"
-import { exactlyOneOf, exclusive, object, optional, type Rule, required, ruled, withAliases } from "../field.ts"
+import {
+  defaulted,
+  exactlyOneOf,
+  exclusive,
+  object,
+  optional,
+  type Rule,
+  required,
+  ruled,
+  withAliases
+} from "../field.ts"
 import { PromptCaching, PromptGuard } from "../guardrails.ts"
 import { HeaderMatch, HeaderModifier } from "../header.ts"
 import { HealthPolicy } from "../health.ts"
-import { CelExpression, Count, HttpUrl, PortNumber, ShortString } from "../primitives.ts"
+import { CelExpression, Count, Duration, Fraction, HttpUrl, PortNumber, ShortString } from "../primitives.ts"
 import { RuleSet } from "../rules.ts"
 import { HostPort } from "../target.ts"
 import { ServerTls } from "./listener.ts"
@@ -24,7 +34,8 @@ export const builtinProviders = [
   "anthropic",
   "bedrock",
   "azure",
-  "copilot"
+  "copilot",
+  "mock"
 ] as const
 
 /** Providers that speak known formats at known addresses. */
@@ -111,6 +122,20 @@ const NamedProvider = OwnProvider.pipe(
 
 const { tokenize: _, ...overrides } = providerAddress
 
+/** How the built-in `mock` provider answers. */
+export const MockParams = object(
+  "MockParams",
+  "How the built-in `mock` provider answers: without a model, and always in the same way.",
+  {
+    seed: defaulted(Count, 0, "Other seeds give other answers and other failures."),
+    latency: defaulted(Duration, "0s", "Time until an answer begins."),
+    tokensPerSecond: defaulted(Count, 0, "Speed of an answer; 0 is at once."),
+    failureRate: defaulted(Fraction, 0, "Share of the calls that fail.")
+  }
+)
+
+export type MockParams = typeof MockParams.Type
+
 const Params = object("ModelParams", "How a provider is asked for a model.", {
   model: optional(ShortString, "Model to ask for; the one of the client when left out."),
   apiKey: optional(SecretFileOrInline, "Key for the provider."),
@@ -130,7 +155,8 @@ const Params = object("ModelParams", "How a provider is asked for a model.", {
   azureResourceName: optional(ShortString, "Resource, for `azure`."),
   azureResourceType: optional(AzureResourceType, "Kind of the resource, for `azure`."),
   azureApiVersion: optional(ShortString, "Version of the interface, for `azure`."),
-  azureProjectName: optional(ShortString, "Project, for `azure`.")
+  azureProjectName: optional(ShortString, "Project, for `azure`."),
+  mock: optional(MockParams, "How the `mock` provider answers.")
 })
 
 export type ModelParams = typeof Params.Type

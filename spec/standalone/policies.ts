@@ -3,7 +3,7 @@
  * no policy by name, so that one from outside is written like one from here.
  */
 import { Schema, SchemaAST, SchemaGetter } from "effect"
-import { extended, named, object, optional, type Rule, required, ruled } from "../field.ts"
+import { extended, object, optional, type Rule, required, ruled } from "../field.ts"
 import { CelExpression } from "../primitives.ts"
 
 /**
@@ -59,7 +59,7 @@ const entryOf = (schema: AnySchema, name: string) => {
     "When the entry applies. An expression that fails is false; the last entry may do without."
   )
   const form = extended(wire, [new SchemaAST.PropertySignature("condition", condition.ast)])
-  return named(form, `Conditional${name}Entry`, "One version of the policy.").pipe(
+  return form.annotate({ identifier: `Conditional${name}Entry`, description: "One version of the policy." }).pipe(
     Schema.decodeTo(Schema.Struct({ condition: Schema.optionalKey(Schema.String), policy: item }), {
       decode: SchemaGetter.transform((form: unknown) => {
         const { condition, ...policy } = form as { readonly condition?: string }
@@ -105,7 +105,7 @@ export const conditional = (schema: AnySchema): AnySchema => {
       encode: SchemaGetter.transform((decoded: Conditional) => ({ conditional: decoded.branches }))
     })
   )
-  return Schema.Union([schema, form])
+  return Schema.Union([form, schema])
 }
 
 const places = new Set<PolicyPlace>(["gateway", "route", "llm"])

@@ -12,8 +12,10 @@ import {
 } from "../pipeline/compile.ts"
 import { NoBackend } from "../pipeline/errors.ts"
 import type { Exchange } from "../pipeline/exchange.ts"
+import { Latency } from "../pipeline/latency.ts"
 import type { Registry, Services } from "../pipeline/registry.ts"
 import type { Backend, Listener, Route, Selection } from "../pipeline/route.ts"
+import type { Step } from "../pipeline/run.ts"
 import type { ConfigPath, ConfigProblem, Site } from "../pipeline/stage.ts"
 import type { AnyTerminal, Callee } from "../pipeline/terminal.ts"
 import { type Choice, delegate } from "../routing/delegation.ts"
@@ -306,11 +308,17 @@ class Assembly {
       )
       const all = [gateway, route, graph]
       const { registry } = this.#parts
+      const own = (phase: "backend" | "backendResponse", run: Callee["prepare"]) =>
+        run === undefined ? [] : [terminalStep(source, phase, run)]
+      const { type, protocol, target: address, prepare, answered, call } = callee
       const backend: Backend = {
         name: source.name,
-        ...callee,
-        steps: graph.request,
-        backendResponse: responseSteps(registry, "backendResponse", all),
+        type,
+        protocol,
+        target: address,
+        call,
+        steps: [...graph.request, ...own("backend", prepare)],
+        backendResponse: [...own("backendResponse", answered), ...responseSteps(registry, "backendResponse", all)],
         response: responseSteps(registry, "response", all),
         effective: graph.effective
       }
@@ -327,14 +335,36 @@ class Assembly {
       if (terminal === undefined)
         this.#problem(source.path, notAvailable(`a backend of kind ${source.destination.kind}`))
       else {
-        const at = [...source.path, source.destination.kind]
-        callee = yield* this.#collect(terminal.compile(source.destination.config, at), at)
+        callee = yield* this.#collect(terminal.compile(source.destination.config, configPath(source)))
       }
       this.#callees.set(source.key, callee)
       return callee
     })
   }
 }
+
+/** Where the configuration of a backend stands: under its kind, unless it is a section of the file by itself. */
+const configPath = ({ path, destination }: Normalised.Backend): ConfigPath =>
+  path.length === 1 && path[0] === destination.kind ? path : [...path, destination.kind]
+
+/** A terminal takes part in the phases around its call like any policy, under its own name. */
+const terminalStep = (
+  source: Normalised.Backend,
+  phase: "backend" | "backendResponse",
+  run: NonNullable<Callee["prepare"]>
+): Step => ({
+  policy: source.destination.kind,
+  node: phase === "backend" ? source.destination.kind : `${source.destination.kind}.answered`,
+  site: "backend",
+  phase,
+  path: configPath(source),
+  failOpen: false,
+  // The engine alone calls steps, and what it hands them is the exchange itself.
+  run: (view) => run(view as Exchange),
+  condition: undefined,
+  holds: undefined,
+  latency: new Latency()
+})
 
 const emptySite = (site: Site): SiteGraph => ({
   site,

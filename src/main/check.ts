@@ -3,13 +3,20 @@ import type { Environment } from "../../spec/config/expand.ts"
 import { load } from "../../spec/config/load.ts"
 import type { Positions } from "../../spec/config/positions.ts"
 import type { Problem } from "../../spec/config/problem.ts"
+import type { PolicySpecs } from "../../spec/standalone/policies.ts"
 import { standalone } from "../../spec/standalone.ts"
 import { schemas } from "../../stages/schemas.ts"
 import { normalise } from "../routing/normalise/normalise.ts"
 import type { Normalised } from "../routing/normalised.ts"
 
-/** The schema of the configuration file with every policy that the language knows. */
-export const fileSchema = standalone(schemas)
+/** The policies that a file may hold, and the schema of the file that follows from them. */
+export interface Language {
+  readonly specs: PolicySpecs
+  readonly schema: ReturnType<typeof standalone>
+}
+
+/** What the proxy itself understands. */
+export const language: Language = { specs: schemas, schema: standalone(schemas) }
 
 export interface ConfigurationText {
   /** The name for messages, usually the path of the file. */
@@ -26,11 +33,11 @@ export interface Checked {
   readonly problems: ReadonlyArray<Problem>
 }
 
-export const check = (source: ConfigurationText): Checked => {
-  const loaded = load(source, fileSchema)
+export const check = (source: ConfigurationText, { specs, schema } = language): Checked => {
+  const loaded = load(source, schema)
   if (!loaded.ok) return { config: undefined, positions: undefined, problems: loaded.problems }
   const { positions } = loaded
-  const normalised = normalise(loaded.value, schemas)
+  const normalised = normalise(loaded.value, specs)
   return normalised.ok
     ? { config: normalised.value, positions, problems: [] }
     : { config: undefined, positions, problems: normalised.complaints.map((complaint) => positions.locate(complaint)) }

@@ -21,11 +21,15 @@ import { Metrics } from "../services/metrics.ts"
 import type { SpanSink } from "../services/span-sink.ts"
 import type { AssembledBind } from "./assemble.ts"
 import type { ConfigurationText } from "./check.ts"
-import { type InvalidConfiguration, makeSnapshot, type Ports, type Snapshot } from "./snapshot.ts"
+import type { Dialect } from "./dialect.ts"
+import { type InvalidConfiguration, makeSnapshot, type Snapshot } from "./snapshot.ts"
 
-export interface GatewayOptions {
+export interface GatewayOptions<R> {
+  readonly dialect: Dialect<R>
   /** The IP address that listeners are bound to: `::` for all. */
   readonly host: string
+  /** Lets the system choose every port: those of the configuration are names alone. */
+  readonly ephemeral: boolean
   readonly clocks: Clocks
   readonly random: () => number
   readonly drain: DrainOptions
@@ -42,8 +46,8 @@ export interface Gateway {
   readonly watchers: Watchers
   /** Exchanges the configuration. When it fails, nothing has changed. */
   readonly reload: (text: ConfigurationText) => Effect.Effect<void, InvalidConfiguration | BindFailed>
-  /** The listeners as bound: the key of the bind, and its port. */
-  readonly listeners: () => ReadonlyArray<{ readonly key: string; readonly port: number }>
+  /** The listeners: the key of the bind, its port in the configuration, and the port as bound. */
+  readonly listeners: () => ReadonlyArray<{ readonly key: string; readonly configured: number; readonly port: number }>
   /** Stops accepting, lets requests finish, then cuts what is left. */
   readonly drain: Effect.Effect<void>
 }
@@ -55,12 +59,12 @@ interface Open {
 }
 
 /** Serves a snapshot, and closes it with everything else when the scope ends. */
-export const startGateway = (
+export const startGateway = <R>(
   first: Snapshot,
-  options: GatewayOptions
-): Effect.Effect<Gateway, BindFailed, Ports | Log | Metrics | Scope.Scope> =>
+  options: GatewayOptions<R>
+): Effect.Effect<Gateway, BindFailed, R | Log | Metrics | Scope.Scope> =>
   Effect.gen(function* () {
-    const ports = yield* Effect.context<Ports>()
+    const ports = yield* Effect.context<R>()
     const log = yield* Log
     const metrics = yield* Metrics
     const { clocks } = options
@@ -91,7 +95,7 @@ export const startGateway = (
       (x: Exchange): Effect.Effect<Answer> => {
         const snapshot = current
         snapshot.inFlight++
-        x.onFinish((outcome) => {
+        x.onFinished((outcome) => {
           snapshot.inFlight--
           record(x, outcome)
         })
@@ -109,7 +113,7 @@ export const startGateway = (
       Effect.gen(function* () {
         const scope = yield* Scope.make()
         const bound = yield* listen({
-          address: { _tag: "Tcp", host: options.host, port: bind.port },
+          address: { _tag: "Tcp", host: options.host, port: options.ephemeral ? 0 : bind.port },
           setting: settingOf(bind),
           handle: handle(bind.key),
           clocks,
@@ -167,7 +171,7 @@ export const startGateway = (
     const oneAtATime = yield* Semaphore.make(1)
     const reload = (text: ConfigurationText) =>
       Effect.gen(function* () {
-        const next = yield* makeSnapshot(text, options.random)
+        const next = yield* makeSnapshot(options.dialect, text, options.random)
         const opened = yield* Effect.onError(openMissing(next.assembled.binds), () =>
           Scope.close(next.scope, Exit.void)
         )
@@ -186,7 +190,11 @@ export const startGateway = (
       watchers,
       reload,
       listeners: () =>
-        [...sockets].map(([key, { bound }]) => ({ key, port: bound.port ?? 0 })).sort((a, b) => a.port - b.port),
+        current.assembled.binds.map(({ key, port }) => ({
+          key,
+          configured: port,
+          port: sockets.get(key)?.bound.port ?? 0
+        })),
       drain: Effect.suspend(() =>
         Effect.forEach(sockets.values(), ({ bound }) => bound.drain(options.drain), {
           concurrency: "unbounded",

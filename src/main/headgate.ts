@@ -5,6 +5,7 @@ import * as ConsoleLog from "../../layers/log/console.ts"
 import * as Prometheus from "../../layers/metrics/prometheus.ts"
 import { Log } from "../services/log.ts"
 import { type ConfigurationSource, defaultFile, fromFile, fromText } from "./configuration-source.ts"
+import { standard } from "./dialect.ts"
 import { graphsOf } from "./offline.ts"
 import { defaultPortOptions, ports } from "./ports.ts"
 import { run } from "./run.ts"
@@ -98,7 +99,7 @@ const main = Effect.gen(function* () {
     Effect.gen(function* () {
       const scope = yield* Effect.scope
       const sent = yield* telemetry(process.env)
-      const running = yield* run({ source: found, env: process.env, ...sent })
+      const running = yield* run({ dialect: standard, source: found, env: process.env, ...sent })
       const { log } = yield* Log
       yield* Effect.raceFirst(signalled, running.shutdownRequested)
       log("info", "proxy", "shutting down")

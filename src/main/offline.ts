@@ -1,8 +1,10 @@
 /** What a configuration means, without serving it: compiled with the real ports, and closed again at once. */
 import { Effect, Exit, Layer, Scope } from "effect"
 import * as ConsoleLog from "../../layers/log/console.ts"
+import * as Prometheus from "../../layers/metrics/prometheus.ts"
 import type { RouteGraph } from "../pipeline/graph.ts"
 import type { ConfigurationText } from "./check.ts"
+import { standard } from "./dialect.ts"
 import { defaultPortOptions, ports } from "./ports.ts"
 import { type InvalidConfiguration, makeSnapshot } from "./snapshot.ts"
 
@@ -11,6 +13,6 @@ const quiet = ConsoleLog.layer({ filter: "off", format: "text", write: () => {},
 
 /** The graph of every route. */
 export const graphsOf = (source: ConfigurationText): Effect.Effect<ReadonlyArray<RouteGraph>, InvalidConfiguration> =>
-  Effect.flatMap(makeSnapshot(source, Math.random), (snapshot) =>
+  Effect.flatMap(makeSnapshot(standard, source, Math.random), (snapshot) =>
     Effect.as(Scope.close(snapshot.scope, Exit.void), snapshot.graphs())
-  ).pipe(Effect.provide(Layer.provideMerge(ports(defaultPortOptions), quiet)))
+  ).pipe(Effect.provide(Layer.provideMerge(ports(defaultPortOptions), Layer.merge(quiet, Prometheus.layer()))))

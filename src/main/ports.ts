@@ -1,6 +1,7 @@
 /** The adapters behind the ports of policies and terminals, made once for a process and kept across reloads. */
 import { randomUUID } from "node:crypto"
 import { Layer } from "effect"
+import * as Files from "../../layers/files.ts"
 import * as Upstream from "../../layers/http/upstream.ts"
 import * as HttpFetch from "../../layers/http-fetch/undici.ts"
 import * as Jwks from "../../layers/jwks/live.ts"
@@ -8,6 +9,7 @@ import * as Kept from "../../layers/kept.ts"
 import * as McpHttp from "../../layers/mcp-http/layer.ts"
 import * as RateLimits from "../../layers/rate-limits/memory.ts"
 import * as Stdio from "../../layers/stdio/layer.ts"
+import { Catalogs } from "../protocols/llm/cost/catalogs.ts"
 import { McpProcess } from "../protocols/mcp/process.ts"
 import { makeSessionIds, randomSessionKey, sessionKey } from "../protocols/mcp/session-id.ts"
 import { Log } from "../services/log.ts"
@@ -18,10 +20,14 @@ export interface PortOptions {
   readonly sessionKey: string | undefined
   /** Milliseconds after which an unused MCP session ends. */
   readonly sessionTtl: number
+  /** The cost catalogue. */
+  readonly catalogs: Layer.Layer<Catalogs>
 }
 
+const noCatalog = Layer.succeed(Catalogs, { current: () => undefined })
+
 /** 30 minutes. */
-export const defaultPortOptions: PortOptions = { sessionKey: undefined, sessionTtl: 1_800_000 }
+export const defaultPortOptions: PortOptions = { sessionKey: undefined, sessionTtl: 1_800_000, catalogs: noCatalog }
 
 const mcpProcess = (options: PortOptions) =>
   Layer.sync(McpProcess, () => ({
@@ -44,6 +50,8 @@ export const ports = (options: PortOptions) =>
   Layer.mergeAll(
     Upstream.layer,
     Kept.layer,
+    Files.layer,
+    options.catalogs,
     RateLimits.layer,
     McpHttp.layer(),
     mcpProcess(options),

@@ -13,24 +13,30 @@ import { adminRoutes } from "./admin.ts"
 import { compileExpression } from "./conditions.ts"
 import { configDump } from "./config-dump.ts"
 import type { ConfigurationSource, UnreadableConfiguration } from "./configuration-source.ts"
+import type { Dialect } from "./dialect.ts"
 import { type Gateway, startGateway } from "./gateway.ts"
 import { memory } from "./process-memory.ts"
 import { gatherRuntime } from "./runtime-metrics.ts"
-import { type InvalidConfiguration, makeSnapshot, type Ports } from "./snapshot.ts"
+import { type InvalidConfiguration, makeSnapshot } from "./snapshot.ts"
 import { version } from "./version.ts"
 
-export interface RunOptions {
+export interface RunOptions<R> {
+  readonly dialect: Dialect<R>
   readonly source: ConfigurationSource
   readonly env: Readonly<Record<string, string | undefined>>
   readonly sampler?: Sampler | undefined
   readonly spans?: SpanSink["Service"] | undefined
   /** The host of listeners; default: all addresses of the machine. */
   readonly host?: string | undefined
+  /** Lets the system choose every port, of listeners and management servers: those of the configuration are names alone. */
+  readonly ephemeral?: boolean | undefined
 }
 
 /** A gateway that runs, and the wish to end it. */
 export interface Running {
   readonly gateway: Gateway
+  /** Exchanges the configuration for another text. When it fails, nothing has changed. */
+  readonly reload: (text: string) => Effect.Effect<void, InvalidConfiguration | BindFailed>
   /** Ports of the management servers as bound; `undefined` for one that is off or on a socket. */
   readonly adminPort: number | undefined
   readonly statsPort: number | undefined
@@ -41,9 +47,9 @@ export interface Running {
 
 export type StartFailed = InvalidConfiguration | BindFailed | UnreadableConfiguration
 
-export const run = (options: RunOptions): Effect.Effect<Running, StartFailed, Ports | Log | Metrics | Scope.Scope> =>
+export const run = <R>(options: RunOptions<R>): Effect.Effect<Running, StartFailed, R | Log | Metrics | Scope.Scope> =>
   Effect.gen(function* () {
-    const { source, env } = options
+    const { dialect, source, env, ephemeral = false } = options
     const log = yield* Log
     const metrics = yield* Metrics
     metrics.gauge("build_info", "What was built.", ["tag"]).series([version.version]).record(1)
@@ -52,7 +58,7 @@ export const run = (options: RunOptions): Effect.Effect<Running, StartFailed, Po
     const text = yield* source.read
     const pending = new Set(["state manager", "headgate"])
     const clocks = { wall: () => Date.now(), monotonic: () => performance.now() }
-    const first = yield* makeSnapshot(configuration(text), Math.random)
+    const first = yield* makeSnapshot(dialect, configuration(text), Math.random)
     const { settings } = first.config
     // The environment wins over the file, so that an operator can always see more.
     log.configure({
@@ -62,7 +68,8 @@ export const run = (options: RunOptions): Effect.Effect<Running, StartFailed, Po
     const address = (given: string | undefined, variable: string, otherwise: string) => {
       const parsed = parseAdminAddress(env[variable] ?? given ?? otherwise)
       // The file's own form was checked when it was decoded; an override that is none counts as absent.
-      return typeof parsed === "string" ? (parseAdminAddress(otherwise) as Address) : parsed
+      const found = typeof parsed === "string" ? (parseAdminAddress(otherwise) as Address) : parsed
+      return ephemeral && found !== undefined && found._tag !== "Unix" ? { ...found, port: 0 } : found
     }
     const anywhere = settings.enableIpv6 ? "[::]" : "0.0.0.0"
     const stop = yield* Queue.unbounded<true>()
@@ -94,6 +101,8 @@ export const run = (options: RunOptions): Effect.Effect<Running, StartFailed, Po
     )
 
     const gateway = yield* startGateway(first, {
+      dialect,
+      ephemeral,
       host: options.host ?? (settings.enableIpv6 ? "::" : "0.0.0.0"),
       clocks,
       random: Math.random,
@@ -136,12 +145,13 @@ export const run = (options: RunOptions): Effect.Effect<Running, StartFailed, Po
     }
     pending.clear()
 
+    const reload = (text: string) => gateway.reload(configuration(text))
     if (source.file !== undefined) {
       log.log("info", "proxy", `Watching config file: ${source.file}`)
       yield* watchFile(source.file, 250, () =>
         Effect.gen(function* () {
           const changed = yield* source.read
-          yield* gateway.reload(configuration(changed))
+          yield* reload(changed)
           log.log("info", "proxy", `loaded config from ${source.name}`)
         }).pipe(
           Effect.catch((error) =>
@@ -150,7 +160,7 @@ export const run = (options: RunOptions): Effect.Effect<Running, StartFailed, Po
         )
       )
     }
-    return { gateway, adminPort, statsPort, readinessPort, shutdownRequested: Effect.asVoid(Queue.take(stop)) }
+    return { gateway, reload, adminPort, statsPort, readinessPort, shutdownRequested: Effect.asVoid(Queue.take(stop)) }
   })
 
 const levelOf = (level: string | ReadonlyArray<string> | undefined): string | undefined =>

@@ -6,23 +6,14 @@ import { Data, Effect, Exit, Scope } from "effect"
 import { formatPath } from "../../spec/config/path.ts"
 import type { Positions } from "../../spec/config/positions.ts"
 import { formatText, type Problem } from "../../spec/config/problem.ts"
-import { policies, terminals } from "../../stages/registry.ts"
 import { type RouteGraph, routeGraph } from "../pipeline/graph.ts"
-import type { Services } from "../pipeline/registry.ts"
+import type { Registry } from "../pipeline/registry.ts"
 import type { ConfigPath } from "../pipeline/stage.ts"
-import type { McpProcess } from "../protocols/mcp/process.ts"
 import type { Normalised } from "../routing/normalised.ts"
-import type { Kept } from "../services/kept.ts"
-import type { Log } from "../services/log.ts"
-import type { McpHttp } from "../services/mcp-http.ts"
-import type { McpStdio } from "../services/mcp-stdio.ts"
-import type { Upstreams } from "../services/upstreams.ts"
-import { type Assembled, assemble } from "./assemble.ts"
+import type { Random } from "../routing/weights.ts"
+import type { Assembled } from "./assemble.ts"
 import { type ConfigurationText, check } from "./check.ts"
-import { compileCondition } from "./conditions.ts"
-
-/** What the policies and terminals of the registry need to compile. */
-export type Ports = Services<(typeof policies)["policies"]> | Upstreams | Kept | Log | McpHttp | McpStdio | McpProcess
+import type { Dialect } from "./dialect.ts"
 
 /** A configuration that cannot be served. */
 export class InvalidConfiguration extends Data.TaggedError("InvalidConfiguration")<{
@@ -46,15 +37,16 @@ export interface Snapshot {
 }
 
 /** Compiles a configuration text. Nothing is listened on yet; what it opens closes with the snapshot's scope. */
-export const makeSnapshot = (
+export const makeSnapshot = <R>(
+  dialect: Dialect<R>,
   source: ConfigurationText,
-  random: () => number
-): Effect.Effect<Snapshot, InvalidConfiguration, Ports> =>
+  random: Random
+): Effect.Effect<Snapshot, InvalidConfiguration, Exclude<R, Scope.Scope>> =>
   Effect.gen(function* () {
-    const { config, positions, problems } = check(source)
+    const { config, positions, problems } = check(source, dialect)
     if (config === undefined || positions === undefined) return yield* new InvalidConfiguration({ problems })
     const scope = yield* Scope.make()
-    const assembled = yield* assemble({ registry: policies, terminals, compileCondition, random }, config).pipe(
+    const assembled = yield* dialect.assemble(config, random).pipe(
       Scope.provide(scope),
       Effect.mapError(
         (found) => new InvalidConfiguration({ problems: found.map((problem) => positions.locate(problem)) })
@@ -70,26 +62,31 @@ export const makeSnapshot = (
       assembled,
       positions,
       locate,
-      graphs: () => graphsOf(assembled, positions, source.name),
+      graphs: () => graphsOf(dialect.registry, assembled, positions, source.name),
       scope,
       inFlight: 0
     }
   })
 
-const slotsOf = (name: string) => {
-  const policy = policies.byName.get(name)
+const slotsOf = (registry: Registry, name: string) => {
+  const policy = registry.byName.get(name)
   const names = (slots: ReadonlyArray<{ readonly name: string }>) => slots.map((slot) => slot.name)
   return { reads: names(policy?.reads ?? []), writes: names(policy?.writes ?? []) }
 }
 
-const graphsOf = (assembled: Assembled, positions: Positions, file: string): ReadonlyArray<RouteGraph> => {
+const graphsOf = (
+  registry: Registry,
+  assembled: Assembled,
+  positions: Positions,
+  file: string
+): ReadonlyArray<RouteGraph> => {
   const source = {
     text: formatPath,
     position: (path: ConfigPath) => {
       const { line, column } = positions.at(path)
       return `${file}:${line}:${column}`
     },
-    slots: slotsOf
+    slots: (name: string) => slotsOf(registry, name)
   }
   return assembled.ways.flatMap(({ listener, route, backends }) =>
     backends.length === 0

@@ -113,6 +113,10 @@ export class Variables implements Bindings {
   #request: RequestVariable | undefined
   #response: ResponseVariable | undefined
   #proxy: ProxyVariable | undefined
+  /** The model call, as far as it is known; set by the model router. */
+  llm: HostVariable<"llm"> | undefined = undefined
+  /** The parsed body of a model request; set while policies and guards look at it. */
+  llmRequest: HostVariable<"llmRequest"> | undefined = undefined
   /** The call that an MCP relay asks about; set while it asks. */
   mcp: HostVariable<"mcp"> | undefined = undefined
 

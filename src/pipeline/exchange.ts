@@ -23,6 +23,9 @@ export type Inform = (status: number, headers: HeaderList) => void
 
 export class Exchange implements View<AnySlot, AnySlot> {
   readonly request: RequestHead
+  /** Authority, path and query as the client sent them: what logs and spans name, whatever policies rewrite. */
+  readonly receivedAuthority: string
+  readonly receivedPath: string
   requestBody: Body
   /** The beginning of a request body that is not whole in memory, once it was read. */
   requestBodyPrefix: Uint8Array | undefined = undefined
@@ -61,9 +64,12 @@ export class Exchange implements View<AnySlot, AnySlot> {
   readonly #cells: Array<unknown> = []
   #variables: Variables | undefined = undefined
   #finishers: Array<(outcome: Outcome) => void> | undefined = undefined
+  #recorders: Array<(outcome: Outcome) => void> | undefined = undefined
 
   constructor(request: RequestHead, body: Body, peer: Peer, now: number, arrived: number) {
     this.request = request
+    this.receivedAuthority = request.authority
+    this.receivedPath = request.pathAndQuery
     this.requestBody = body
     this.peer = peer
     this.now = now
@@ -121,12 +127,19 @@ export class Exchange implements View<AnySlot, AnySlot> {
     else this.#finishers.push(callback)
   }
 
+  /** For those who record what happened: runs after everyone who asked with `onFinish`. */
+  onFinished(callback: (outcome: Outcome) => void): void {
+    if (this.#recorders === undefined) this.#recorders = [callback]
+    else this.#recorders.push(callback)
+  }
+
   /** Tells everyone who asked that the exchange is over. Further calls do nothing. */
   finish(outcome: Outcome): void {
     const finishers = this.#finishers
-    if (finishers === undefined) return
-    this.#finishers = undefined
-    for (const finisher of finishers) finisher(outcome)
+    const recorders = this.#recorders
+    this.#finishers = this.#recorders = undefined
+    if (finishers !== undefined) for (const finisher of finishers) finisher(outcome)
+    if (recorders !== undefined) for (const recorder of recorders) recorder(outcome)
   }
 
   /** Adds a field to the log line of this request. */

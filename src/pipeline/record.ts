@@ -12,6 +12,9 @@ const processing = [0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005,
 const place = ["bind", "gateway", "listener", "route", "route_rule"]
 const http = ["backend", "protocol", "method", "status", "reason", ...place]
 
+/** The reason of a failure that names none, by whose fault it is. */
+const reasons = { client: "InvalidRequest", proxy: "Internal", backend: "UpstreamFailure" } as const
+
 interface Counted {
   readonly requests: Series
   readonly duration: Series
@@ -73,7 +76,11 @@ export const makeRecorder = (log: Logger, metrics: Metrics["Service"], clock: ()
   return (x: Exchange, outcome: Outcome): void => {
     const elapsed = clock() - x.arrived
     const reason =
-      x.error?.reason ?? (x.error !== undefined ? "Internal" : x.called === undefined ? "DirectResponse" : "Upstream")
+      x.error !== undefined
+        ? (x.error.reason ?? reasons[x.error.source])
+        : x.called === undefined
+          ? "DirectResponse"
+          : "Upstream"
     const counted = countedFor(x, outcome.status, reason)
     counted.requests.record(1)
     counted.duration.record(elapsed / 1000)
@@ -103,8 +110,8 @@ export const requestFacts = (x: Exchange, outcome: Outcome): Record<string, stri
   add("endpoint", x.called === undefined ? undefined : x.backend?.target)
   add("src.addr", `${x.peer.address}:${x.peer.port}`)
   add("http.method", x.request.method)
-  add("http.host", x.request.authority)
-  add("http.path", x.request.pathAndQuery)
+  add("http.host", x.receivedAuthority)
+  add("http.path", x.receivedPath)
   add("http.version", `HTTP/${x.request.version}`)
   add("http.status", outcome.status)
   if (x.facts !== undefined) for (const [key, value] of x.facts) facts[key] = value

@@ -87,10 +87,10 @@ type Fields<L extends ReadonlyArray<AnyPolicy>> = {
   readonly [P in L[number] as P["name"]]: Schema.optionalKey<P["schema"]>
 }
 
-export interface Registry<L extends ReadonlyArray<AnyPolicy> = ReadonlyArray<AnyPolicy>> {
+export interface Registry<L extends ReadonlyArray<AnyPolicy> = ReadonlyArray<AnyPolicy>, O extends Orders = Orders> {
   readonly policies: L
   readonly byName: ReadonlyMap<string, AnyPolicy>
-  readonly orders: Orders
+  readonly orders: O
   /** The `policies` object of a route, as far as it exists. */
   readonly schema: Schema.Struct<Fields<L>>
 }
@@ -108,7 +108,7 @@ export type Services<L extends ReadonlyArray<AnyPolicy>> = Exclude<
 export const registry = <const L extends ReadonlyArray<AnyPolicy>, const O extends Orders>(
   policies: L,
   orders: O & Checked<L, O>
-): Registry<L> => {
+): Registry<L, O> => {
   const byName = new Map<string, AnyPolicy>(policies.map((policy) => [policy.name, policy]))
   for (const [phase, order] of Object.entries(orders as Orders))
     if (new Set(order).size !== order.length)

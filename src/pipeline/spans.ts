@@ -96,11 +96,11 @@ export class Spans implements Watch {
 
   final(x: Exchange, error: StageError | undefined): void {
     this.#error = error?.message
-    x.onFinish((outcome) => {
+    x.onFinished((outcome) => {
       this.#span({
         spanId: this.#spanId,
         parentSpanId: this.#parent?.spanId,
-        name: `${x.request.method} ${x.matchedPrefix === undefined ? x.request.path : `${x.matchedPrefix.replace(/\/$/, "")}/*`}`,
+        name: `${x.request.method} ${x.matchedPrefix === undefined ? x.receivedPath.split("?", 1)[0] : `${x.matchedPrefix.replace(/\/$/, "")}/*`}`,
         kind: "server",
         start: x.arrived,
         end: this.#clock(),

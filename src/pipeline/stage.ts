@@ -54,7 +54,7 @@ export interface StageError {
   readonly source: FaultSource
   /** Whether another attempt may succeed. */
   readonly retryable: boolean
-  /** The word for it in metrics and the log: `JwtAuth`, `RateLimit` … Default `Internal`. */
+  /** The word for it in metrics and the log: `JwtAuth`, `RateLimit` … Default: `InvalidRequest`, `Internal` or `UpstreamFailure`, by source. */
   readonly reason?: string | undefined
   /** Further headers of the answer: name, value, name, value … */
   readonly headers?: ReadonlyArray<string> | undefined

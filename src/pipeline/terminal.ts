@@ -3,10 +3,17 @@ import type { Effect, Schema, Scope } from "effect"
 import type { Answer } from "../http/message.ts"
 import type { Exchange } from "./exchange.ts"
 import type { Backend } from "./route.ts"
-import type { ConfigPath, ConfigProblem, Maturity, StageError } from "./stage.ts"
+import type { ConfigPath, ConfigProblem, Maturity, StageError, Verdict } from "./stage.ts"
 
 /** What compiling a terminal yields. */
 export type Callee = Pick<Backend, "type" | "protocol" | "target"> & {
+  /**
+   * Runs last in the backend phase, before the request counts as final: what the protocol makes of it. It may answer or
+   * refuse like any node.
+   */
+  readonly prepare?: ((exchange: Exchange) => Effect.Effect<Verdict, StageError>) | undefined
+  /** Runs first in the backend response phase, on a response of the backend. */
+  readonly answered?: ((exchange: Exchange) => Effect.Effect<Verdict, StageError>) | undefined
   /** Calls the backend. Ends with the response head; interrupting it ends the call. */
   readonly call: (exchange: Exchange) => Effect.Effect<Answer, StageError>
 }
@@ -17,7 +24,7 @@ export interface Terminal<Name extends string, S extends Schema.Codec<any, any>,
   readonly name: Name
   readonly schema: S
   readonly maturity: Maturity
-  /** Runs once per configuration. */
+  /** Runs once per configuration. `at` is where the configuration stands; problems carry whole paths. */
   readonly compile: (
     config: S["Type"],
     at: ConfigPath

@@ -132,7 +132,7 @@ export class Trace implements Watch {
     this.#tell({ type: "responseSnapshot", stage: "final response", requestState: this.#answer(x) })
     const body = new Capture(() => {})
     if (x.request.method !== "HEAD") x.observeResponseBody(body)
-    x.onFinish((outcome) => {
+    x.onFinished((outcome) => {
       if (body.size > 0) this.#tell({ type: "bodySnapshot", stage: "response", body: body.base64() })
       const failure = outcome.failure ?? this.#error
       this.#tell(

@@ -1,4 +1,4 @@
-/** The request of an exchange, sent to an upstream: which authority it names, how long it may take, whose fault it is. */
+/** The request of an exchange, sent to an upstream: how long it may take, and whose fault it is. */
 import { isIP } from "node:net"
 import { Effect } from "effect"
 import type { Address } from "../../spec/target.ts"
@@ -16,13 +16,11 @@ const requestTimedOut = new TimedOut({ what: "request" })
 
 /**
  * Sends the exchange's request.
- * @param authority the backend's own name, which replaces the client's unless a policy has rewritten the authority.
  * @param clock the monotonic clock that `exchange.arrived` was read from.
  */
 export const callUpstream = (
   x: Exchange,
   upstream: Upstream,
-  authority: string | undefined,
   clock: () => number
 ): Effect.Effect<Answer, UpstreamError | TimedOut> => {
   const { request } = x
@@ -41,7 +39,7 @@ export const callUpstream = (
   const call = upstream.send({
     method: request.method,
     pathAndQuery: request.pathAndQuery,
-    authority: authority !== undefined && x.get(slots.authorityRewritten) === undefined ? authority : request.authority,
+    authority: request.authority,
     headers: request.headers,
     body: x.requestBody,
     timeout,

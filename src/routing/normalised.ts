@@ -3,21 +3,56 @@
  * the path of its configuration. Plain data; the engine compiles it.
  */
 import type { Path } from "../../spec/config/path.ts"
-import type { NamedBackendConfig, RouteBackendConfig } from "../../spec/standalone/backend.ts"
+import type { AwsBackend, DynamicBackend, InternalBackend } from "../../spec/standalone/backend.ts"
 import type { Bind as BindConfig, ServerTls } from "../../spec/standalone/listener.ts"
+import type { McpBackend } from "../../spec/standalone/mcp.ts"
+import type { AiProvider } from "../../spec/standalone/provider.ts"
 import type { RouteMatch } from "../../spec/standalone/route.ts"
+import type { Frontend } from "../../spec/standalone/sections.ts"
 import type { Settings } from "../../spec/standalone/settings.ts"
+import type { PolicyTarget } from "../../spec/standalone/targeted.ts"
+import type { Address } from "../../spec/target.ts"
+import type { ModelGateway } from "./models.ts"
 
 /** A whole configuration. */
 export interface Normalised {
   /** The `config` section with its defaults. */
   readonly settings: Settings
-  /** In the order of the file: binds, gateways. */
+  /** Binds, gateways, and the ports of `llm` and `mcp`, in this order. */
   readonly binds: ReadonlyArray<Bind>
+  /** What holds for the connections of all listeners. */
+  readonly frontend: Frontends
   /** Groups of routes by name, for delegation. */
   readonly routeGroups: Readonly<Record<string, RouteGroup>>
   /** Named backends and those written on a route, by key; a reference is `/<name>` or `/<route key>/backend<index>`. */
   readonly backends: Readonly<Record<string, Backend>>
+  /** Policies that name what they apply to. */
+  readonly targeted: ReadonlyArray<TargetedPolicy>
+  /** Services and workloads of a mesh, as they are written. */
+  readonly discovery: ReadonlyArray<{
+    readonly kind: "service" | "workload"
+    readonly config: unknown
+    readonly path: Path
+  }>
+}
+
+/** The `frontendPolicies` section. */
+export interface Frontends {
+  readonly http: Frontend["http"]
+  readonly tls: Frontend["tls"]
+  readonly tcp: Frontend["tcp"]
+  readonly policies: Policies
+  readonly path: Path
+}
+
+/** A policy of the `policies` section. */
+export interface TargetedPolicy {
+  /** `<namespace>/<name>`. */
+  readonly key: string
+  readonly target: typeof PolicyTarget.Type
+  readonly phase: "route" | "gateway"
+  readonly policy: AttachedPolicy
+  readonly path: Path
 }
 
 /** A port. */
@@ -120,14 +155,36 @@ export interface Backend {
   readonly path: Path
 }
 
-type Inline = RouteBackendConfig & NamedBackendConfig
+/** What a backend is. `kind` is the configuration key. */
+export type Destination =
+  | { readonly kind: "host"; readonly config: Address }
+  | { readonly kind: "dynamic"; readonly config: typeof DynamicBackend.Type }
+  | { readonly kind: "internal"; readonly config: typeof InternalBackend.Type }
+  | { readonly kind: "mcp"; readonly config: McpBackend }
+  | { readonly kind: "ai"; readonly config: { readonly groups: ReadonlyArray<ProviderGroup> } }
+  | { readonly kind: "aws"; readonly config: typeof AwsBackend.Type }
+  | { readonly kind: "llm"; readonly config: ModelGateway }
 
-/** What a backend is. `kind` is the configuration key, and `config` what stands under it. */
-export type Destination = {
-  readonly [K in InlineKind]: { readonly kind: K; readonly config: NonNullable<Inline[K]> }
-}[InlineKind]
+/** Providers of equal rank. */
+export interface ProviderGroup {
+  readonly providers: ReadonlyArray<NamedProvider>
+}
 
-type InlineKind = "host" | "dynamic" | "internal"
+/** A provider of an AI backend. */
+export interface NamedProvider extends ProviderOverrides {
+  readonly name: string
+  readonly provider: AiProvider
+  readonly policies: Policies
+  readonly path: Path
+}
+
+/** Where a provider is asked, when not at its usual address. */
+export interface ProviderOverrides {
+  readonly hostOverride: Address | undefined
+  readonly pathOverride: string | undefined
+  readonly pathPrefix: string | undefined
+  readonly tokenize: boolean
+}
 
 /** Policies by configuration name, in the order of the file. */
 export type Policies = Readonly<Record<string, AttachedPolicy>>
@@ -147,4 +204,14 @@ export interface PolicyBranch {
   /** Decoded by the schema of the policy. */
   readonly config: unknown
   readonly path: Path
+  /** Parts of `config` that were written elsewhere, by their path in it; see `writtenAt`. */
+  readonly origins?: ReadonlyArray<{ readonly part: Path; readonly path: Path }>
+}
+
+/** Where a part of a policy was written. */
+export const writtenAt = ({ path, origins = [] }: PolicyBranch, part: Path): Path => {
+  const found = origins
+    .filter((origin) => origin.part.every((key, index) => key === part[index]))
+    .toSorted((a, b) => b.part.length - a.part.length)[0]
+  return found === undefined ? [...path, ...part] : [...found.path, ...part.slice(found.part.length)]
 }

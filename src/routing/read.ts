@@ -1,7 +1,7 @@
 /** From the text of a configuration file to its normalised form, with every problem of every step at its line and column. */
 import { type Input, load } from "../../spec/config/load.ts"
 import type { Positions } from "../../spec/config/positions.ts"
-import type { Problem } from "../../spec/config/problem.ts"
+import { inOrder, type Problem } from "../../spec/config/problem.ts"
 import type { PolicySpecs } from "../../spec/standalone/policies.ts"
 import { type Standalone, standalone } from "../../spec/standalone.ts"
 import { normalise } from "./normalise/normalise.ts"
@@ -26,7 +26,8 @@ export const reader = (specs: PolicySpecs): ((input: Input) => ReadResult) => {
     if (!loaded.ok) return loaded
     const { value: file, positions } = loaded
     const result = normalise(file, specs)
-    if (!result.ok) return { ok: false, problems: result.complaints.map((complaint) => positions.locate(complaint)) }
+    if (!result.ok)
+      return { ok: false, problems: inOrder(result.complaints.map((complaint) => positions.locate(complaint))) }
     return { ok: true, value: { file, normalised: result.value, positions } }
   }
 }

@@ -1,6 +1,9 @@
 /** host: calls a plain HTTP backend at a host and port, or at a Unix socket. */
 import { Effect } from "effect"
 import { formatAddress, HostPort } from "../../spec/target.ts"
+import type { Exchange } from "../../src/pipeline/exchange.ts"
+import { authorityRewritten } from "../../src/pipeline/slots.ts"
+import { next } from "../../src/pipeline/stage.ts"
 import { terminal } from "../../src/pipeline/terminal.ts"
 import { callUpstream, ownAuthority } from "../../src/pipeline/upstream-call.ts"
 import { Monotonic } from "../../src/services/monotonic.ts"
@@ -13,13 +16,20 @@ export const backendHost = terminal({
   compile: (target) =>
     Effect.gen(function* () {
       const clock = yield* Monotonic
-      const upstream = yield* (yield* Upstreams).open(target, {})
       const authority = ownAuthority(target)
+      const upstream = yield* (yield* Upstreams).open(target, {})
       return {
         type: "static",
         protocol: "http",
         target: formatAddress(target),
-        call: (x) => callUpstream(x, upstream, authority, clock)
+        prepare: authority === undefined ? undefined : named(authority),
+        call: (x) => callUpstream(x, upstream, clock)
       }
     })
 })
+
+/** A backend that is known by name is asked under that name, unless a policy has chosen another. */
+const named = (authority: string) => (x: Exchange) => {
+  if (x.get(authorityRewritten) === undefined) x.request.authority = authority
+  return next
+}

@@ -34,7 +34,7 @@ export const backendMcp = terminal({
       const targets: Array<McpTarget> = []
       const problems: Array<ConfigProblem> = []
       for (const [index, target] of config.targets.entries()) {
-        const found = targetOf(target, index)
+        const found = targetOf(target, [...at, "targets", index])
         if ("message" in found) problems.push(found)
         else targets.push(found)
       }

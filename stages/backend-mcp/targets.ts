@@ -1,15 +1,15 @@
 /** The targets of an MCP backend as the relay takes them. */
 import type { McpEndpoint } from "../../spec/standalone/mcp.ts"
-import type { ConfigProblem } from "../../src/pipeline/stage.ts"
+import type { ConfigPath, ConfigProblem } from "../../src/pipeline/stage.ts"
 import type { McpTarget } from "../../src/protocols/mcp/config.ts"
 import type { McpBackend } from "./schema.ts"
 
 type TargetConfig = (typeof McpBackend)["Type"]["targets"][number]
 
 /** What exists so far: child processes, and servers at an address without policies of their own. */
-export const targetOf = (config: TargetConfig, index: number): McpTarget | ConfigProblem => {
+export const targetOf = (config: TargetConfig, at: ConfigPath): McpTarget | ConfigProblem => {
   const { name, stdio, mcp, sse } = config
-  const problem = (message: string, ...path: ReadonlyArray<string>) => ({ path: ["targets", index, ...path], message })
+  const problem = (message: string, ...path: ReadonlyArray<string>) => ({ path: [...at, ...path], message })
   if (stdio !== undefined) return { name, kind: "stdio", command: stdio }
   const endpoint = mcp ?? sse
   if (endpoint === undefined) return problem("an openapi target is not available yet", "openapi")

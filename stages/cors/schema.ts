@@ -5,7 +5,9 @@ import { HeaderName } from "../../spec/header.ts"
 import { Duration } from "../../spec/primitives.ts"
 
 const Origin = Schema.String.check(
-  Schema.isPattern(/^(?:\*|https?:\/\/[^\s/?#@]+)$/iu, { expected: "* or an origin such as https://example.com" })
+  Schema.isPattern(/^(?:\*|[Hh][Tt][Tt][Pp][Ss]?:\/\/[^\s/?#@]+)$/u, {
+    expected: "* or an origin such as https://example.com"
+  })
 ).annotate({
   identifier: "Origin",
   description: "An origin, `scheme://host[:port]`; the host may contain `*`. `*` alone is any origin."

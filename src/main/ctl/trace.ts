@@ -4,10 +4,11 @@
  */
 import { readFile } from "node:fs/promises"
 import { text } from "node:stream/consumers"
-import { Console, Deferred, Effect, Option, Schema, Stream } from "effect"
+import { Console, Effect, Option, Schema, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
+import { openTrace } from "../trace-client.ts"
 import { curl, curlArguments, InjectFailed } from "./inject.ts"
-import { summary, traceLines } from "./trace-stream.ts"
+import { summary } from "./trace-summary.ts"
 
 const port = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 65_535 }))
 
@@ -71,16 +72,18 @@ export const traceCommand = Command.make(
 
       const args = inject.length === 0 ? undefined : curlArguments(inject, Option.getOrUndefined(options.port))
       if (args instanceof InjectFailed) return yield* args
-      const events = traceLines({ port: options.adminPort }, Option.getOrUndefined(options.expression))
       // The request must not leave before the watcher is in place.
-      const sent = args === undefined ? Effect.void : curl(args)
-      const failed = yield* Deferred.make<never, InjectFailed>()
-      const shown = Stream.runForEach(events, (line) =>
-        line._tag === "Event"
-          ? show(line.json)
-          : Effect.asVoid(Effect.forkScoped(Effect.catch(sent, (error) => Deferred.fail(failed, error))))
-      )
-      return yield* Effect.scoped(Effect.raceFirst(shown, Deferred.await(failed)))
+      const shown = Effect.gen(function* () {
+        const events = yield* openTrace(
+          { _tag: "Tcp", host: "127.0.0.1", port: options.adminPort },
+          { expression: Option.getOrUndefined(options.expression) }
+        )
+        if (args === undefined) return yield* Stream.runForEach(events, show)
+        // A request that fails to be sent will never be traced.
+        const sent = Effect.andThen(curl(args), Effect.never)
+        return yield* Effect.raceFirst(Stream.runForEach(events, show), sent)
+      })
+      return yield* Effect.scoped(shown)
     }).pipe(
       Effect.catch((error) =>
         Effect.andThen(

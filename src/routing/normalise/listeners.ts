@@ -6,7 +6,7 @@ import type {
   Listener as ListenerConfig
 } from "../../../spec/standalone/listener.ts"
 import type { PolicySpecs } from "../../../spec/standalone/policies.ts"
-import type { Bind, Listener } from "../normalised.ts"
+import type { Bind, Listener, Policies } from "../normalised.ts"
 import type { Complaints } from "./complaints.ts"
 import { attached } from "./policies.ts"
 
@@ -135,6 +135,37 @@ export const fromBind = (config: BindConfig, index: number, specs: PolicySpecs, 
     path
   }
   return { bind, pairs }
+}
+
+/** The port of a section that attaches to no gateway. */
+export const ownBind = (
+  section: string,
+  port: number,
+  tls: Listener["tls"],
+  policies: Policies,
+  path: Path
+): BareBind => {
+  const key = `bind/${port}`
+  const protocol = tls === undefined ? "HTTP" : "HTTPS"
+  const listener = {
+    key: `default/default/${key}/${section}`,
+    name: section,
+    ...gateway,
+    hostname: "",
+    protocol,
+    tls,
+    policies,
+    path
+  } as const
+  return {
+    key,
+    port,
+    protocol: tls === undefined ? "http" : "tls",
+    mode: "standard",
+    tunnelProtocol: "direct",
+    listeners: [listener],
+    path
+  }
 }
 
 const checkRoutes = (source: ListenerConfig, path: Path, problems: Complaints) => {

@@ -3,8 +3,17 @@ import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { parse, stringify } from "yaml"
 import { formatLine } from "../../../spec/config/problem.ts"
+import { type Address, formatAddress } from "../../../spec/target.ts"
 import { schemas } from "../../../stages/schemas.ts"
-import type { Backend, BackendReference, Normalised, Policies, Route } from "../normalised.ts"
+import type {
+  Backend,
+  BackendReference,
+  Destination,
+  Normalised,
+  Policies,
+  ProviderOverrides,
+  Route
+} from "../normalised.ts"
 import { reader } from "../read.ts"
 
 interface Case {
@@ -12,6 +21,7 @@ interface Case {
   readonly config: unknown
   readonly expanded: unknown
   readonly backends: unknown
+  readonly matches?: unknown
 }
 
 const read = reader(schemas)
@@ -55,23 +65,53 @@ const summary = ({ binds, routeGroups }: Normalised) =>
     ...Object.values(routeGroups).map(({ name, routes }) => [`group ${name}`, Object.fromEntries(routes.map(http))])
   ])
 
+const address = ({ hostOverride, pathPrefix = "" }: ProviderOverrides) =>
+  hostOverride === undefined ? "" : ` ${formatAddress({ ...hostOverride, tls: false } as Address)}${pathPrefix}`
+
+const inside = ({ kind, config }: Destination): string => {
+  if (kind === "ai")
+    return `: ${config.groups
+      .flatMap(({ providers }) => providers)
+      .map((each) => `${each.name} ${each.provider.kind}${address(each)} [${names(each.policies).join(" ")}]`)
+      .join(", ")}`
+  if (kind !== "llm") return ""
+  const models = config.models.map(
+    (each) => `${each.key} ${each.provider.kind}${address(each)} [${names(each.policies).join(" ")}]`
+  )
+  const virtual = config.virtualModels.map(
+    ({ name, routing }) => `${name} ${routing.kind} ${routing.targets.map(({ model }) => model).join(" ")}`
+  )
+  return `: ${models.join(", ")}${virtual.length > 0 ? `; ${virtual.join(", ")}` : ""}`
+}
+
 const backendSummary = (backends: Readonly<Record<string, Backend>>) =>
   Object.fromEntries(
     Object.values(backends).map(({ key, destination, policies }) => [
       key,
-      `${destination.kind} [${names(policies).join(" ")}]`
+      `${destination.kind} [${names(policies).join(" ")}]${inside(destination)}`
     ])
+  )
+
+const matchSummary = ({ binds }: Normalised) =>
+  Object.fromEntries(
+    binds
+      .flatMap(({ listeners }) => listeners.flatMap(({ routes }) => routes))
+      .map(({ key, matches }) => [
+        key,
+        matches.map(({ path }) => (path.exact !== undefined ? `exact ${path.exact}` : `prefix ${path.pathPrefix}`))
+      ])
   )
 
 describe("normalised form", () => {
   const cases: ReadonlyArray<Case> = parse(readFileSync(join(import.meta.dirname, "expansion.yaml"), "utf8"))
 
-  for (const { title, config, expanded, backends } of cases)
+  for (const { title, config, expanded, backends, matches } of cases)
     it(title, () => {
       const result = readCase(config)
       if (!result.ok) return assert.fail(result.problems.map(formatLine).join("\n"))
       assert.deepStrictEqual(summary(result.value.normalised), expanded)
       assert.deepStrictEqual(backendSummary(result.value.normalised.backends), backends)
+      if (matches !== undefined) assert.deepStrictEqual(matchSummary(result.value.normalised), matches)
     })
 
   it("every part knows where it was written", () => {
@@ -154,6 +194,53 @@ describe("what the parts of a file demand of one another", () => {
       "3:24: tcpRoutes[0].gateways: gateway reference a has no TCP listeners"
     ],
     ["backends: [{name: a, host: 'a:1'}, {name: a, host: 'b:1'}]", "1:36: backends[1]: backend a is defined twice"],
+    [
+      "gateways: {default: {port: 1}}\nbackends: [{name: llm, host: 'a:1'}]\nllm: {models: []}",
+      "3:6: llm: backend llm is defined twice"
+    ],
+    [
+      "llm: {port: 1, models: []}\ngateways: {g: {port: 1}}",
+      "1:6: llm: port 1 is configured by both gateways.g and llm; binds, llm, and mcp must use unique ports"
+    ],
+    ["ui: {}", "1:5: ui: ui.gateways must be set"],
+    ["ui: {gateways: x}", "1:16: ui.gateways: unknown gateway reference x"],
+    [
+      "llm: {providers: [{name: a, provider: openai}, {name: a, provider: openai}], models: [{name: m, provider: {reference: b}}, {name: n, provider: {reference: a}, params: {model: x, apiKey: k}}]}",
+      "1:55: llm.providers[1].name: provider a is defined twice",
+      "1:107: llm.models[0].provider: unknown provider reference b",
+      "1:187: llm.models[1].params.apiKey: a model with a provider reference can only set params.model"
+    ],
+    [
+      "llm: {models: [{name: a, id: i, provider: bedrock}, {name: b, id: i, provider: azure, params: {azureResourceName: r}}]}",
+      "1:16: llm.models[0].params.awsRegion: required for provider bedrock",
+      "1:67: llm.models[1].id: model id i is used twice",
+      "1:87: llm.models[1].params.azureResourceType: required for provider azure"
+    ],
+    [
+      "llm: {models: [{name: a, provider: {custom: {formats: [{type: messages}]}}}, {name: b, provider: openai, auth: {gcp: {}}, params: {apiKey: k, baseUrl: 'http://x/y?z'}}]}",
+      "1:16: llm.models[0]: a custom provider requires params.baseUrl",
+      "1:140: llm.models[1].params.apiKey: apiKey and auth exclude each other",
+      "1:152: llm.models[1].params.baseUrl: expected an http or https URL without user information, query and fragment"
+    ],
+    [
+      "llm: {models: [{name: a, provider: openai}], virtualModels: [{name: v, routing: {weighted: {targets: [{model: b}]}}}, {name: v, routing: {failover: {targets: [{model: a, priority: 1}]}}}]}",
+      "1:111: llm.virtualModels[0].routing.weighted.targets[0].model: virtual model target b does not match any llm.models entry",
+      "1:126: llm.virtualModels[1].name: virtual model v is defined twice"
+    ],
+    ["config: {storage: {mode: hybrid}}", "1:26: config.storage.mode: hybrid requires config.database.url"],
+    [
+      "config: {storage: {mode: hybrid}, database: {url: 'postgres://x', maxConnections: 1}}",
+      "1:83: config.database.maxConnections: hybrid storage in PostgreSQL requires at least 2 connections"
+    ],
+    [
+      "policies: [{name: {name: a, namespace: n}, target: {route: {name: r, namespace: n}}, phase: gateway, policy: {retry: {codes: []}}}]",
+      "1:93: policies[0].phase: retry cannot run before a route is chosen",
+      "1:93: policies[0].phase: only a policy of a gateway can run before a route is chosen"
+    ],
+    [
+      "gateways: {default: {port: 1}}\nroutes: [{backends: [{host: 'a:1', policies: {inferenceRouting: {endpointPicker: {host: 'b:1'}}}}]}]",
+      "2:65: routes[0].backends[0].policies.inferenceRouting: inferenceRouting can be used on service backends only"
+    ],
     [
       "routeGroups: [{name: g, routes: []}, {name: g, routes: []}]",
       "1:38: routeGroups[1]: route group g is defined twice"

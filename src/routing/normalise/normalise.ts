@@ -8,7 +8,9 @@ import type { Backend, Bind, Listener, Normalised, Route, RouteGroup, TcpRoute }
 import { namedBackends } from "./backends.ts"
 import { type Complaints, complaints } from "./complaints.ts"
 import { type BareBind, type BareListener, fromBind, fromGateway } from "./listeners.ts"
-import { attachTo, httpRoute, tcpRoute, type WithBackends } from "./routes.ts"
+import { attachTo, type Context, httpRoute, tcpRoute, type WithBackends } from "./routes.ts"
+import { type Placed, placeLlm, placeMcp, placeUi } from "./sections.ts"
+import { checkSettings, frontends, targetedPolicies } from "./targeted.ts"
 
 export type Result =
   | { readonly ok: true; readonly value: Normalised }
@@ -17,6 +19,7 @@ export type Result =
 /** Expands every section of a file. `specs` are the policies with which the file was decoded. */
 export const normalise = (file: Standalone, specs: PolicySpecs): Result => {
   const problems = complaints()
+  const context: Context = { specs, problems }
   const backends = new Map<string, Backend>()
   const routes = new Map<string, Map<string, Route>>()
   const tcpRoutes = new Map<string, Map<string, TcpRoute>>()
@@ -32,19 +35,21 @@ export const normalise = (file: Standalone, specs: PolicySpecs): Result => {
     for (const backend of found.inline) backends.set(backend.key, backend)
   }
 
-  for (const backend of namedBackends(file.backends ?? [], specs)) {
-    if (backends.has(backend.key)) problems.add(backend.path, `backend ${backend.name} is defined twice`)
+  const define = (backend: Backend) => {
+    if (backends.has(backend.key)) problems.add(backend.path, `backend ${backend.key} is defined twice`)
     backends.set(backend.key, backend)
   }
+  for (const backend of namedBackends(file.backends ?? [], specs)) define(backend)
 
   const binds = (file.binds ?? []).map((config, index) => {
     const { bind, pairs } = fromBind(config, index, specs, problems)
     for (const { source, listener } of pairs) {
-      source.routes?.forEach((route, at) =>
-        put(routes, listener, httpRoute(route, listener.key, [...listener.path, "routes", at], specs))
+      const at = (kind: string, index: number): Path => [...listener.path, kind, index]
+      source.routes?.forEach((route, index) =>
+        put(routes, listener, httpRoute(route, listener.key, at("routes", index), context))
       )
-      source.tcpRoutes?.forEach((route, at) =>
-        put(tcpRoutes, listener, tcpRoute(route, listener.key, [...listener.path, "tcpRoutes", at], specs))
+      source.tcpRoutes?.forEach((route, index) =>
+        put(tcpRoutes, listener, tcpRoute(route, listener.key, at("tcpRoutes", index), context))
       )
     }
     return bind
@@ -56,27 +61,32 @@ export const normalise = (file: Standalone, specs: PolicySpecs): Result => {
 
   file.routes?.forEach((route, index) => {
     const path: Path = ["routes", index]
-    const section = `routes.${route.name ?? `route${index}`}`
-    for (const listener of attachTo(section, route.gateways, "HTTP", attachables, path, problems))
-      put(routes, listener, httpRoute(route, listener.key, path, specs))
+    const unset = `routes.${route.name ?? `route${index}`} must set gateways`
+    for (const listener of attachTo(unset, route.gateways, "HTTP", attachables, path, problems))
+      put(routes, listener, httpRoute(route, listener.key, path, context))
   })
   file.tcpRoutes?.forEach((route, index) => {
     const path: Path = ["tcpRoutes", index]
-    const section = `tcpRoutes.${route.name ?? `route${index}`}`
-    for (const listener of attachTo(section, route.gateways, "TCP", attachables, path, problems))
-      put(tcpRoutes, listener, tcpRoute(route, listener.key, path, specs))
+    const unset = `tcpRoutes.${route.name ?? `route${index}`} must set gateways`
+    for (const listener of attachTo(unset, route.gateways, "TCP", attachables, path, problems))
+      put(tcpRoutes, listener, tcpRoute(route, listener.key, path, context))
   })
 
-  const routeGroups: Record<string, RouteGroup> = {}
-  file.routeGroups?.forEach(({ name, routes: members }, index) => {
-    const path: Path = ["routeGroups", index]
-    if (Object.hasOwn(routeGroups, name)) problems.add(path, `route group ${name} is defined twice`)
-    const found = members.map((route, at) => httpRoute(route, `group/${name}`, [...path, "routes", at], specs))
-    for (const backend of found.flatMap(({ inline }) => inline)) backends.set(backend.key, backend)
-    routeGroups[name] = { name, routes: [...new Map(found.map(({ route }) => [route.key, route])).values()], path }
-  })
+  const place = (section: Placed): BareBind | undefined => {
+    for (const backend of section.route.inline) define(backend)
+    for (const listener of section.listeners) put(routes, listener, { ...section.route, inline: [] })
+    return section.bind
+  }
+  const llm = file.llm && place(placeLlm(file.llm, file.mcp, attachables, context))
+  const mcp = file.mcp && place(placeMcp(file.mcp, llm, attachables, context))
+  if (file.ui !== undefined) place(placeUi(file.ui, attachables, context))
 
-  const ports = [...binds, ...gateways.map(({ bind }) => bind)]
+  const groups = routeGroups(file, context)
+  for (const backend of groups.inline) backends.set(backend.key, backend)
+
+  const targeted = targetedPolicies(file.policies, context)
+  checkSettings(file.config, problems)
+  const ports = [...binds, ...gateways.map(({ bind }) => bind), llm, mcp].filter((bind) => bind !== undefined)
   uniquePorts(ports, problems)
   if (problems.list.length > 0) return { ok: false, complaints: problems.list }
 
@@ -90,10 +100,32 @@ export const normalise = (file: Standalone, specs: PolicySpecs): Result => {
     value: {
       settings: file.config ?? defaultSettings,
       binds: ports.map((bind): Bind => ({ ...bind, listeners: bind.listeners.map(withRoutes) })),
-      routeGroups,
-      backends: Object.fromEntries(backends)
+      frontend: frontends(file.frontendPolicies, specs),
+      routeGroups: groups.groups,
+      backends: Object.fromEntries(backends),
+      targeted,
+      discovery: [
+        ...discovered("service", "services", file.services),
+        ...discovered("workload", "workloads", file.workloads)
+      ]
     }
   }
+}
+
+const discovered = (kind: "service" | "workload", section: string, configs: ReadonlyArray<unknown> = []) =>
+  configs.map((config, index) => ({ kind, config, path: [section, index] }))
+
+const routeGroups = (file: Standalone, context: Context) => {
+  const groups: Record<string, RouteGroup> = {}
+  const inline: Array<Backend> = []
+  file.routeGroups?.forEach(({ name, routes }, index) => {
+    const path: Path = ["routeGroups", index]
+    if (Object.hasOwn(groups, name)) context.problems.add(path, `route group ${name} is defined twice`)
+    const found = routes.map((route, at) => httpRoute(route, `group/${name}`, [...path, "routes", at], context))
+    inline.push(...found.flatMap(({ inline }) => inline))
+    groups[name] = { name, routes: [...new Map(found.map(({ route }) => [route.key, route])).values()], path }
+  })
+  return { groups, inline }
 }
 
 const uniquePorts = (binds: ReadonlyArray<BareBind>, problems: Complaints) => {

@@ -39,3 +39,9 @@ export const onRoute = (holder: object | undefined, path: Path, specs: PolicySpe
   policies: attached(holder, path, specs, (name) => specs[name]!.onRoute !== "backend"),
   backendPolicies: attached(holder, path, specs, (name) => specs[name]!.onRoute === "backend")
 })
+
+/** A policy that another part of the file stands for. */
+export const synthetic = (name: string, config: unknown, path: Path, origins?: PolicyBranch["origins"]): Policies => {
+  const branch: PolicyBranch = { condition: undefined, config, path, ...(origins === undefined ? {} : { origins }) }
+  return { [name]: { name, path, branches: [branch] } }
+}

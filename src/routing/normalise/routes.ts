@@ -13,6 +13,12 @@ import type { Complaints } from "./complaints.ts"
 import { type Attachable, type BareListener, routesOf } from "./listeners.ts"
 import { onRoute } from "./policies.ts"
 
+/** What every part of the expansion needs: the policies of the language, and where to complain. */
+export interface Context {
+  readonly specs: PolicySpecs
+  readonly problems: Complaints
+}
+
 /** A route with the backends that are written on it. */
 export interface WithBackends<R> {
   readonly route: R
@@ -27,10 +33,10 @@ const identity = (config: RouteConfig | TcpRouteConfig, prefix: string, path: Pa
   return { key, name, namespace, ruleName, named: config.name !== undefined, hostnames, path }
 }
 
-const backendsOf = (config: RouteConfig | TcpRouteConfig, key: string, path: Path, specs: PolicySpecs) => {
+const backendsOf = (config: RouteConfig | TcpRouteConfig, key: string, path: Path, { specs, problems }: Context) => {
   const inline: Array<Backend> = []
   const backends = (config.backends ?? []).map((backend, index): BackendReference => {
-    const found = referenceOf(backend, key, [...path, "backends", index], specs)
+    const found = referenceOf(backend, key, [...path, "backends", index], specs, problems)
     if (found.inline !== undefined) inline.push(found.inline)
     return found.reference
   })
@@ -38,10 +44,10 @@ const backendsOf = (config: RouteConfig | TcpRouteConfig, key: string, path: Pat
 }
 
 /** A route under the key of its listener or group. */
-export const httpRoute = (config: RouteConfig, prefix: string, path: Path, specs: PolicySpecs): WithBackends<Route> => {
+export const httpRoute = (config: RouteConfig, prefix: string, path: Path, context: Context): WithBackends<Route> => {
   const named = identity(config, prefix, path)
-  const { backends, inline } = backendsOf(config, named.key, path, specs)
-  const policies = onRoute(config.policies, [...path, "policies"], specs)
+  const { backends, inline } = backendsOf(config, named.key, path, context)
+  const policies = onRoute(config.policies, [...path, "policies"], context.specs)
   return { route: { ...named, matches: config.matches, ...policies, backends }, inline }
 }
 
@@ -50,17 +56,17 @@ export const tcpRoute = (
   config: TcpRouteConfig,
   prefix: string,
   path: Path,
-  specs: PolicySpecs
+  context: Context
 ): WithBackends<TcpRoute> => {
   const named = identity(config, prefix, path)
-  const { backends, inline } = backendsOf(config, named.key, path, specs)
-  const { policies, backendPolicies } = onRoute(config.policies, [...path, "policies"], specs)
+  const { backends, inline } = backendsOf(config, named.key, path, context)
+  const { policies, backendPolicies } = onRoute(config.policies, [...path, "policies"], context.specs)
   return { route: { ...named, backendPolicies: { ...policies, ...backendPolicies }, backends }, inline }
 }
 
-/** The listeners that a section attaches to, by its references or by the gateway named `default`. */
+/** The listeners that a section attaches to, by its references or by the gateway named `default`; without either, `unset` is the problem. */
 export const attachTo = (
-  section: string,
+  unset: string,
   refs: AttachedRoute["gateways"] | AttachedTcpRoute["gateways"],
   kind: "HTTP" | "TCP",
   gateways: ReadonlyArray<Attachable>,
@@ -71,7 +77,7 @@ export const attachTo = (
     listeners.filter((listener) => routesOf(listener) === kind)
   if (refs === undefined) {
     const listeners = fitting(gateways.find(({ name }) => name === "default")?.listeners ?? [])
-    if (listeners.length === 0) problems.add(path, `${section} must set gateways`)
+    if (listeners.length === 0) problems.add(path, unset)
     return listeners
   }
   const at = (index: number): Path => (typeof refs === "string" ? [...path, "gateways"] : [...path, "gateways", index])

@@ -2,6 +2,7 @@
 import type { CatalogModel, CatalogRates, ModelCatalog } from "./catalog-schema.ts"
 import { type Picodollars, parseRate } from "./usd.ts"
 
+/** The kinds of token that can have a rate. */
 export type RateName = keyof CatalogRates
 export const rateNames: ReadonlyArray<RateName> = [
   "input",
@@ -16,12 +17,14 @@ export const rateNames: ReadonlyArray<RateName> = [
 /** Picodollars per token, by kind of token. */
 export type Rates = { readonly [R in RateName]: Picodollars | undefined }
 
+/** One model of the merged sources. */
 export interface PricedModel {
   /** The base rates first (over -1 tokens), then the tiers, each laid over the base rates; thresholds strictly increase. */
   readonly levels: ReadonlyArray<{ readonly over: number; readonly rates: Rates }>
   readonly tags: ReadonlyArray<string>
 }
 
+/** Lookups by telemetry name of the provider and exact name of the model. */
 export interface Catalog {
   readonly find: (provider: string, model: string) => PricedModel | undefined
 }

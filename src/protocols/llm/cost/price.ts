@@ -21,6 +21,7 @@ export interface Cost {
   readonly outputAudio: Picodollars
 }
 
+/** The outcome of pricing: a cost with the rates behind it, or why there is none. */
 export type Priced =
   | { readonly status: Exclude<LookupStatus, "Exact"> }
   | { readonly status: "Exact"; readonly cost: Cost; readonly rates: Rates }

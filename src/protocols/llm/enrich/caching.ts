@@ -1,6 +1,7 @@
 /** Prompt caching on Bedrock: marks in a converse request up to which the provider may reuse what it has computed before. */
 import { elements, isObject, type JsonObject, member, withMember } from "../models/json.ts"
 
+/** The `promptCaching` policy with its defaults filled in. */
 export interface PromptCaching {
   readonly cacheSystem: boolean
   readonly cacheMessages: boolean

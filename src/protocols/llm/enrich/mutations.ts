@@ -4,6 +4,7 @@ import { type JsonObject, withMember, withoutMembers } from "../models/json.ts"
 /** A computed field and its value; `undefined` (also: the expression failed) removes the field. */
 export type Computed = readonly [field: string, value: unknown]
 
+/** `transformations`, `overrides` and `defaults` of a policy or model, expressions evaluated. */
 export interface Mutations {
   /** Values by field of the `transformations`, all evaluated on the body before any of this. */
   readonly computed: ReadonlyArray<Computed>

@@ -7,6 +7,7 @@ export interface PromptMessage {
   readonly content: string
 }
 
+/** Messages before and after the client's own. */
 export interface Prompts {
   readonly prepend: ReadonlyArray<PromptMessage>
   readonly append: ReadonlyArray<PromptMessage>

@@ -52,6 +52,7 @@ const readMessage = (frame: Uint8Array): EventStreamMessage | EventStreamBroken 
   }
 }
 
+/** One stream. `onMessage` is called for every message, in order, from within `push`. Failure: `EventStreamBroken`. */
 export class EventStreamDecoder {
   private readonly onMessage: (message: EventStreamMessage) => void
   private readonly maxFrameBytes: number

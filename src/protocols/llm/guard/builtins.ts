@@ -5,9 +5,11 @@
 import type { Span } from "./pattern.ts"
 import { findPhoneNumbers } from "./phone.ts"
 
+/** The names in configuration. */
 export const builtinNames = ["ssn", "creditCard", "phoneNumber", "email", "caSin"] as const
 export type BuiltinName = (typeof builtinNames)[number]
 
+/** One recogniser. */
 export interface Builtin {
   /** What stands in the text instead of a match. */
   readonly mask: string
@@ -54,6 +56,7 @@ const findEmails = (text: string): ReadonlyArray<Span> => {
   return spans
 }
 
+/** The recognisers by name. */
 export const builtins: Readonly<Record<BuiltinName, Builtin>> = {
   ssn: { mask: "<SSN>", findAll: byPattern(ssn) },
   creditCard: { mask: "<CREDIT_CARD>", findAll: byPattern(creditCard) },

@@ -16,6 +16,7 @@ export type Finding =
   | { readonly type: "reject"; readonly answer: GuardAnswer }
   | { readonly type: "failed"; readonly fatal: boolean }
 
+/** How a guard is configured to act on what it finds. */
 export interface Enforcement {
   /** Record what would have been done and change nothing. */
   readonly audit: boolean
@@ -25,6 +26,7 @@ export interface Enforcement {
 /** The action label of the check metric: exactly one per evaluation. */
 export type GuardAction = "Allow" | "Mask" | "Reject" | "FailOpen" | "Audit"
 
+/** What happens to the exchange, and what the metric says. */
 export type GuardOutcome =
   | { readonly type: "continue"; readonly action: GuardAction }
   | { readonly type: "changed"; readonly body: JsonObject; readonly action: GuardAction }

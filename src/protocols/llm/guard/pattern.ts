@@ -11,6 +11,7 @@ export interface Span {
   readonly end: number
 }
 
+/** A compiled pattern. Both give `undefined` when the work on a text exceeds its bound. */
 export interface Pattern {
   /** Whether it matches anywhere, the empty match included. */
   readonly test: (text: string) => boolean | undefined
@@ -25,8 +26,21 @@ export interface Pattern {
 const allowedSteps = (length: number): number => 10_000_000 + 32 * length
 
 // The library's instruction codes (Inst.js of the pinned version). A test holds the search to an independent engine.
-const [ALT, ALT_MATCH, CAPTURE, EMPTY_WIDTH, MATCH, NOP, RUNE, RUNE_ANY_NOT_NL] = [1, 2, 3, 4, 6, 7, 8, 11]
-const [BEGIN_LINE, END_LINE, BEGIN_TEXT, END_TEXT, WORD_BOUNDARY, NO_WORD_BOUNDARY] = [1, 2, 4, 8, 16, 32]
+const ALT = 1
+const ALT_MATCH = 2
+const CAPTURE = 3
+const EMPTY_WIDTH = 4
+const MATCH = 6
+const NOP = 7
+const RUNE = 8
+const RUNE_ANY_NOT_NL = 11
+// Its bits of zero-width assertions.
+const BEGIN_LINE = 1
+const END_LINE = 2
+const BEGIN_TEXT = 4
+const END_TEXT = 8
+const WORD_BOUNDARY = 16
+const NO_WORD_BOUNDARY = 32
 
 const isWord = (rune: number): boolean =>
   (rune >= 97 && rune <= 122) || (rune >= 65 && rune <= 90) || (rune >= 48 && rune <= 57) || rune === 95

@@ -3,6 +3,7 @@ import { Result } from "effect"
 import { type BuiltinName, builtins } from "./builtins.ts"
 import { compilePattern, type Span } from "./pattern.ts"
 
+/** One rule of configuration; a name is for logs only. */
 export type RegexRule = { readonly builtin: BuiltinName } | { readonly pattern: string; readonly name?: string }
 
 /** `undefined` from either function: the text was too much work, the guard has failed and nothing is known. */

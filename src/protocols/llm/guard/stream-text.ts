@@ -17,4 +17,5 @@ const formats: Readonly<Record<GuardedFormat, TextOf>> = {
   generateContent: (json) => elements(member(json, "candidates")).map(candidateText).join("")
 }
 
+/** Empty for events without visible text. */
 export const streamText = (format: GuardedFormat, data: string): string => formats[format](parseJson(data))

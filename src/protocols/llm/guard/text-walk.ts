@@ -17,6 +17,7 @@ export type Rewrite = (text: string, scope: ContentScope) => string
 /** How deep free-form tool traffic is searched. Deeper than any tool's, and shallow enough for the stack. */
 const maxDepth = 128
 
+/** One walk over one body. */
 export class TextWalk {
   /** Something was nested too deeply to be looked at: what was seen is not all there is, and a guard must not pass it. */
   tooDeep = false

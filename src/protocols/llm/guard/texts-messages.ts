@@ -20,6 +20,10 @@ const toolUses = new Set(["tool_use", "server_tool_use", "mcp_tool_use"])
 const text = (walk: TextWalk, object: JsonObject, key: string, scope: ContentScope): JsonObject =>
   changeMember(object, key, (value) => walk.text(value, scope))
 
+/** Content that is a string or a list of blocks; only their text, or all that is text in them. */
+const plain = (walk: TextWalk, value: unknown, scope: ContentScope, separator: string): unknown =>
+  Array.isArray(value) ? walk.parts(value, scope, separator, parts) : walk.text(value, scope)
+
 const blocks = (walk: TextWalk, value: unknown, scope: ContentScope, separator: string): unknown =>
   Array.isArray(value)
     ? walk.parts(value, scope, separator, parts, (block) => (isObject(block) ? nonText(walk, block) : block))
@@ -36,13 +40,13 @@ const nonText = (walk: TextWalk, block: JsonObject): JsonObject => {
       return document(walk, block)
     case "search_result":
       return changeMember(text(walk, block, "title", "messages"), "content", (value) =>
-        blocks(walk, value, "messages", " ")
+        plain(walk, value, "messages", " ")
       )
     case "compaction":
       return text(walk, block, "content", "messages")
     case "mid_conv_system":
       return changeMember(text(walk, block, "text", "systemPrompt"), "content", (value) =>
-        blocks(walk, value, "systemPrompt", "\n")
+        plain(walk, value, "systemPrompt", "\n")
       )
     default:
       return block
@@ -56,7 +60,7 @@ const document = (walk: TextWalk, block: JsonObject): JsonObject => {
     if (!isObject(source)) return source
     if (source["type"] === "text") return text(walk, source, "data", "messages")
     return source["type"] === "content"
-      ? changeMember(source, "content", (value) => blocks(walk, value, "messages", " "))
+      ? changeMember(source, "content", (value) => plain(walk, value, "messages", " "))
       : source
   })
 }

@@ -127,6 +127,36 @@ describe("what a guard sees", () => {
     )
   })
 
+  it("nesting is no way to break a guard, whatever nests in whatever", () => {
+    const nest = (depth: number, wrap: (inner: unknown) => unknown) => {
+      let value: unknown = "x"
+      for (let i = 0; i < depth; i++) value = wrap(value)
+      return value
+    }
+    const wraps: ReadonlyArray<(inner: unknown) => unknown> = [
+      (inner) => [inner],
+      (content) => ({ type: "document", source: { type: "content", content: [content] } }),
+      (content) => ({ type: "search_result", content: [content] }),
+      (content) => ({ type: "tool_result", content: [content] }),
+      (args) => ({ functionCall: { args } })
+    ]
+    for (const wrap of wraps) {
+      const item = nest(20_000, wrap)
+      const hostile = {
+        messages: [{ role: "user", content: [item] }, item],
+        input: [
+          { role: "user", content: [item] },
+          { type: "mcp_call", output: item }
+        ],
+        contents: [{ parts: [item] }]
+      }
+      for (const format of guardedFormats) {
+        rewriteRequest(format, hostile, everything, (text) => text)
+        withConversation(format, hostile, conversationOf(format, hostile))
+      }
+    }
+  })
+
   // Bodies put together from the members that matter, with any JSON in them.
   const hostile = Arbitrary.map(
     Arbitrary.all({

@@ -2,6 +2,7 @@
 import { elements, isObject, member, parseJson, stringMember } from "../models/json.ts"
 import type { ChatMessage } from "./conversation.ts"
 
+/** Whether a guard looks at the prompt or at the answer. */
 export type GuardPhase = "request" | "response"
 
 /** Path of the call unless a `:path` header expression gives another. */
@@ -10,9 +11,11 @@ export const webhookPath: Readonly<Record<GuardPhase, string>> = { request: "/re
 /** Milliseconds a call may take unless the target's policies say otherwise; per call. */
 export const webhookTimeout = 10_000
 
+/** Body of the call for a request. */
 export const webhookRequest = (messages: ReadonlyArray<ChatMessage>): string =>
   JSON.stringify({ body: { messages: messages.map(({ role, content }) => ({ role, content })) } })
 
+/** Body of the call for a response: one choice per text, all of the assistant. */
 export const webhookResponse = (texts: ReadonlyArray<string>): string =>
   JSON.stringify({ body: { choices: texts.map((content) => ({ message: { role: "assistant", content } })) } })
 

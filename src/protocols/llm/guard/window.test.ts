@@ -129,6 +129,14 @@ describe("guarding a stream", () => {
     )
   })
 
+  it("bytes of an event that is still coming stay, whatever was judged before them", () => {
+    const window = new GuardWindow("completions", 1 << 20)
+    const event1 = Buffer.from(encodeSse({ data: JSON.stringify(event.completions("a".repeat(1024))) }))
+    const coming = Buffer.from('data: {"choices":[{"delta":{"content":"S3C')
+    assert.strictEqual(window.push(Buffer.concat([event1, coming])).type, "judge")
+    assert.isTrue(Buffer.concat(window.pass()).equals(event1))
+  })
+
   it("bytes that arrive during a judgement wait for the next one", () => {
     const window = new GuardWindow("completions", 1 << 20)
     const chunk = (text: string) => Buffer.from(encodeSse({ data: JSON.stringify(event.completions(text)) }))

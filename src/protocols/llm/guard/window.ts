@@ -42,6 +42,7 @@ const tail = (text: string, bytes: number): string => {
   return encoded.toString("utf8", start)
 }
 
+/** One guarded stream. Push chunks, do what the steps say, call `pass` after a judgement that lets the text go, then ask `next`. */
 export class GuardWindow {
   private readonly decoder: SseDecoder
   private readonly maxHeldBytes: number

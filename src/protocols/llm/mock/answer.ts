@@ -6,6 +6,7 @@ import { hash, hex } from "./random.ts"
 import type { MockSettings } from "./settings.ts"
 import { generate } from "./text.ts"
 
+/** The words, and when they are there. */
 export interface MockAnswer {
   /** Eight hexadecimal digits that depend on the request. */
   readonly id: string
@@ -28,6 +29,7 @@ const limitOf = (body: JsonObject): number | undefined => {
   return undefined
 }
 
+/** The answer to a chat request in either format. */
 export const answer = (settings: MockSettings, format: "completions" | "responses", body: JsonObject): MockAnswer => {
   const model = typeof body["model"] === "string" ? body["model"] : "mock"
   const conversation = conversationOf(format, body)

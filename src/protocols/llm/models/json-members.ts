@@ -4,13 +4,20 @@
  */
 import { Buffer } from "node:buffer"
 
+/** Byte offsets; `end` is behind the value. */
 export interface Span {
   readonly start: number
   readonly end: number
 }
 
-const [QUOTE, BACKSLASH, COMMA, COLON] = [0x22, 0x5c, 0x2c, 0x3a]
-const [OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET] = [0x7b, 0x7d, 0x5b, 0x5d]
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const COMMA = 0x2c
+const COLON = 0x3a
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
+const OPEN_BRACKET = 0x5b
+const CLOSE_BRACKET = 0x5d
 
 const isSpace = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
 
@@ -20,14 +27,25 @@ const skipSpace = (json: Buffer, from: number): number => {
   return at
 }
 
-/** Behind the string that opens at `from`, or -1. Text between quotes is jumped over by a native search. */
+/** Quotes closer than this are found faster by looking than by calling the native search. */
+const near = 128
+
+/** Behind the string that opens at `from`, or -1. */
 const stringEnd = (json: Buffer, from: number): number => {
-  for (let quote = json.indexOf(QUOTE, from + 1); quote !== -1; quote = json.indexOf(QUOTE, quote + 1)) {
-    let backslashes = 0
-    while (json[quote - 1 - backslashes] === BACKSLASH) backslashes++
-    if (backslashes % 2 === 0) return quote + 1
+  let at = from + 1
+  for (;;) {
+    for (const limit = Math.min(at + near, json.length); at < limit; at++) {
+      const byte = json[at]
+      if (byte === QUOTE) return at + 1
+      if (byte === BACKSLASH) at++
+    }
+    const quote = json.indexOf(QUOTE, at)
+    if (quote === -1) return -1
+    let escapes = 0
+    while (quote - escapes > at && json[quote - escapes - 1] === BACKSLASH) escapes++
+    at = quote + 1
+    if (escapes % 2 === 0) return at
   }
-  return -1
 }
 
 /** Behind the value that starts at `from`, or -1. */

@@ -5,6 +5,7 @@ export interface JsonObject {
   readonly [key: string]: unknown
 }
 
+/** An object that is no array. */
 export const isObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
@@ -21,6 +22,7 @@ export const parseJson = (text: string): unknown => {
 export const member = (value: unknown, key: string): unknown =>
   isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined
 
+/** A member that is a string, else `undefined`. */
 export const stringMember = (value: unknown, key: string): string | undefined => {
   const found = member(value, key)
   return typeof found === "string" ? found : undefined

@@ -7,6 +7,7 @@ export const isModelsPath = (path: string): boolean => {
   return /^(\/v1)?\/models(\/|$)/.test(trimmed)
 }
 
+/** A concrete model as configured. */
 export interface ListedModel {
   /** The pattern as configured: what a wildcard is listed under. */
   readonly name: string

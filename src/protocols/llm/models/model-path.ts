@@ -1,6 +1,7 @@
 /** The model in the path of a Gemini, Vertex AI or Bedrock request: found, checked, and exchanged for another. */
 import { modelSegment } from "../providers/model-segment.ts"
 
+/** A model name found in a path. */
 export interface PathModel {
   readonly model: string
   /** Where its segment stands in the path, still encoded. */

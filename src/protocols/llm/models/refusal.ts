@@ -17,6 +17,7 @@ const table = {
   virtual_model_no_matching_target: [400, "Virtual model did not match any conditional target"]
 } as const satisfies Record<string, readonly [status: number, message: string]>
 
+/** The `code` of the error body. */
 export type RefusalCode = keyof typeof table
 
 /** An answer that is sent as it is, with content type application/json. */
@@ -37,18 +38,23 @@ export const refusal = (code: RefusalCode, message: string = table[code][1]): Re
   body: JSON.stringify({ error: { message, type: "invalid_request_error", code } })
 })
 
+/** The body is no form. */
 export const multipartInvalid = refusal(
   "invalid_request_body",
   "LLM multipart request body must be valid multipart/form-data"
 )
+/** The form has no model. */
 export const multipartMissing = refusal("missing_model", "LLM multipart request body is missing string field 'model'")
 
+/** All weights are 0. */
 export const virtualNotResolved = (name: string): Refusal =>
   refusal("virtual_model_not_resolved", `Virtual model ${name} could not be resolved`)
+/** The picked target is no configured model. */
 export const virtualTargetNotFound = (name: string, target: string): Refusal =>
   refusal(
     "virtual_model_target_not_found",
     `Virtual model ${name} selected target ${target}, but no matching model was found`
   )
+/** No condition holds. */
 export const virtualNoTarget = (name: string): Refusal =>
   refusal("virtual_model_no_matching_target", `Virtual model ${name} did not match any conditional target`)

@@ -1,6 +1,7 @@
 /** Which configured model serves a requested name: the most specific pattern first, the order of the file among equals. */
 import { matchesName, type NamePattern, specificity } from "./name-pattern.ts"
 
+/** What selection needs to know of a model. */
 export interface NamedModel {
   readonly pattern: NamePattern
 }
@@ -8,6 +9,7 @@ export interface NamedModel {
 /** What the router thinks of a model whose name matches: not meant (headers, visibility), not allowed, or the one. */
 export type Opinion = "skip" | "deny" | "take"
 
+/** The outcome. */
 export type Selection<M> =
   | { readonly type: "found"; readonly model: M }
   /** Some model matched and none was allowed. */
@@ -17,6 +19,7 @@ export type Selection<M> =
 const denied = { type: "denied" } as const
 const missing = { type: "missing" } as const
 
+/** The configured models, ready for lookups. */
 export interface ModelIndex<M> {
   /** In the order in which they are tried. */
   readonly models: ReadonlyArray<M>
@@ -29,6 +32,7 @@ interface Ranked<M> {
   readonly model: M
 }
 
+/** Sorts and indexes the models once. */
 export const indexModels = <M extends NamedModel>(configured: ReadonlyArray<M>): ModelIndex<M> => {
   const models = configured.toSorted((a, b) => specificity(b.pattern) - specificity(a.pattern))
   const exact = new Map<string, Array<Ranked<M>>>()

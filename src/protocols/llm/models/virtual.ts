@@ -6,6 +6,7 @@ export interface WeightedTarget {
   readonly weight: number
 }
 
+/** A target with its place in the order of failure. */
 export interface FailoverTarget {
   readonly model: string
   /** Lower first. */

@@ -47,33 +47,28 @@ export const providerBody = (
 /** The model is in the path, except for counting; the newer fields of Anthropic's own API are refused. */
 const vertexClaudeBody = (format: WireFormat, body: JsonObject): JsonObject => {
   const removed = format === "anthropicTokenCount" ? ["output_format"] : ["model", "output_format"]
-  const rest = withoutCacheScope(withoutMembers(body, ...removed), 0)
+  const rest = mapMembers(withoutMembers(body, ...removed), 0)
   return withMember(rest, "anthropic_version", vertexAnthropicVersion)
 }
 
 /** `cache_control` stands at most inside a block of a tool result of a message; nothing below this depth is one. */
 const deepest = 16
 
-const withoutCacheScope = (object: JsonObject, depth: number): JsonObject => {
-  if (depth > deepest) return object
-  let changed: Record<string, unknown> | undefined
-  for (const [key, value] of Object.entries(object)) {
-    const after =
-      key === "cache_control" && isObject(value) ? withoutMembers(value, "scope") : scopeless(value, depth + 1)
-    if (after !== value) {
-      changed ??= { ...object }
-      changed[key] = after
-    }
-  }
-  return changed ?? object
+const withoutCacheScope = (value: unknown, depth: number): unknown => {
+  if (depth > deepest) return value
+  if (Array.isArray(value)) return mapSame(value, (item: unknown) => withoutCacheScope(item, depth + 1))
+  return isObject(value) ? mapMembers(value, depth) : value
 }
 
-const scopeless = (value: unknown, depth: number): unknown =>
-  isObject(value)
-    ? withoutCacheScope(value, depth)
-    : Array.isArray(value)
-      ? mapSame(value, (item: unknown) => scopeless(item, depth + 1))
-      : value
+const mapMembers = (object: JsonObject, depth: number): JsonObject => {
+  let changed = object
+  for (const [key, value] of Object.entries(object)) {
+    const isMark = key === "cache_control" && isObject(value)
+    const after = isMark ? withoutMembers(value, "scope") : withoutCacheScope(value, depth + 1)
+    if (after !== value) changed = withMember(changed, key, after)
+  }
+  return changed
+}
 
 /**
  * A chat completions request as the newer `gpt-` models of OpenAI, Azure and Copilot want it: `max_tokens` is called

@@ -37,6 +37,7 @@ export const vertexGemini = (model: string): string | undefined => {
     : undefined
 }
 
+/** Claude on Bedrock, inference profiles included. */
 export const isBedrockClaude = (model: string): boolean => model.includes("anthropic.claude")
 
 const chat = (...formats: ReadonlyArray<WireFormat>): ReadonlyArray<WireFormat> => formats
@@ -51,7 +52,7 @@ const copilotModels: ReadonlyArray<readonly [pattern: RegExp, formats: ReadonlyA
 ]
 
 /** Tags of a cost catalogue that say which format a model is served in. */
-export const formatTags: Readonly<Record<string, WireFormat>> = {
+const formatTags: Readonly<Record<string, WireFormat>> = {
   openai_completions: "completions",
   openai_responses: "responses",
   anthropic_messages: "messages",

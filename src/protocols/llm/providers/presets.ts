@@ -3,6 +3,7 @@ import type { AddressOverride, CustomFormat } from "./settings.ts"
 
 type Address = AddressOverride & { readonly host: string }
 
+/** Address and formats. */
 export interface Preset {
   readonly address: Address
   readonly formats: ReadonlyArray<CustomFormat>

@@ -22,6 +22,7 @@ export class NoSuchEndpoint extends Data.TaggedError("NoSuchEndpoint")<{
   }
 }
 
+/** A compiled provider. */
 export interface Provider {
   readonly kind: ProviderKind
   /** Name in telemetry and in the cost catalogue. */

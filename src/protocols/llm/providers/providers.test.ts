@@ -211,7 +211,9 @@ describe("provider body", () => {
 
   it.prop("a body that needs nothing is the same object, and nothing throws", { body: json }, ({ body }) => {
     assert.strictEqual(providerBody({ kind: "anthropic" }, "messages", "messages", "m", body), body)
-    providerBody({ kind: "vertex", project: "p" }, "messages", "messages", "claude-x", body)
+    const deep: unknown = JSON.parse("[".repeat(50_000) + "]".repeat(50_000))
+    for (const hostile of [body, { ...body, deep }])
+      providerBody({ kind: "vertex", project: "p" }, "messages", "messages", "claude-x", hostile)
     renamedMaxTokens("openai", "gpt-1", body)
   })
 })

@@ -9,8 +9,10 @@ import type { WireFormat } from "./wire-format.ts"
 export type Endpoint =
   | string
   | { readonly path: string; readonly streaming?: string; readonly host?: string; readonly credential?: Credential }
+/** A format without an endpoint is not served. */
 export type Endpoints = { readonly [F in WireFormat]?: Endpoint }
 
+/** One kind of provider, or one of its families of models. */
 export interface Row {
   readonly host: string
   /** What stands before every path of the row. */

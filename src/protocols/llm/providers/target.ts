@@ -18,6 +18,7 @@ export interface Call {
   readonly clientQuery: string
 }
 
+/** Where a call goes and what it must carry. */
 export interface Target {
   readonly scheme: "http" | "https"
   readonly host: string
@@ -30,6 +31,7 @@ export interface Target {
   readonly credential: Credential
 }
 
+/** A row with everything filled in but the model. */
 export interface CompiledRow {
   readonly formats: ReadonlyArray<WireFormat>
   readonly target: (call: Call, format: WireFormat, segment: string | undefined) => Target | undefined

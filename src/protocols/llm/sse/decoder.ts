@@ -19,7 +19,9 @@ const LF = 10
 const CR = 13
 const SPACE = 32
 const COLON = 58
-const [D, E, I] = [100, 101, 105]
+const D = 100
+const E = 101
+const I = 105
 
 const view = (chunk: Uint8Array): Buffer =>
   Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
@@ -34,6 +36,7 @@ const valueStart = (bytes: Buffer, start: number, end: number, name: string): nu
   return nameEnd + 1 < end && bytes[nameEnd + 1] === SPACE ? nameEnd + 2 : nameEnd + 1
 }
 
+/** One stream. `onEvent` is called for every event, in order, from within `push` and `end`. Failure: `SseTooLarge`. */
 export class SseDecoder {
   private readonly onEvent: (event: SseEvent) => void
   private readonly limits: SseLimits

@@ -125,10 +125,34 @@ describe("SSE decoder", () => {
     ({ stream, cuts }) => {
       const bytes = Buffer.from(stream)
       for (const limits of [undefined, { maxLineBytes: 20, maxEventBytes: 12 }])
-        assert.deepStrictEqual(decode(cut(bytes, cuts), limits), decode([bytes], limits))
+        for (const chunks of [
+          cut(bytes, cuts),
+          cut(
+            bytes,
+            Array.from(bytes, () => 1)
+          )
+        ])
+          assert.deepStrictEqual(decode(chunks, limits), decode([bytes], limits))
     },
     { arbitrary: { runs: 400 } }
   )
+
+  it("a CRLF cut in two ends one line", () => {
+    const { events } = decode(["data: a\r", "\ndata: b\r", "\n\r", "\n"].map((part) => Buffer.from(part)))
+    assert.deepStrictEqual(
+      events.map(({ data }) => data),
+      ["a\nb"]
+    )
+  })
+
+  it("knows where the last whole event ended", () => {
+    const decoder = new SseDecoder(() => undefined)
+    const boundaries = ["data: a\n", "\ndata: b", "\n\ndata: c\r\n\r\n", ": x"].map((part) => {
+      decoder.push(Buffer.from(part))
+      return decoder.eventBoundary
+    })
+    assert.deepStrictEqual(boundaries, [0, 9, 29, 29])
+  })
 
   it.prop(
     "agrees with an independent parser",

@@ -11,6 +11,7 @@ export interface BucketRule {
   readonly intervalMs: number
 }
 
+/** The state of one bucket. */
 export interface Bucket {
   readonly available: number
   /** When the next refill is due. */

@@ -13,6 +13,7 @@ export class TokenizerUnavailable extends Data.TaggedError("TokenizerUnavailable
   }
 }
 
+/** The port. A worker thread can implement it as well. */
 export interface Tokenizer {
   /** Tokens of every text together. A ready `Exit` when the answer is known at once. */
   readonly count: (encoding: Encoding, texts: ReadonlyArray<string>) => Effect.Effect<number, TokenizerUnavailable>

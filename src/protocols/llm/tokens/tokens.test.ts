@@ -52,6 +52,11 @@ describe("token bucket", () => {
     assert.isFalse(reserveExact({ available: 5, refillAt: 0 }, 0).admitted)
   })
 
+  it("a refund fills the bucket at most, an overrun empties it at most", () => {
+    assert.strictEqual(settleBucket(rule, { available: 95, refillAt: 0 }, -10).available, 100)
+    assert.strictEqual(settleBucket(rule, { available: 5, refillAt: 0 }, 10).available, 0)
+  })
+
   it("the budget of the documented table: crossing completes, then 429 until the refill", () => {
     const daily: BucketRule = { capacity: 10, refill: 10, intervalMs: 1000 }
     let bucket = fullBucket(daily, 0)

@@ -4,6 +4,7 @@
  */
 import type { UsageCount } from "./usage.ts"
 
+/** The sources of one format. */
 export type Sources = { readonly [C in UsageCount]?: ReadonlyArray<string> } & {
   readonly model: ReadonlyArray<string>
   readonly serviceTier: ReadonlyArray<string>
@@ -190,6 +191,7 @@ const detect: Sources = {
 
 const tokenCount = (input: string): Sources => ({ input: [input], model: [], serviceTier: [], finish: [] })
 
+/** The table. */
 export const usageMembers = {
   completions,
   messages,

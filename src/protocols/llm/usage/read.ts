@@ -3,6 +3,7 @@ import { elements, isObject, member } from "../models/json.ts"
 import { cacheOutsideInput, type Sources, type UsageFormat, usageMembers } from "./members.ts"
 import { type Usage, type UsageCount, usageCounts, usageFrom } from "./usage.ts"
 
+/** What a response states of itself. */
 export interface ResponseFacts {
   readonly usage: Usage | undefined
   /** The model that answered, by the response's own words. */

@@ -3,6 +3,7 @@
 import type { ResponseFacts } from "./read.ts"
 import { mergeUsage, type Usage } from "./usage.ts"
 
+/** Grows as events come; `undefined` is "not yet, or never". */
 export interface StreamFacts {
   usage: Usage | undefined
   model: string | undefined
@@ -15,6 +16,7 @@ export interface StreamFacts {
   failed: boolean
 }
 
+/** Before the first event. */
 export const noFacts = (): StreamFacts => ({
   usage: undefined,
   model: undefined,

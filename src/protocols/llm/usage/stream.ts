@@ -11,6 +11,7 @@ import { type EventReader, eventReaders, eventType, type StreamFormat } from "./
 /** `sse`: text/event-stream; `frames`: application/vnd.amazon.eventstream. */
 export type Framing = "sse" | "frames"
 
+/** By the answer's content type. */
 export const framingOf = (contentType: string | undefined): Framing =>
   contentType?.includes("application/vnd.amazon.eventstream") ? "frames" : "sse"
 

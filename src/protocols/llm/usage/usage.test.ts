@@ -54,6 +54,7 @@ interface GoldenStream {
   readonly framing?: Framing
   readonly events: ReadonlyArray<{ readonly event?: string; readonly data?: unknown; readonly wrapped?: unknown }>
   readonly facts: object
+  readonly limit?: number
 }
 const streams = data<GoldenStream>("streams.yaml")
 const text = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value))
@@ -76,6 +77,7 @@ describe("usage of a stream", () => {
       const { usage, ...facts } = observer.facts
       const { cacheInInput: _, ...counts } = usage ?? { cacheInInput: true }
       assert.deepStrictEqual(defined({ ...facts, ...counts }), stream.facts)
+      if (stream.limit !== undefined) assert.strictEqual(totalTokens(usage!), stream.limit)
     })
 
   it("framing follows the content type", () => {

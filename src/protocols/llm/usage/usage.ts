@@ -19,8 +19,10 @@ export interface Usage {
   readonly serviceTier: string | undefined
 }
 
+/** The members that are counts. */
 export type UsageCount = Exclude<keyof Usage, "cacheInInput" | "serviceTier">
 
+/** All of them. */
 export const usageCounts: ReadonlyArray<UsageCount> = [
   "input",
   "output",

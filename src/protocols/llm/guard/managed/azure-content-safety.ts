@@ -2,6 +2,7 @@
 import { elements, member, parseJson } from "../../models/json.ts"
 import { failed, type GuardCall, isSuccess, type ManagedVerdict, passed, rejected } from "./verdict.ts"
 
+/** Text analysis: what rejects. */
 export interface AnalyzeText {
   /** From this severity on a category rejects. Default 2. */
   readonly severityThreshold?: number
@@ -10,6 +11,7 @@ export interface AnalyzeText {
   readonly haltOnBlocklistHit?: boolean
 }
 
+/** Jailbreak detection. */
 export interface DetectJailbreak {
   readonly apiVersion?: string
 }
@@ -25,6 +27,7 @@ const call = (endpoint: string, operation: string, apiVersion: string, body: obj
   body: JSON.stringify(body)
 })
 
+/** Asks for the severity of a text by category and for blocklist hits. */
 export const analyzeTextCall = (endpoint: string, options: AnalyzeText, text: string): GuardCall =>
   call(endpoint, "analyze", options.apiVersion ?? "2024-09-01", {
     text,
@@ -32,6 +35,7 @@ export const analyzeTextCall = (endpoint: string, options: AnalyzeText, text: st
     ...(options.haltOnBlocklistHit === undefined ? {} : { haltOnBlocklistHit: options.haltOnBlocklistHit })
   })
 
+/** Rejects from the configured severity on, and for any blocklist hit. */
 export const readAnalyzeText = (options: AnalyzeText, status: number, body: string): ManagedVerdict => {
   const reply = parseJson(body)
   const categories = member(reply, "categoriesAnalysis")
@@ -45,9 +49,11 @@ export const readAnalyzeText = (options: AnalyzeText, status: number, body: stri
   return severe || elements(hits).length > 0 ? rejected : passed
 }
 
+/** Asks whether a prompt tries to break out. For requests only. */
 export const detectJailbreakCall = (endpoint: string, options: DetectJailbreak, text: string): GuardCall =>
   call(endpoint, "detectJailbreak", options.apiVersion ?? "2024-02-15-preview", { text })
 
+/** Rejects what was detected. */
 export const readDetectJailbreak = (status: number, body: string): ManagedVerdict => {
   const detected = member(member(parseJson(body), "jailbreakAnalysis"), "detected")
   if (!isSuccess(status) || typeof detected !== "boolean") return failed

@@ -4,6 +4,7 @@ import { modelSegment } from "../../providers/model-segment.ts"
 import type { GuardPhase } from "../webhook.ts"
 import { failed, type GuardCall, isSuccess, type ManagedVerdict, passed, rejected } from "./verdict.ts"
 
+/** Which guardrail, in which version and region. */
 export interface BedrockGuardrail {
   readonly guardrailIdentifier: string
   readonly guardrailVersion: string

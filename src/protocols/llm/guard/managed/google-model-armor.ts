@@ -4,6 +4,7 @@ import { modelSegment } from "../../providers/model-segment.ts"
 import type { GuardPhase } from "../webhook.ts"
 import { failed, type GuardCall, isSuccess, type ManagedVerdict, passed, rejected } from "./verdict.ts"
 
+/** Which template. */
 export interface ModelArmorTemplate {
   readonly templateId: string
   readonly projectId: string
@@ -11,6 +12,7 @@ export interface ModelArmorTemplate {
   readonly location?: string
 }
 
+/** Sends all texts as one, joined by line feeds. */
 export const modelArmorCall = (
   { templateId, projectId, location = "us-central1" }: ModelArmorTemplate,
   phase: GuardPhase,
@@ -40,6 +42,7 @@ const filters: ReadonlyArray<ReadonlyArray<string>> = [
 const isMatch = (entry: unknown): boolean =>
   filters.some((path) => member(path.reduce(member, entry), "matchState") === "MATCH_FOUND")
 
+/** Rejects when any filter found a match. */
 export const readModelArmor = (status: number, body: string): ManagedVerdict => {
   const result = member(parseJson(body), "sanitizationResult")
   if (!isSuccess(status) || !isObject(result)) return failed

@@ -1,0 +1,44 @@
+/** An event of a trace as one line for people. */
+import { Schema } from "effect"
+import { TraceEvent } from "../../../spec/trace-events.ts"
+
+const decode = Schema.decodeUnknownOption(Schema.fromJsonString(TraceEvent))
+
+/** One line for people: when, how grave, what. An event of a later version is shown as it is. */
+export const summary = (json: string): string => {
+  const event = decode(json)
+  if (event._tag === "None") return json
+  const { eventEnd, severity, message } = event.value
+  const at = `${(eventEnd / 1000).toFixed(3).padStart(10)} ms`
+  return `${at}  ${severity.padEnd(7)}  ${message.type.padEnd(18)} ${detail(message)}`.trimEnd()
+}
+
+const detail = (message: TraceEvent["message"]): string => {
+  switch (message.type) {
+    case "requestStarted":
+      return ""
+    case "requestSnapshot": {
+      const request = message.requestState.request
+      return `${message.stage}${request === undefined ? "" : `: ${request.method} ${request.uri}`}`
+    }
+    case "responseSnapshot":
+      return `${message.stage}${message.requestState.response === undefined ? "" : `: ${message.requestState.response.code}`}`
+    case "bodySnapshot":
+      return `${message.stage}: ${Math.floor((message.body.length * 3) / 4)} bytes`
+    case "routeSelection":
+      return message.selectedRoute ?? `none of ${message.evaluatedRoutes.length} routes matches`
+    case "policySelection": {
+      const applied = Object.entries(message.effectivePolicy).flatMap(([key, value]) => (value === null ? [] : [key]))
+      return `${message.phase}: ${applied.join(", ") || "none"}`
+    }
+    case "policy":
+      return `${message.node}: ${message.result.type === "skip" ? message.result.reason : message.result.details} (${message.durationUs} µs) ${message.source}`
+    case "policyEvent":
+      return `${message.kind}: ${JSON.stringify(message.details)}`
+    case "backendCallStart":
+      return message.target
+    case "backendCallResult":
+    case "requestFinished":
+      return message.error ?? String(message.status)
+  }
+}

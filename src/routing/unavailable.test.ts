@@ -1,0 +1,45 @@
+import { assert, describe, it } from "@effect/vitest"
+import { schemas } from "../../stages/schemas.ts"
+import { reader } from "./read.ts"
+import { unavailable } from "./unavailable.ts"
+
+describe("what a build does not have", () => {
+  const text = `
+frontendPolicies: { connect: { mode: deny } }
+gateways:
+  default: { port: 80, cors: {} }
+  tcp: { port: 81, protocol: TCP }
+routes:
+- policies: { cors: {}, delay: { duration: 1s } }
+  backends: [{ host: "a:1", policies: { http: {} } }, { mcp: { targets: [] } }]
+tcpRoutes: [{ gateways: tcp, backends: [{ service: { name: ns/a, port: 1 } }] }]
+llm: { models: [{ name: m, provider: openai, auth: { key: k } }] }
+policies:
+- { name: { name: p, namespace: "" }, target: { route: { name: r, namespace: "" } }, policy: { csrf: {} } }
+`
+  const wrong = text.replaceAll('namespace: ""', "namespace: n")
+
+  it("is told at its place", () => {
+    const read = reader(schemas)({ name: "config.yaml", text: wrong, env: {} })
+    if (!read.ok) return assert.fail(read.problems.map(({ message, path }) => `${path}: ${message}`).join("\n"))
+    const { normalised, positions } = read.value
+    const available = {
+      policies: new Set(["cors", "connect", "backendAuth"]),
+      backends: new Set(["host"] as const),
+      parts: new Set([])
+    }
+    const lines = unavailable(normalised, available)
+      .map((complaint) => positions.locate(complaint))
+      .map(({ line, path, message }) => `${line} ${path}: ${message}`)
+    assert.deepStrictEqual(lines, [
+      "7 routes[0].policies.delay: policy delay is not available yet",
+      "8 routes[0].backends[0].policies.http: policy http is not available yet",
+      "9 tcpRoutes[0]: tcpRoutes is not available yet",
+      "9 tcpRoutes[0].backends[0]: backend service is not available yet",
+      "8 routes[0].backends[1]: backend mcp is not available yet",
+      "10 llm: backend llm is not available yet",
+      "12 policies[0]: policies is not available yet",
+      "12 policies[0].policy.csrf: policy csrf is not available yet"
+    ])
+  })
+})

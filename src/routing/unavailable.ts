@@ -1,0 +1,84 @@
+/** What a configuration uses that this build does not have: it is checked like everything else, and refused at start with its place. */
+import type { Path } from "../../spec/config/path.ts"
+import type { Complaint } from "../../spec/config/positions.ts"
+import type { Destination, Normalised, Policies, Route, TcpRoute } from "./normalised.ts"
+
+/** One use of a policy, of a kind of backend, or of another part of the language. */
+export interface Use {
+  readonly feature: "policy" | "backend" | "part"
+  /** Configuration name of the policy, `kind` of the backend, or name of the part. */
+  readonly name: string
+  readonly path: Path
+}
+
+/** What there is. */
+export interface Available {
+  readonly policies: ReadonlySet<string>
+  readonly backends: ReadonlySet<Destination["kind"] | "service">
+  readonly parts: ReadonlySet<Part>
+}
+
+/** Parts of the language beside policies and backends. `tunnel` are binds that take connections out of a tunnel or have no socket. */
+export type Part = "tcpRoutes" | "routeGroups" | "policies" | "discovery" | "hbone" | "tunnel" | "tls"
+
+/** Everything that a configuration uses, in the order of the normalised form. A route that is on several listeners is told once. */
+export const uses = (config: Normalised): ReadonlyArray<Use> => {
+  const found = new Map<string, Use>()
+  const add = (feature: Use["feature"], name: string, path: Path) =>
+    found.set(`${feature} ${name} ${path.join(".")}`, { feature, name, path })
+  const part = (name: Part, path: Path) => add("part", name, path)
+  const policies = (all: Policies) => {
+    for (const { name, path } of Object.values(all)) add("policy", name, path)
+  }
+  const route = (each: Route | TcpRoute) => {
+    if ("policies" in each) policies(each.policies)
+    policies(each.backendPolicies)
+    for (const backend of each.backends) {
+      policies(backend.policies)
+      if (backend.target.kind === "service") add("backend", "service", backend.path)
+    }
+  }
+
+  policies(config.frontend.policies)
+  for (const bind of config.binds) {
+    if (bind.mode === "internal" || bind.tunnelProtocol !== "direct") part("tunnel", bind.path)
+    for (const listener of bind.listeners) {
+      if (listener.protocol === "HBONE") part("hbone", listener.path)
+      if (listener.tls !== undefined) part("tls", [...listener.path, "tls"])
+      policies(listener.policies)
+      for (const each of listener.tcpRoutes) part("tcpRoutes", each.path)
+      for (const each of [...listener.routes, ...listener.tcpRoutes]) route(each)
+    }
+  }
+  for (const group of Object.values(config.routeGroups)) {
+    part("routeGroups", group.path)
+    group.routes.forEach(route)
+  }
+  for (const { destination, policies: own, path } of Object.values(config.backends)) {
+    add("backend", destination.kind, path)
+    policies(own)
+    if (destination.kind === "ai")
+      for (const { providers } of destination.config.groups) for (const each of providers) policies(each.policies)
+    if (destination.kind === "llm") for (const model of destination.config.models) policies(model.policies)
+  }
+  for (const { policy, path } of config.targeted) {
+    part("policies", path)
+    add("policy", policy.name, policy.path)
+  }
+  for (const { path } of config.discovery) part("discovery", path)
+  return [...found.values()]
+}
+
+/** What of it there is not, as problems. */
+export const unavailable = (config: Normalised, available: Available): ReadonlyArray<Complaint> => {
+  const has = { policy: available.policies, backend: available.backends, part: available.parts } as Readonly<
+    Record<Use["feature"], ReadonlySet<string>>
+  >
+  return uses(config)
+    .filter(({ feature, name }) => !has[feature].has(name))
+    .map(({ feature, name, path }) => ({
+      path,
+      message: `${feature === "part" ? name : `${feature} ${name}`} is not available yet`,
+      code: "unavailable"
+    }))
+}

@@ -1,0 +1,124 @@
+/** The guards over prompts and completions of a model: in order, each on what the ones before left, the first refusal counts. */
+import { Effect, Result } from "effect"
+import type { PromptGuard } from "../../spec/guardrails.ts"
+import { compileHeaderChanges } from "../../src/http/header-changes.ts"
+import { HeaderList } from "../../src/http/header-list.ts"
+import type { Exchange } from "../../src/pipeline/exchange.ts"
+import type { ConfigProblem } from "../../src/pipeline/stage.ts"
+import { applyRegexGuard } from "../../src/protocols/llm/guard/evaluate.ts"
+import {
+  type Enforcement,
+  enforce,
+  type Finding,
+  type GuardAnswer,
+  type GuardOutcome
+} from "../../src/protocols/llm/guard/outcome.ts"
+import { compileRegexGuard } from "../../src/protocols/llm/guard/regex-guard.ts"
+import type { ContentScope } from "../../src/protocols/llm/guard/text-walk.ts"
+import type { GuardedFormat } from "../../src/protocols/llm/guard/texts.ts"
+import type { GuardPhase } from "../../src/protocols/llm/guard/webhook.ts"
+import type { JsonObject } from "../../src/protocols/llm/models/json.ts"
+import { compileWebhook, type WebhookNeeds } from "./webhook.ts"
+
+type GuardConfig = NonNullable<PromptGuard["request"]>[number] | NonNullable<PromptGuard["response"]>[number]
+
+/** Looks at a body and says what it found. */
+export type Evaluate = (x: Exchange, format: GuardedFormat, body: JsonObject) => Effect.Effect<Finding>
+
+interface Guard {
+  readonly evaluate: Evaluate
+  readonly enforcement: Enforcement
+}
+
+export interface Guards {
+  readonly request: ReadonlyArray<Guard>
+  readonly response: ReadonlyArray<Guard>
+}
+
+/** Compiles the guards of a model, in order. Problems carry paths below its guards. */
+export const compileGuards = (
+  section: PromptGuard | undefined
+): Effect.Effect<Guards, ReadonlyArray<ConfigProblem>, WebhookNeeds> =>
+  Effect.gen(function* () {
+    const guards: { readonly [P in GuardPhase]: Array<Guard> } = { request: [], response: [] }
+    const problems: Array<ConfigProblem> = []
+    for (const phase of ["request", "response"] as const)
+      for (const [index, config] of (section?.[phase] ?? []).entries()) {
+        const compiled = yield* Effect.result(compileGuard(phase, config))
+        if (Result.isSuccess(compiled)) guards[phase].push(compiled.success)
+        else for (const { path, message } of compiled.failure) problems.push({ path: [phase, index, ...path], message })
+      }
+    return problems.length > 0 ? yield* Effect.fail(problems) : guards
+  })
+
+const compileGuard = (
+  phase: GuardPhase,
+  config: GuardConfig
+): Effect.Effect<Guard, ReadonlyArray<ConfigProblem>, WebhookNeeds> =>
+  Effect.gen(function* () {
+    const rejection = rejectionOf(config)
+    if ("problems" in rejection) return yield* Effect.fail(rejection.problems)
+    const { regex, webhook } = config
+    if (regex !== undefined) {
+      const compiled = compileRegexGuard(regex.rules)
+      if (Result.isFailure(compiled))
+        return yield* Effect.fail(
+          compiled.failure.map(({ index, problem }) => ({ path: ["regex", "rules", index], message: problem }))
+        )
+      const scopes = scopesOf(config)
+      const action = regex.action === "mask" ? "mask" : "reject"
+      return {
+        // Looking at text cannot fail but for its depth and size, and then nothing is known of it.
+        enforcement: { audit: regex.action === "audit", failureMode: "failClosed" },
+        evaluate: (_, format, body) =>
+          Effect.succeed(applyRegexGuard(compiled.success, action, rejection, phase, format, body, scopes))
+      }
+    }
+    if (webhook !== undefined)
+      return {
+        enforcement: { audit: webhook.action === "audit", failureMode: webhook.failureMode },
+        evaluate: yield* compileWebhook(phase, webhook)
+      }
+    const kind = Object.keys(config).find((key) => key !== "rejection" && key !== "scope") ?? "guard"
+    return yield* Effect.fail([{ path: [kind], message: `a ${kind} guard is not available yet` }])
+  })
+
+const scopesOf = (config: GuardConfig): ReadonlySet<ContentScope> =>
+  new Set("scope" in config ? config.scope : ["systemPrompt", "messages"])
+
+const rejectionOf = ({ rejection }: GuardConfig): GuardAnswer | { readonly problems: ReadonlyArray<ConfigProblem> } => {
+  const headers = new HeaderList()
+  if (rejection.headers !== undefined) {
+    const changes = compileHeaderChanges(rejection.headers)
+    if ("problems" in changes)
+      return {
+        problems: changes.problems.map(({ path, message }) => ({ path: ["rejection", "headers", ...path], message }))
+      }
+    changes.apply(headers)
+  }
+  const body = typeof rejection.body === "string" ? rejection.body : new TextDecoder().decode(rejection.body)
+  return { status: rejection.status, body, headers: [...headers] }
+}
+
+/** Asks the guards one after the other; the last outcome, or the one that stopped. `told` hears each of them. */
+export const runGuards = (
+  guards: ReadonlyArray<Guard>,
+  x: Exchange,
+  format: GuardedFormat,
+  body: JsonObject,
+  told: (outcome: GuardOutcome) => void
+): Effect.Effect<GuardOutcome> =>
+  Effect.gen(function* () {
+    let current = body
+    let last: GuardOutcome = { type: "continue", action: "Allow" }
+    for (const { evaluate, enforcement } of guards) {
+      const outcome = enforce(yield* evaluate(x, format, current), enforcement)
+      told(outcome)
+      if (outcome.type === "answered" || outcome.type === "failed") return outcome
+      if (outcome.type === "changed") {
+        current = outcome.body
+        last = outcome
+      }
+    }
+    return last
+  })

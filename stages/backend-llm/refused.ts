@@ -1,0 +1,37 @@
+/** Failures on the way to a model, as the client reads them. */
+import { Data } from "effect"
+import type { FaultSource, StageError } from "../../src/pipeline/stage.ts"
+import type { Refusal } from "../../src/protocols/llm/models/refusal.ts"
+
+/** The router has no model for the request, or not for this client: JSON in the shape of OpenAI's errors. */
+export class ModelRefused
+  extends Data.TaggedError("ModelRefused")<{ readonly refusal: Refusal }>
+  implements StageError
+{
+  readonly status = this.refusal.status
+  readonly reason = "InvalidRequest"
+  readonly source = "client"
+  readonly retryable = false
+  readonly content = { type: "application/json", body: this.refusal.body }
+  override get message() {
+    return this.refusal.message
+  }
+}
+
+/** A request or an answer cannot be processed. */
+export class LlmFailed
+  extends Data.TaggedError("LlmFailed")<{
+    readonly side: "request" | "response"
+    readonly status: number
+    readonly detail: string
+    readonly reason: "InvalidRequest" | "Guardrail" | "UpstreamFailure"
+  }>
+  implements StageError
+{
+  readonly source: FaultSource =
+    this.reason === "InvalidRequest" ? "client" : this.side === "response" ? "backend" : "proxy"
+  readonly retryable = false
+  override get message() {
+    return `failed to process LLM ${this.side}: ${this.detail}`
+  }
+}

@@ -1,0 +1,61 @@
+/** The provider of a model as the provider table takes it. */
+import type { ConfigProblem } from "../../src/pipeline/stage.ts"
+import { presetSettings } from "../../src/protocols/llm/providers/provider.ts"
+import type { AddressOverride, ProviderSettings } from "../../src/protocols/llm/providers/settings.ts"
+import type { ModelConfig } from "./schema.ts"
+
+const override = ({ hostOverride: host, pathOverride, pathPrefix }: ModelConfig): AddressOverride | ConfigProblem => {
+  if (host?.kind === "unix") return { path: ["params", "hostOverride"], message: "a socket is not available yet" }
+  return {
+    ...(host === undefined ? {} : { host: host.host, port: host.port, scheme: host.tls ? "https" : "http" }),
+    ...(pathOverride === undefined ? {} : { path: pathOverride }),
+    ...(pathPrefix === undefined ? {} : { pathPrefix })
+  }
+}
+
+/** A problem's path is relative to the model. */
+export const providerSettings = (model: ModelConfig): ProviderSettings | ConfigProblem => {
+  const address = override(model)
+  if ("message" in address) return address
+  const { provider } = model
+  switch (provider.kind) {
+    case "preset":
+      return presetSettings(provider.config.name, address)
+    case "mock":
+      return { kind: "custom", name: "mock", host: "mock", formats: [] }
+    case "custom": {
+      const { providerOverride, formats } = provider.config
+      if (address.host === undefined) return { path: ["params"], message: "a custom provider requires params.baseUrl" }
+      return {
+        kind: "custom",
+        ...(providerOverride === undefined ? {} : { name: providerOverride }),
+        formats,
+        ...address,
+        host: address.host
+      }
+    }
+    case "openAI":
+      return { kind: "openai", ...address }
+    case "anthropic":
+    case "gemini":
+    case "copilot":
+      return { kind: provider.kind, ...address }
+    case "vertex": {
+      const { projectId: project, region } = provider.config
+      return { kind: "vertex", project, ...(region === undefined ? {} : { region }), ...address }
+    }
+    case "bedrock":
+      return { kind: "bedrock", region: provider.config.region, ...address }
+    case "azure": {
+      const { resourceName, resourceType, apiVersion, projectName } = provider.config
+      return {
+        kind: "azure",
+        resourceName,
+        resourceType,
+        ...(apiVersion === undefined ? {} : { apiVersion }),
+        ...(projectName === undefined ? {} : { projectName }),
+        ...address
+      }
+    }
+  }
+}

@@ -1,0 +1,62 @@
+/** Virtual models: names that lead to one of several models, by weight, by rank or by condition. */
+import { Effect, Result } from "effect"
+import type { Expression } from "../../src/cel/expression.ts"
+import type { Exchange } from "../../src/pipeline/exchange.ts"
+import { compileExpression } from "../../src/pipeline/expressions.ts"
+import type { ConfigProblem } from "../../src/pipeline/stage.ts"
+import { type Refusal, virtualNoTarget } from "../../src/protocols/llm/models/refusal.ts"
+import { failoverGroups, pickConditional, pickWeighted } from "../../src/protocols/llm/models/virtual.ts"
+import type { VirtualConfig } from "./schema.ts"
+
+export interface VirtualModels {
+  readonly names: ReadonlyArray<string>
+  /** The model that a virtual name leads to; `undefined` when the name is not virtual. */
+  readonly resolve: (name: string, x: Exchange) => string | Refusal | undefined
+}
+
+type Choose = (x: Exchange) => string | undefined
+
+export const compileVirtual = (
+  configs: ReadonlyArray<VirtualConfig>,
+  random: () => number
+): Effect.Effect<VirtualModels, ReadonlyArray<ConfigProblem>> =>
+  Effect.gen(function* () {
+    const byName = new Map<string, Choose>()
+    const problems: Array<ConfigProblem> = []
+    for (const { name, routing, path } of configs) {
+      switch (routing.kind) {
+        case "weighted":
+          byName.set(name, () => pickWeighted(routing.targets, random())?.model)
+          break
+        case "failover": {
+          // Health decides between ranks once it is watched; until then the best rank is the healthy one.
+          const targets = (failoverGroups(routing.targets)[0] ?? []).map(({ model }) => ({ model, weight: 1 }))
+          byName.set(name, () => pickWeighted(targets, random())?.model)
+          break
+        }
+        case "conditional": {
+          const targets: Array<{ readonly model: string; readonly when?: Expression }> = []
+          for (const [at, { model, when }] of routing.targets.entries()) {
+            if (when === undefined) {
+              targets.push({ model })
+              continue
+            }
+            const compiled = yield* Effect.result(
+              compileExpression(when, "llm", [...path, "routing", "conditional", "targets", at, "when"])
+            )
+            if (Result.isSuccess(compiled)) targets.push({ model, when: compiled.success })
+            else problems.push(...compiled.failure)
+          }
+          byName.set(name, (x) => pickConditional(targets, ({ when }) => when?.test(x.variables) ?? true)?.model)
+        }
+      }
+    }
+    if (problems.length > 0) return yield* Effect.fail(problems)
+    return {
+      names: [...byName.keys()],
+      resolve: (name, x) => {
+        const choose = byName.get(name)
+        return choose === undefined ? undefined : (choose(x) ?? virtualNoTarget(name))
+      }
+    }
+  })

@@ -1,0 +1,100 @@
+/** Guards behind HTTP: the prompt or the answer is posted to a server, which lets it pass, masks it or refuses it. */
+import { Effect, Result, type Scope } from "effect"
+import type { PromptGuard } from "../../spec/guardrails.ts"
+import { formatAddress } from "../../spec/target.ts"
+import { CelError, type Expression, toText } from "../../src/cel/expression.ts"
+import { read } from "../../src/http/body.ts"
+import { HeaderList, isHeaderName, isHeaderValue, lowerCaseName } from "../../src/http/header-list.ts"
+import { defaultBodyLimit } from "../../src/pipeline/exchange.ts"
+import { compileExpression } from "../../src/pipeline/expressions.ts"
+import type { ConfigProblem } from "../../src/pipeline/stage.ts"
+import { choicesOf } from "../../src/protocols/llm/guard/choices.ts"
+import { conversationOf } from "../../src/protocols/llm/guard/conversation.ts"
+import { applyWebhookReply } from "../../src/protocols/llm/guard/evaluate.ts"
+import type { Finding } from "../../src/protocols/llm/guard/outcome.ts"
+import {
+  type GuardPhase,
+  readWebhookReply,
+  webhookPath,
+  webhookRequest,
+  webhookResponse,
+  webhookTimeout
+} from "../../src/protocols/llm/guard/webhook.ts"
+import { Upstreams } from "../../src/services/upstreams.ts"
+import type { Evaluate } from "./guards.ts"
+
+export type WebhookNeeds = Upstreams | Scope.Scope
+type WebhookConfig = NonNullable<NonNullable<PromptGuard["request"]>[number]["webhook"]>
+
+const failed: Finding = { type: "failed", fatal: false }
+
+/** Compiles the call of a webhook. Its time limit holds for each call by itself. */
+export const compileWebhook = (
+  phase: GuardPhase,
+  { target, headers = {}, forwardHeaderMatches }: WebhookConfig
+): Effect.Effect<Evaluate, ReadonlyArray<ConfigProblem>, WebhookNeeds> =>
+  Effect.gen(function* () {
+    const problems: Array<ConfigProblem> = []
+    const unavailable = (path: ConfigProblem["path"], what: string) =>
+      problems.push({ path, message: `${what} is not available yet` })
+    const { host, policies = {} } = target
+    if (host === undefined) unavailable(["webhook", "target"], "a target other than host")
+    for (const key of Object.keys(policies))
+      if (key !== "http") unavailable(["webhook", "target", "policies", key], key)
+    if (forwardHeaderMatches !== undefined) unavailable(["webhook", "forwardHeaderMatches"], "forwardHeaderMatches")
+
+    const computed: Array<readonly [name: string, value: Expression]> = []
+    for (const [name, source] of Object.entries(headers)) {
+      const path = ["webhook", "headers", name]
+      if (!name.startsWith(":") && !isHeaderName(name)) problems.push({ path, message: "expected a header name" })
+      const compiled = yield* Effect.result(compileExpression(source, "llm", path))
+      if (Result.isSuccess(compiled)) computed.push([lowerCaseName(name), compiled.success])
+      else problems.push(...compiled.failure)
+    }
+    if (problems.length > 0 || host === undefined) return yield* Effect.fail(problems)
+
+    const upstream = yield* (yield* Upstreams).open(host, {})
+    const own = host.kind === "unix" ? "localhost" : formatAddress({ ...host, tls: false })
+    const timeout = policies.http?.requestTimeout ?? webhookTimeout
+    return (x, format, body) => {
+      let path = webhookPath[phase]
+      let method = "POST"
+      let authority = own
+      const list = new HeaderList(["content-type", "application/json"])
+      for (const [name, expression] of computed) {
+        const value = expression.evaluate(x.variables)
+        // What cannot be evaluated is left out; the path then stays the usual one.
+        if (value instanceof CelError) continue
+        const text = toText(value)
+        if (!isHeaderValue(text)) continue
+        if (name === ":path") path = text.startsWith("/") ? text : path
+        else if (name === ":method") method = text
+        else if (name === ":authority") authority = text
+        else list.set(name, text)
+      }
+      const content =
+        phase === "request" ? webhookRequest(conversationOf(format, body)) : webhookResponse(choicesOf(format, body))
+      return upstream
+        .send({
+          method,
+          pathAndQuery: path,
+          authority,
+          headers: list,
+          body: content,
+          timeout,
+          upgrade: undefined,
+          onInformation: undefined
+        })
+        .pipe(
+          Effect.flatMap((answer) => read(answer.body, defaultBodyLimit)),
+          // The limit covers the whole reply: a body that trickles holds the request up as well.
+          Effect.timeoutOrElse({ duration: timeout, orElse: () => Effect.succeed(undefined) }),
+          Effect.map((reply) =>
+            reply?.complete === true
+              ? applyWebhookReply(readWebhookReply(phase, new TextDecoder().decode(reply.bytes)), format, body)
+              : failed
+          ),
+          Effect.catch(() => Effect.succeed(failed))
+        )
+    }
+  })
