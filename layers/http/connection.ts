@@ -211,6 +211,10 @@ export class Connection implements Host {
   /** CONNECT makes a tunnel, which a gateway does not offer. */
   connect(request: IncomingMessage, socket: Socket): void {
     socket.on("error", ignore)
+    if (this.#idleSince === undefined) {
+      socket.destroy()
+      return
+    }
     const framed = this.#frame(request)
     const { status, message } = framed._tag === "Malformed" ? framed : { status: 405, message: "method not allowed" }
     refuse(socket, status, message, this.#serving.clocks.wall())
@@ -252,7 +256,8 @@ export class Connection implements Host {
 
   #next(): void {
     const next = this.#waiting.shift()
-    if (next === undefined || this.socket.destroyed || this.#closing) return
+    // The last response may have said that it was the last.
+    if (next === undefined || !this.socket.writable) return
     if (this.#waiting.length === 0) this.socket.resume()
     this.#accept(...next)
   }
