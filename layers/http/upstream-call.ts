@@ -29,7 +29,7 @@ export interface Connections {
   /** Whether a connection is just being handed to its first request. */
   readonly fresh: boolean
   readonly connectTimeout: number
-  /** The name that a TLS server must prove to have. */
+  /** The host of the backend. Always said, lest undici took the name that a TLS server must prove from the client's `host`. */
   readonly servername: string
 }
 
