@@ -9,23 +9,14 @@ import { policies, terminals } from "../../stages/registry.ts"
 import { schemas } from "../../stages/schemas.ts"
 import type { Registry, Services } from "../pipeline/registry.ts"
 import type { AnyPolicy, ConfigProblem } from "../pipeline/stage.ts"
-import type { Catalogs } from "../protocols/llm/cost/catalogs.ts"
-import type { McpProcess } from "../protocols/mcp/process.ts"
 import type { Normalised } from "../routing/normalised.ts"
 import type { Random } from "../routing/weights.ts"
-import type { Files } from "../services/files.ts"
-import type { Kept } from "../services/kept.ts"
-import type { Log } from "../services/log.ts"
-import type { McpHttp } from "../services/mcp-http.ts"
-import type { McpStdio } from "../services/mcp-stdio.ts"
-import type { Metrics } from "../services/metrics.ts"
-import type { Upstreams } from "../services/upstreams.ts"
 import { type Assembled, assemble } from "./assemble.ts"
 import { type Language, language } from "./check.ts"
 import { compileCondition } from "./conditions.ts"
 
 /** What the terminals need to compile. */
-type TerminalPorts = Catalogs | Files | Kept | Log | McpHttp | McpProcess | McpStdio | Metrics | Upstreams
+type TerminalPorts = Exclude<Effect.Services<ReturnType<(typeof terminals)[number]["compile"]>>, Scope.Scope>
 
 /** What the proxy's own policies and terminals need to compile. */
 export type Ports = Services<(typeof policies)["policies"]> | TerminalPorts
