@@ -40,6 +40,10 @@ export const defaulted = <S extends Schema.Top>(
 export const named = <S extends Schema.Top>(schema: S, identifier: string, description: string): S =>
   Schema.annotateEncoded({ identifier, description })(schema) as unknown as S
 
+/** Tells where keys belong that an object does not have, or what replaced them. */
+export const hinted = <S extends Schema.Top>(schema: S, hints: Readonly<Record<string, string>>): S =>
+  Schema.annotateEncoded({ hints })(schema) as unknown as S
+
 /** What must hold in the form of the file, beyond each field by itself. */
 export interface Rule<I> {
   /** The sentence for what is wrong, with the path below the object where it is not the object itself; nothing when all is well. */

@@ -3,7 +3,7 @@ import { Schema, SchemaGetter } from "effect"
 import { BackendAuth, BackendTunnel } from "../connection/policies.ts"
 import { BackendTls } from "../connection/tls.ts"
 import { JsonObject, SecretFileOrInline } from "../content.ts"
-import { exactlyOneOf, exclusive, object, optional, type Rule, required, ruled, withAliases } from "../field.ts"
+import { exactlyOneOf, exclusive, hinted, object, optional, type Rule, required, ruled, withAliases } from "../field.ts"
 import { PromptCaching, PromptGuard } from "../guardrails.ts"
 import { HeaderMatch, HeaderModifier } from "../header.ts"
 import { HealthPolicy } from "../health.ts"
@@ -11,7 +11,7 @@ import { CelExpression, Count, HttpUrl, PortNumber, ShortString } from "../primi
 import { RuleSet } from "../rules.ts"
 import { HostPort } from "../target.ts"
 import { ServerTls } from "./listener.ts"
-import { type PolicySpecs, policyFields } from "./policies.ts"
+import { misplaced, type PolicySpecs, policyFields } from "./policies.ts"
 import { AzureResourceType, CustomProvider, providerAddress } from "./provider.ts"
 import { gatewayRefs } from "./route.ts"
 
@@ -284,7 +284,7 @@ export const llmSchema = (specs: PolicySpecs) => {
       virtualModels: optional(Schema.Array(VirtualModel), "Names that lead to one of several models."),
       providers: optional(Schema.Array(Provider), "Providers that several models refer to."),
       guardrails: optional(PromptGuard, "Guards over prompts and completions of all models."),
-      policies: optional(LlmPolicies, "Policies of all models.")
+      policies: optional(hinted(LlmPolicies, misplaced(specs, "llm")), "Policies of all models.")
     },
     exclusive("gateways", "port", "llm.gateways cannot be used with llm.port or llm.tls"),
     exclusive("gateways", "tls", "llm.gateways cannot be used with llm.port or llm.tls")

@@ -1,5 +1,5 @@
 /** A decoded file in its normalised form. Everything that its parts demand of one another is checked here, all of it at once. */
-import type { Path } from "../../../spec/config/path.ts"
+import { formatPath, type Path } from "../../../spec/config/path.ts"
 import type { Complaint } from "../../../spec/config/positions.ts"
 import type { PolicySpecs } from "../../../spec/standalone/policies.ts"
 import { defaultSettings } from "../../../spec/standalone/settings.ts"
@@ -23,6 +23,7 @@ export const normalise = (file: Standalone, specs: PolicySpecs): Result => {
   const backends = new Map<string, Backend>()
   const routes = new Map<string, Map<string, Route>>()
   const tcpRoutes = new Map<string, Map<string, TcpRoute>>()
+  const replaced: Array<Normalised["replaced"][number]> = []
 
   // A second route with the same key on a listener replaces the first, and so do its backends.
   const put = <R extends Route | TcpRoute>(
@@ -31,6 +32,8 @@ export const normalise = (file: Standalone, specs: PolicySpecs): Result => {
     found: WithBackends<R>
   ) => {
     const onListener = into.get(listener.key) ?? new Map<string, R>()
+    const before = onListener.get(found.route.key)
+    if (before !== undefined) replaced.push({ path: before.path, by: found.route.path })
     into.set(listener.key, onListener.set(found.route.key, found.route))
     for (const backend of found.inline) backends.set(backend.key, backend)
   }
@@ -104,6 +107,7 @@ export const normalise = (file: Standalone, specs: PolicySpecs): Result => {
       routeGroups: groups.groups,
       backends: Object.fromEntries(backends),
       targeted,
+      replaced,
       discovery: [
         ...discovered("service", "services", file.services),
         ...discovered("workload", "workloads", file.workloads)
@@ -131,7 +135,7 @@ const routeGroups = (file: Standalone, context: Context) => {
 const uniquePorts = (binds: ReadonlyArray<BareBind>, problems: Complaints) => {
   const owners = new Map<string, string>()
   for (const { key, port, path } of binds) {
-    const owner = path.join(".")
+    const owner = formatPath(path)
     const first = owners.get(key)
     if (first === undefined) owners.set(key, owner)
     else if (port === 0) problems.add(path, "there can be one internal bind without a port")
