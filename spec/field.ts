@@ -184,7 +184,9 @@ export const withAliases = <const F extends Schema.Struct.Fields>(
   const { identifier, description } = SchemaAST.resolve(wire) ?? {}
   form = form.annotate({ identifier: identifier as string, description: description as string })
   const rename = (value: unknown) =>
-    Object.fromEntries(Object.entries(value as object).map(([key, each]) => [aliases[key] ?? key, each]))
+    Object.fromEntries(
+      Object.entries(value as object).map(([key, each]) => [Object.hasOwn(aliases, key) ? aliases[key] : key, each])
+    )
   const decoded = schema as unknown as Schema.Codec<Schema.Struct<F>["Type"], unknown>
   return form.pipe(
     Schema.decodeTo(decoded, {

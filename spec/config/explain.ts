@@ -53,8 +53,8 @@ const sentence = (message: string) => message.replace(/^Expected /, "expected ")
 
 const unknownKey = (issue: SchemaIssue.UnexpectedKey, path: Path): string => {
   const hints = SchemaAST.resolve(SchemaAST.toEncoded(issue.ast))?.["hints"]
-  const hint = hints?.[String(path.at(-1))]
-  if (hint !== undefined) return hint
+  const key = String(path.at(-1))
+  if (hints !== undefined && Object.hasOwn(hints, key)) return hints[key]!
   if (SchemaAST.isObjects(issue.ast)) {
     const parameter = issue.ast.indexSignatures[0]?.parameter
     const expected = parameter !== undefined && SchemaAST.isString(parameter) ? patternOf(parameter) : undefined

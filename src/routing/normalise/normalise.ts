@@ -105,7 +105,7 @@ export const normalise = (file: Standalone, specs: PolicySpecs): Result => {
       binds: ports.map((bind): Bind => ({ ...bind, listeners: bind.listeners.map(withRoutes) })),
       frontend: frontends(file.frontendPolicies, specs),
       routeGroups: groups.groups,
-      backends: Object.fromEntries(backends),
+      backends: record(backends),
       targeted,
       replaced,
       discovery: [
@@ -119,17 +119,21 @@ export const normalise = (file: Standalone, specs: PolicySpecs): Result => {
 const discovered = (kind: "service" | "workload", section: string, configs: ReadonlyArray<unknown> = []) =>
   configs.map((config, index) => ({ kind, config, path: [section, index] }))
 
+/** A record in which every name is absent that the file does not give. */
+const record = <A>(entries: Iterable<readonly [string, A]>): Readonly<Record<string, A>> =>
+  Object.assign(Object.create(null), Object.fromEntries(entries))
+
 const routeGroups = (file: Standalone, context: Context) => {
-  const groups: Record<string, RouteGroup> = {}
+  const groups = new Map<string, RouteGroup>()
   const inline: Array<Backend> = []
   file.routeGroups?.forEach(({ name, routes }, index) => {
     const path: Path = ["routeGroups", index]
-    if (Object.hasOwn(groups, name)) context.problems.add(path, `route group ${name} is defined twice`)
+    if (groups.has(name)) context.problems.add(path, `route group ${name} is defined twice`)
     const found = routes.map((route, at) => httpRoute(route, `group/${name}`, [...path, "routes", at], context))
     inline.push(...found.flatMap(({ inline }) => inline))
-    groups[name] = { name, routes: [...new Map(found.map(({ route }) => [route.key, route])).values()], path }
+    groups.set(name, { name, routes: [...new Map(found.map(({ route }) => [route.key, route])).values()], path })
   })
-  return { groups, inline }
+  return { groups: record(groups), inline }
 }
 
 const uniquePorts = (binds: ReadonlyArray<BareBind>, problems: Complaints) => {
