@@ -324,25 +324,27 @@ describe("calls that bring no response", () => {
     ["localhost", ["localhost"]],
     ["127.0.0.1", []]
   ]
-  it.live.each(names)("a certificate that nobody vouches for; %s is asked for its own name, if it has one", ([host, names]) =>
-    Effect.gen(function* () {
-      const asked: Array<string> = []
-      const server = createTlsServer({
-        key: fixture("localhost.key.pem"),
-        cert: fixture("localhost.cert.pem"),
-        SNICallback: (name, done) => {
-          asked.push(name)
-          done(null)
-        }
+  it.live.each(names)(
+    "a certificate that nobody vouches for; %s is asked for its own name, if it has one",
+    ([host, names]) =>
+      Effect.gen(function* () {
+        const asked: Array<string> = []
+        const server = createTlsServer({
+          key: fixture("localhost.key.pem"),
+          cert: fixture("localhost.cert.pem"),
+          SNICallback: (name, done) => {
+            asked.push(name)
+            done(null)
+          }
+        })
+        server.on("tlsClientError", () => {})
+        yield* Effect.promise(() => new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve)))
+        yield* Effect.addFinalizer(() => Effect.sync(() => server.close()))
+        const upstream = yield* upstreamTo({ kind: "tcp", host, port: portOf(server.address()), tls: true })
+        const error = yield* Effect.flip(upstream.send(request({ authority: "chosen.by.the.client" })))
+        assert.strictEqual(error.message, "upstream call failed: tls: DEPTH_ZERO_SELF_SIGNED_CERT")
+        assert.deepStrictEqual(asked, names)
       })
-      server.on("tlsClientError", () => {})
-      yield* Effect.promise(() => new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve)))
-      yield* Effect.addFinalizer(() => Effect.sync(() => server.close()))
-      const upstream = yield* upstreamTo({ kind: "tcp", host, port: portOf(server.address()), tls: true })
-      const error = yield* Effect.flip(upstream.send(request({ authority: "chosen.by.the.client" })))
-      assert.strictEqual(error.message, "upstream call failed: tls: DEPTH_ZERO_SELF_SIGNED_CERT")
-      assert.deepStrictEqual(asked, names)
-    })
   )
 
   it.live("a request that cannot be sent", () =>
