@@ -70,6 +70,7 @@ describe("a log that cannot be written", () => {
         child.stdout!.on("data", (chunk: Buffer) => {
           read += chunk.length
         })
+        child.stdout!.resume()
         await until("what was held arrives", () => read > 14 * 1024 * 1024)
         child.kill("SIGTERM")
         assert.deepStrictEqual(await ended, [0, null])
