@@ -8,7 +8,7 @@ import type { Effect, Fiber } from "effect"
 import type { Body } from "../../src/http/body.ts"
 import { type Framed, frameRequest, type Malformed } from "../../src/http/framing.ts"
 import type { Answer, Scheme } from "../../src/http/message.ts"
-import { Exchange } from "../../src/pipeline/exchange.ts"
+import { Exchange, type Inform } from "../../src/pipeline/exchange.ts"
 import type { Peer } from "../../src/pipeline/view.ts"
 import { closeGently, parserRefusal, refuse } from "./refusal.ts"
 import { RequestBody } from "./request-body.ts"
@@ -46,6 +46,8 @@ export class Connection implements Host {
   readonly socket: Socket
   readonly peer: Peer
   readonly scheme: Scheme
+  /** For whichever request is being answered. A closure for each of them would not die young, and cost collections. */
+  readonly #inform: Inform
   readonly #serving: Serving
   readonly #opened: number
   #turn: Turn | undefined = undefined
@@ -64,6 +66,7 @@ export class Connection implements Host {
     this.socket = socket
     this.scheme = scheme
     this.peer = peerOf(socket)
+    this.#inform = (status, headers) => this.#turn?.inform(status, headers)
     this.#opened = this.#idleSince = serving.clocks.monotonic()
   }
 
@@ -91,12 +94,15 @@ export class Connection implements Host {
   /** A request whose head is complete. */
   request(request: IncomingMessage, response: ServerResponse, expecting: boolean): void {
     if (this.#idleSince === undefined) {
-      this.#waiting.push([request, response, expecting])
-      // The rest of a long pipeline stays in the socket.
-      this.socket.pause()
+      // The rest of a long pipeline stays in the socket; node goes on reading after each message until we say so later.
+      if (this.#waiting.push([request, response, expecting]) === 1) setImmediate(() => this.#holdBack())
       return
     }
     this.#accept(request, response, expecting)
+  }
+
+  #holdBack(): void {
+    if (this.#waiting.length > 0) this.socket.pause()
   }
 
   #accept(request: IncomingMessage, response: ServerResponse, expecting: boolean): void {
@@ -152,7 +158,9 @@ export class Connection implements Host {
 
   #exchange(framed: Framed, body: Body): Exchange {
     const { clocks } = this.#serving
-    return new Exchange(framed.head, body, this.peer, clocks.wall(), clocks.monotonic())
+    const exchange = new Exchange(framed.head, body, this.peer, clocks.wall(), clocks.monotonic())
+    exchange.inform = this.#inform
+    return exchange
   }
 
   /** Says why, in the order of the responses, and closes. */
@@ -203,6 +211,10 @@ export class Connection implements Host {
   /** CONNECT makes a tunnel, which a gateway does not offer. */
   connect(request: IncomingMessage, socket: Socket): void {
     socket.on("error", ignore)
+    if (this.#idleSince === undefined) {
+      socket.destroy()
+      return
+    }
     const framed = this.#frame(request)
     const { status, message } = framed._tag === "Malformed" ? framed : { status: 405, message: "method not allowed" }
     refuse(socket, status, message, this.#serving.clocks.wall())
@@ -237,14 +249,15 @@ export class Connection implements Host {
       setImmediate(() => this.#refuseBroken())
       return
     }
-    if (!turn.request.complete) this.#dropRest(turn.request)
+    if (turn.uploading) this.#dropRest(turn.request)
     if (this.#waiting.length > 0) setImmediate(() => this.#next())
     else this.#idleSince = this.#serving.clocks.monotonic()
   }
 
   #next(): void {
     const next = this.#waiting.shift()
-    if (next === undefined || this.socket.destroyed || this.#closing) return
+    // The last response may have said that it was the last.
+    if (next === undefined || !this.socket.writable) return
     if (this.#waiting.length === 0) this.socket.resume()
     this.#accept(...next)
   }

@@ -61,4 +61,7 @@ const details: Readonly<Record<string, string>> = {
 }
 
 /** What the body of a response ends with when it breaks off. */
-export const bodyError = (error: Error): BodyAborted => new BodyAborted({ source: "backend", detail: kindOf(error) })
+export const bodyError = (error: Error): BodyAborted => {
+  const kind = kindOf(error)
+  return new BodyAborted({ source: "backend", detail: kind === "other" ? error.message : kind })
+}

@@ -1,4 +1,5 @@
 /** The port `Upstreams` over undici: one pool of HTTP/1.1 connections per backend, shared by all configurations that name it. */
+import { isIP } from "node:net"
 import { Effect, Layer } from "effect"
 import { buildConnector, Pool } from "undici"
 import type { Address } from "../../spec/target.ts"
@@ -43,6 +44,8 @@ class Backend implements Connections {
   constructor(target: Address, { connectTimeout, idleTimeout, maxConnections, probes }: Settings) {
     this.connectTimeout = connectTimeout
     this.servername = target.kind === "tcp" ? target.host : "localhost"
+    // An address is no name: nothing may be asked of the server, and its certificate must be for the address.
+    const nameless = isIP(this.servername) !== 0
     const connect = buildConnector({
       timeout: connectTimeout,
       keepAlive: false,
@@ -60,7 +63,7 @@ class Backend implements Connections {
       keepAliveMaxTimeout: idleTimeout,
       maxHeaderSize: maxHeadBytes,
       connect: (at, done) =>
-        connect(at, (...made) => {
+        connect(nameless ? { ...at, servername: "" } : at, (...made) => {
           if (probes !== "none") made[1]?.setKeepAlive(true, probes.time, probes.interval, probes.retries)
           // Within this call the first request goes out: only later ones can meet a connection that is closing.
           this.fresh = true

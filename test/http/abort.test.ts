@@ -1,3 +1,6 @@
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { createServer as createTlsServer } from "node:tls"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber } from "effect"
 import { type BodyObserver, observe } from "../../src/http/body.ts"
@@ -6,6 +9,8 @@ import type { UpstreamRequest } from "../../src/services/upstreams.ts"
 import { edge, forward, httpBackend, portOf, proxyTo, tcpBackend, text, upstreamTo } from "./edge.ts"
 import { eventually, parseResponses, RawClient } from "./raw-client.ts"
 import { Tap } from "./tap.ts"
+
+const fixture = (name: string) => readFileSync(join(import.meta.dirname, "fixtures", name))
 
 const get = "GET / HTTP/1.1\r\nhost: a\r\n\r\n"
 
@@ -312,6 +317,31 @@ describe("calls that bring no response", () => {
       const proxy = yield* proxyTo(portOf(backend.address()), { timeout: 30 })
       const [response] = yield* Effect.promise(() => new RawClient(proxy.port).send(get).responses(1))
       assert.strictEqual(response?.body.toString(), "ab")
+    })
+  )
+
+  const names: ReadonlyArray<readonly [host: string, asked: Array<string>]> = [
+    ["localhost", ["localhost"]],
+    ["127.0.0.1", []]
+  ]
+  it.live.each(names)("a certificate that nobody vouches for; %s is asked for its own name, if it has one", ([host, names]) =>
+    Effect.gen(function* () {
+      const asked: Array<string> = []
+      const server = createTlsServer({
+        key: fixture("localhost.key.pem"),
+        cert: fixture("localhost.cert.pem"),
+        SNICallback: (name, done) => {
+          asked.push(name)
+          done(null)
+        }
+      })
+      server.on("tlsClientError", () => {})
+      yield* Effect.promise(() => new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve)))
+      yield* Effect.addFinalizer(() => Effect.sync(() => server.close()))
+      const upstream = yield* upstreamTo({ kind: "tcp", host, port: portOf(server.address()), tls: true })
+      const error = yield* Effect.flip(upstream.send(request({ authority: "chosen.by.the.client" })))
+      assert.strictEqual(error.message, "upstream call failed: tls: DEPTH_ZERO_SELF_SIGNED_CERT")
+      assert.deepStrictEqual(asked, names)
     })
   )
 

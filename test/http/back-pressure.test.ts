@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel"
 import { connect } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -117,6 +118,29 @@ describe("back-pressure", () => {
       clearInterval(pump)
       client.socket.destroy()
       yield* Effect.promise(() => eventually(() => body.cancelled))
+    })
+  )
+
+  it.live("a client that pipelines without end is made to wait", () =>
+    Effect.gen(function* () {
+      let begun = 0
+      const { port } = yield* edge(() => {
+        begun++
+        return Effect.never
+      })
+      let parsed = 0
+      const count = () => parsed++
+      subscribe("http.server.request.start", count)
+      yield* Effect.addFinalizer(() => Effect.sync(() => unsubscribe("http.server.request.start", count)))
+      const client = connect(port, "127.0.0.1")
+      client.on("error", () => {})
+      const request = "GET / HTTP/1.1\r\nhost: a\r\n\r\n"
+      client.write(request.repeat(400_000))
+      yield* Effect.promise(() => settled(() => parsed))
+      // What a few packets hold, and not what the client has sent.
+      assert.isBelow(parsed, (8 * 65_536) / request.length)
+      assert.strictEqual(begun, 1)
+      client.destroy()
     })
   )
 })

@@ -2,9 +2,9 @@ import { createHash } from "node:crypto"
 import type { IncomingMessage } from "node:http"
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, Schema } from "effect"
-import { isSource } from "../../src/http/body.ts"
+import { isSource, observe } from "../../src/http/body.ts"
 import { HeaderList } from "../../src/http/header-list.ts"
-import { edge, httpBackend, portOf, proxyTo, tcpBackend, text } from "./edge.ts"
+import { edge, forward, httpBackend, portOf, proxyTo, tcpBackend, text, upstreamTo } from "./edge.ts"
 import { eventually, parseResponses, RawClient, type RawResponse } from "./raw-client.ts"
 import { Tap } from "./tap.ts"
 
@@ -358,24 +358,6 @@ describe("connections", () => {
     })
   )
 
-  it.live("a client that pipelines without end is made to wait", () =>
-    Effect.gen(function* () {
-      let begun = 0
-      const { port } = yield* edge(() => {
-        begun++
-        return Effect.never
-      })
-      const client = new RawClient(port)
-      const request = "GET / HTTP/1.1\r\nhost: a\r\n\r\n".repeat(1000)
-      for (let i = 0; i < 400; i++) client.send(request)
-      yield* Effect.sleep(100)
-      assert.strictEqual(begun, 1)
-      // Most of it never left this side.
-      assert.isAbove(client.socket.writableLength, 4 * 1024 * 1024)
-      client.socket.destroy()
-    })
-  )
-
   it.live("100 Continue is sent when somebody starts to read the body, and only then", () =>
     Effect.gen(function* () {
       const { port } = yield* edge((x) =>
@@ -577,6 +559,68 @@ describe("answers that are not as they should be", () => {
       const [response] = yield* exchange(port, "GET / HTTP/1.1\r\nhost: a\r\n\r\n")
       assert.strictEqual(response?.status, 500)
       assert.strictEqual(defects.length, 1)
+    })
+  )
+
+  it.live.each(["at once", "later"])("an observer that throws (%s) ends the response, and nothing else", (when) =>
+    Effect.gen(function* () {
+      const backend = yield* httpBackend((_, response) => {
+        if (when === "at once") response.write("first")
+        else {
+          response.flushHeaders()
+          setTimeout(() => response.write("first"), 20)
+        }
+      })
+      const upstream = yield* upstreamTo(portOf(backend.address()))
+      const { port, outcomes } = yield* edge((x) =>
+        Effect.map(forward(upstream)(x), (answer) => ({
+          ...answer,
+          body: observe(answer.body, {
+            data: () => {
+              throw new Error("bug of an observer")
+            },
+            end: () => {}
+          })
+        }))
+      )
+      const client = new RawClient(port).send("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+      yield* Effect.promise(() => client.toEnd())
+      assert.deepStrictEqual(parseResponses(client.received), [])
+      assert.deepStrictEqual(outcomes, [{ status: 200, failure: "body ended early: bug of an observer" }])
+    })
+  )
+
+  it.live("so does a source that throws when it is started, and a listener of the end that throws harms nobody", () =>
+    Effect.gen(function* () {
+      const body = new Tap()
+      body.start = () => {
+        throw new Error("bug of a source")
+      }
+      const { port, defects, outcomes } = yield* edge((x) => {
+        x.onFinish(() => {
+          throw new Error("bug of a listener")
+        })
+        return Effect.succeed({ status: 200, headers: new HeaderList(), body })
+      })
+      const client = new RawClient(port).send("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+      yield* Effect.promise(() => client.toEnd())
+      assert.isTrue(body.cancelled)
+      assert.deepStrictEqual(outcomes, [{ status: 200, failure: "internal error" }])
+      assert.deepStrictEqual(defects.map(String), ["Error: bug of a source", "Error: bug of a listener"])
+    })
+  )
+
+  it.live("what was sent of a body is counted", () =>
+    Effect.gen(function* () {
+      const counts: Array<number> = []
+      const { port } = yield* edge((x) => {
+        x.onFinish(({ bytes }) => counts.push(bytes))
+        const body = x.request.path === "/whole" ? "grün" : new Tap().push("abc").push("de").end()
+        return Effect.succeed({ status: 200, headers: new HeaderList(), body })
+      })
+      yield* exchange(port, "GET /whole HTTP/1.1\r\nhost: a\r\n\r\nGET /stream HTTP/1.1\r\nhost: a\r\n\r\n", 2)
+      yield* Effect.promise(() => eventually(() => counts.length === 2))
+      assert.deepStrictEqual(counts, [5, 5])
     })
   )
 })

@@ -205,6 +205,20 @@ describe("time limits of a connection", () => {
     })
   )
 
+  it.live("a connection whose requests are answered at once is kept", () =>
+    Effect.gen(function* () {
+      const { port } = yield* edge(() => Effect.succeed(text(200, "")))
+      const client = new RawClient(port)
+      for (let i = 1; i <= 3; i++) {
+        client.send(get)
+        yield* Effect.promise(() => client.responses(i))
+        yield* Effect.sleep(600)
+      }
+      assert.isFalse(client.ended || client.closed)
+      client.socket.destroy()
+    })
+  )
+
   it.live("one that is too old says so with its next answer", () =>
     Effect.gen(function* () {
       const { port } = yield* edge(() => Effect.delay(Effect.succeed(text(200, "")), 120), {
