@@ -38,12 +38,12 @@ export interface Callee {
 }
 
 /** Tells a namespace from a receiver: `math.least(a, b)` calls a function of that name, `a.least(b)` a method of `a`. */
-export const calleeOf = (compiler: Compiler, node: NodeOf<"call">, scope: Scope | undefined): Callee => {
+export const calleeOf = (compiler: Compiler, node: NodeOf<"call">, isLocal: (name: string) => boolean): Callee => {
   const { name, target, args } = node
   if (target === undefined) return { name, method: false, args }
   const namespace = dottedName(target)
   const first = namespace?.split(".", 1)[0]
-  if (first !== undefined && lookup(scope, first) === undefined && !isVariable(compiler, first)) {
+  if (first !== undefined && !isLocal(first) && !isVariable(compiler, first)) {
     const qualified = `${namespace}.${name}`
     if (overloadsOf(qualified, false).length > 0) return { name: qualified, method: false, args }
   }
@@ -54,7 +54,7 @@ const isVariable = (compiler: Compiler, name: string): boolean =>
   compiler.names.variables.has(name) || compiler.names.extra.has(name)
 
 const compileOverloads = (compiler: Compiler, node: NodeOf<"call">, scope: Scope | undefined): Compiled => {
-  const callee = calleeOf(compiler, node, scope)
+  const callee = calleeOf(compiler, node, (name) => lookup(scope, name) !== undefined)
   const overloads = overloadsOf(callee.name, callee.method)
   const fitting = overloads.filter((overload) => takes(overload, callee.args.length))
   if (fitting.length === 0) {
@@ -83,7 +83,7 @@ const prepare = (
   overload: Overload,
   constants: ReadonlyArray<CelValue | undefined>
 ): Body => {
-  const body = constants.some((constant) => constant !== undefined) ? overload.prepare?.(constants) : undefined
+  const body = overload.prepare?.(constants)
   if (!(body instanceof CelError)) return body ?? overload.body
   compiler.report(node, body.message)
   return overload.body

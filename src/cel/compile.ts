@@ -36,7 +36,7 @@ export class Compiler {
   readonly problems: Array<CelProblem> = []
   /** Slots that a frame needs. */
   slots = 0
-  readonly #observe: Observe | undefined
+  #observe: Observe | undefined
 
   constructor(source: string, names: Names, observe?: Observe) {
     this.source = source
@@ -49,6 +49,16 @@ export class Compiler {
     if (this.#observe === undefined || node.kind === "literal") return compiled
     const run = this.#observe(node, compiled.run)
     return compiled.constant === undefined ? { run } : { run, constant: compiled.constant }
+  }
+
+  /** Compiles a part of another text: the body of a function of the configuration. Nobody looks on, and its faults are told there. */
+  compileElsewhere(node: Node, scope: Scope | undefined): Compiled {
+    const [observe, count] = [this.#observe, this.problems.length]
+    this.#observe = undefined
+    const compiled = this.compile(node, scope)
+    this.#observe = observe
+    this.problems.length = count
+    return compiled
   }
 
   /** A slot for the value of a name that the expression introduces. */

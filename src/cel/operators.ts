@@ -131,6 +131,9 @@ export const contains: Binary = (element, container, frame) => {
   switch (kindOf(container)) {
     case "list": {
       const list = container as ListValue
+      if (typeof element === "string" && Array.isArray(list)) {
+        return frame.spend(1 + (list.length >> 2)) ? list.includes(element) : outOfWork
+      }
       const length = lengthOf(list)
       for (let i = 0; i < length; i++) {
         if (!frame.spend(1)) return outOfWork

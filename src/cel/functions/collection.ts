@@ -73,8 +73,10 @@ const sort = (frame: Frame, list: ListValue): Outcome => {
 
 const range = (frame: Frame, count: bigint): Outcome => {
   if (count > BigInt(maxElements)) return tooLarge
-  const length = count < 0n ? 0 : Number(count)
-  return frame.spend(1 + (length >> 1)) ? new CelList(Array.from({ length }, (_, i) => BigInt(i))) : outOfWork
+  if (!frame.spend(1 + Number(count < 0n ? 0n : count))) return outOfWork
+  const items: Array<CelValue> = []
+  for (let at = 0n; at < count; at++) items.push(at)
+  return new CelList(items)
 }
 
 /** Whether every element of `inner` is in `outer`. */

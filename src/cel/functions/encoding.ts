@@ -15,7 +15,7 @@ const base64Form = /^[A-Za-z0-9+/]*={0,2}$/
 
 const encode = (frame: Frame, octets: string | Uint8Array): Outcome => {
   if (octets.length > (maxTextLength / 4) * 3) return tooLarge
-  if (!frame.spend(1 + (octets.length >> 5))) return outOfWork
+  if (!frame.spend(5 + (octets.length >> 5))) return outOfWork
   const buffer =
     typeof octets === "string" ? Buffer.from(octets) : Buffer.from(octets.buffer, octets.byteOffset, octets.length)
   return buffer.toString("base64")
@@ -86,7 +86,7 @@ const formEncode = (frame: Frame, map: MapValue): Outcome => {
 
 const digest = (name: string, algorithm: string): ReadonlyArray<Overload> => {
   const of = (frame: Frame, octets: string | Uint8Array): Outcome =>
-    frame.spend(20 + (octets.length >> 4)) ? createHash(algorithm).update(octets).digest("hex") : outOfWork
+    frame.spend(30 + (octets.length >> 4)) ? createHash(algorithm).update(octets).digest("hex") : outOfWork
   return [global(name, ["string"], "string", of), global(name, ["bytes"], "string", of)]
 }
 

@@ -107,6 +107,7 @@ const textOf = (frame: Frame, value: CelValue, depth: number): string | CelError
   if (kind !== "map") return frame.spendText(typeof value === "string" ? value.length : 64) ? toText(value) : outOfWork
   const entries: Array<readonly [string, string]> = []
   for (const [key, entry] of entriesOf(value as MapValue)) {
+    if (!frame.spend(12)) return outOfWork
     const text = textOf(frame, entry, depth + 1)
     if (text instanceof CelError) return text
     entries.push([toText(key), text])

@@ -32,7 +32,7 @@ const parseBytes = (frame: Frame, bytes: Uint8Array): Outcome => {
 const field = (container: Outcome, name: string): Outcome => {
   if (container instanceof CelError) return container
   const value = isPlainObject(container) ? jsonField(container as JsonObject, name) : undefined
-  return value === undefined ? new CelError("no_such_key", `no such key: ${name}`) : value
+  return value === undefined ? new CelError("no_such_key", "no such key") : value
 }
 
 const payload = (frame: Frame, token: string): Outcome => {

@@ -10,12 +10,10 @@ import { CelList } from "../value.ts"
 const maxAddressLength = 64
 
 const ip = (text: string): Ip | CelError =>
-  (text.length > maxAddressLength ? undefined : Ip.parse(text)) ??
-  invalid(`${JSON.stringify(text.slice(0, 64))} is no IP address`)
+  (text.length > maxAddressLength ? undefined : Ip.parse(text)) ?? invalid("the text is no IP address")
 
 const cidr = (text: string): Cidr | CelError =>
-  (text.length > maxAddressLength ? undefined : Cidr.parse(text)) ??
-  invalid(`${JSON.stringify(text.slice(0, 64))} is no CIDR block`)
+  (text.length > maxAddressLength ? undefined : Cidr.parse(text)) ?? invalid("the text is no CIDR block")
 
 const containsIp = (block: Cidr, text: string): boolean | CelError => {
   const address = ip(text)
@@ -45,7 +43,7 @@ const spendUri = (frame: Frame, uri: string) => frame.spend(5 + (uri.length >> 1
 const query = (frame: Frame, uri: string, name: string): Outcome => {
   if (!spendUri(frame, uri)) return outOfWork
   const values = new URLSearchParams(parts(uri).query).getAll(name)
-  if (values.length === 0) return new CelError("no_such_key", `no such key: ${name}`)
+  if (values.length === 0) return new CelError("no_such_key", "the query has no such name")
   return values.length > maxElements ? tooLarge : new CelList(values)
 }
 

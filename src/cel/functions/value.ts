@@ -50,7 +50,7 @@ const headers = (name: string, value: MapValue, then: (view: HeadersView) => Out
   value instanceof HeadersView ? then(value) : noOverload(name, value)
 
 const cookie = (view: HeadersView, name: string): Outcome =>
-  view.cookie(name) ?? new CelError("no_such_key", `no such key: ${name}`)
+  view.cookie(name) ?? new CelError("no_such_key", "no such cookie")
 
 const impure = { pure: false } as const
 

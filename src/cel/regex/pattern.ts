@@ -69,7 +69,10 @@ export class Pattern {
       const program = regex && programOf(regex)
       return new Pattern(source, library, program && Automaton.of(program, bounds.work))
     } catch (error) {
-      return invalidPattern(error instanceof Error ? `is not valid: ${error.message}` : "is not valid")
+      // What a request brought is not quoted: errors are logged.
+      return invalidPattern(
+        bounds === ofRules && error instanceof Error ? `is not valid: ${error.message}` : "is not valid"
+      )
     }
   }
 
