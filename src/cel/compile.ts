@@ -37,6 +37,7 @@ export class Compiler {
   /** Slots that a frame needs. */
   slots = 0
   #observe: Observe | undefined
+  #foldingSteps = maxFoldingSteps
 
   constructor(source: string, names: Names, observe?: Observe) {
     this.source = source
@@ -77,8 +78,9 @@ export class Compiler {
   fold(parts: ReadonlyArray<Compiled>, run: Run): Compiled {
     if (this.#observe !== undefined || parts.some((part) => part.constant === undefined)) return { run }
     const frame = new Frame(this.slots)
-    frame.steps = maxFoldingSteps
+    frame.steps = this.#foldingSteps
     const constant = run(frame)
+    this.#foldingSteps = Math.max(0, frame.steps)
     return constant instanceof CelError || frame.steps < 0 ? { run } : { run: () => constant, constant }
   }
 

@@ -84,7 +84,7 @@ const odd: Readonly<Record<Kind, ReadonlyArray<CelValue>>> = {
     '{"a": 1e999}',
     "a.b.c",
     "+25:00",
-    "$1${x}",
+    "$2",
     "\\1"
   ],
   bytes: [new Uint8Array(), new Uint8Array([0xff, 0xfe]), new TextEncoder().encode('{"a":1}')],

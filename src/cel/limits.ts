@@ -18,5 +18,5 @@ export const maxTextLength = 3 * 1024 * 1024
  */
 export const maxSteps = 100_000
 
-/** Work spent at compile time on evaluating constant parts; what needs more is left for run time. */
-export const maxFoldingSteps = 2_000
+/** Work spent on the constant parts of an expression when it is compiled; what needs more is left for run time. */
+export const maxFoldingSteps = 10_000
