@@ -91,7 +91,7 @@ class JsonWriter {
         return this.#write(Number.isFinite(value) ? String(value) : `"${value}"`, 4)
       case "boolean":
       case "bigint":
-        return this.#write(String(value), 1)
+        return this.#write(String(value), 3)
     }
     if (value === null) return this.#write("null", 1)
     if (value instanceof Optional) return this.value(value.value ?? null, depth + 1)
@@ -110,7 +110,7 @@ class JsonWriter {
 
   /** Escapes are slow, and only the result tells how many there were, so long strings are written in pieces. */
   #string(text: string): boolean {
-    if (text.length <= piece) return this.#write(JSON.stringify(text), 2 + (text.length >> 5))
+    if (text.length <= piece) return this.#write(JSON.stringify(text), 5 + (text.length >> 5))
     if (!this.#write('"', 1)) return false
     for (let from = 0; from < text.length; ) {
       const end = Math.min(from + piece, text.length)

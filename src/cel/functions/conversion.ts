@@ -68,37 +68,41 @@ export const conversionFunctions = [
   global("int", ["int"], "int", (_, value) => value),
   global("int", ["uint"], "int", (_, value) => int(value.value)),
   global("int", ["double"], "int", (_, value) => intOfDouble(value)),
-  global("int", ["string"], "int", (_, text) => parseInteger(text, "int")),
+  global("int", ["string"], "int", (_, text) => parseInteger(text, "int"), { cost: 8 }),
   global("int", ["timestamp"], "int", (_, time) => BigInt(Math.floor(time.millis / 1000))),
   global("uint", ["uint"], "uint", (_, value) => value),
   global("uint", ["int"], "uint", (_, value) => uint(value)),
   global("uint", ["double"], "uint", (_, value) =>
     value < 0 || value >= 2 ** 64 ? outOfRange("uint") : integral("uint", value, uint)
   ),
-  global("uint", ["string"], "uint", (_, text) => parseInteger(text, "uint")),
+  global("uint", ["string"], "uint", (_, text) => parseInteger(text, "uint"), { cost: 8 }),
   global("double", ["double"], "double", (_, value) => value),
   global("double", ["int"], "double", (_, value) => Number(value)),
   global("double", ["uint"], "double", (_, value) => Number(value.value)),
-  global("double", ["string"], "double", (_, text) => parseDouble(text)),
+  global("double", ["string"], "double", (_, text) => parseDouble(text), { cost: 8 }),
   global("bool", ["bool"], "bool", (_, value) => value),
   global("bool", ["string"], "bool", (_, text) => (Object.hasOwn(truths, text) ? truths[text]! : noSuch("bool"))),
   global("string", ["string"], "string", (_, text) => text),
   global("string", ["bool"], "string", (_, value) => String(value)),
   global("string", ["int"], "string", (_, value) => String(value)),
   global("string", ["uint"], "string", (_, value) => String(value.value)),
-  global("string", ["double"], "string", (_, value) => String(value)),
-  global("string", ["bytes"], "string", decodeText),
-  global("string", ["timestamp"], "string", (_, time) => timestampText(time)),
-  global("string", ["duration"], "string", (_, span) => durationText(span)),
+  global("string", ["double"], "string", (_, value) => String(value), { cost: 4 }),
+  global("string", ["bytes"], "string", decodeText, { cost: 8 }),
+  global("string", ["timestamp"], "string", (_, time) => timestampText(time), { cost: 20 }),
+  global("string", ["duration"], "string", (_, span) => durationText(span), { cost: 8 }),
   global("string", ["secret"], "string", (_, secret) => secret.toString()),
-  global("string", ["ip"], "string", (_, ip) => toText(ip)),
-  global("string", ["cidr"], "string", (_, cidr) => toText(cidr)),
+  global("string", ["ip"], "string", (_, ip) => toText(ip), { cost: 50 }),
+  global("string", ["cidr"], "string", (_, cidr) => toText(cidr), { cost: 50 }),
   global("bytes", ["bytes"], "bytes", (_, bytes) => bytes),
-  global("bytes", ["string"], "bytes", (frame, text) =>
-    frame.spendText(text.length) ? encoder.encode(text) : outOfWork
+  global(
+    "bytes",
+    ["string"],
+    "bytes",
+    (frame, text) => (frame.spendText(text.length) ? encoder.encode(text) : outOfWork),
+    { cost: 8 }
   ),
   global("timestamp", ["timestamp"], "timestamp", (_, time) => time),
-  global("timestamp", ["string"], "timestamp", (_, text) => parseTimestamp(text) ?? noSuch("timestamp")),
+  global("timestamp", ["string"], "timestamp", (_, text) => parseTimestamp(text) ?? noSuch("timestamp"), { cost: 35 }),
   global(
     "timestamp",
     ["int"],
@@ -106,7 +110,7 @@ export const conversionFunctions = [
     (_, seconds) => Timestamp.of(seconds * 1_000_000_000n) ?? outOfRange("timestamp")
   ),
   global("duration", ["duration"], "duration", (_, span) => span),
-  global("duration", ["string"], "duration", (_, text) => parseDuration(text) ?? noSuch("duration")),
+  global("duration", ["string"], "duration", (_, text) => parseDuration(text) ?? noSuch("duration"), { cost: 40 }),
   global("dyn", ["dyn"], "dyn", (_, value) => value),
   global("type", ["dyn"], "type", (_, value) => new TypeValue(typeNameOf(value)))
 ]

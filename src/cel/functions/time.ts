@@ -12,7 +12,7 @@ const prepare: Overload["prepare"] = ([, zone]) => {
 const part = (name: string, read: (parts: CalendarParts) => number): ReadonlyArray<Overload> => {
   const of = (frame: Frame, time: Timestamp, zone: string): Outcome => {
     if (zone.length > 64) return invalid("there is no such time zone")
-    if (!frame.spend(zone === "UTC" ? 5 : isZoneReady(zone) ? 100 : 2_000)) return outOfWork
+    if (!frame.spend(zone === "UTC" ? 15 : isZoneReady(zone) ? 100 : 2_000)) return outOfWork
     const parts = calendarIn(time, zone)
     return parts === undefined ? invalid("there is no such time zone") : BigInt(read(parts))
   }
