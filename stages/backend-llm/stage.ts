@@ -63,7 +63,7 @@ export const backendLlm = terminal({
 /** From here on the call is on the books: they are closed when the exchange is over, however it ends. */
 const begin = (router: Router, x: Exchange, prepared: Prepared): void => {
   x.set(preparedCall, prepared)
-  x.onFinish(() => router.accounting.settle(x, prepared, prepared.facts, prepared.attempt))
+  x.onFinish(() => router.accounting.settle(x, prepared, prepared.attempt))
   const { headers } = x.request
   x.requestBody = prepared.body
   headers.set("content-length", String(prepared.body.length))
