@@ -25,6 +25,7 @@ const rounds = Number(given.rounds)
 const burst = Number(given.burst)
 const rate = Number(given.rate)
 const connections = 32
+const mebibyte = 1024 * 1024
 
 interface Row {
   readonly name: string
@@ -41,8 +42,10 @@ interface Row {
   readonly baseLatency: { readonly p50: number; readonly p99: number }
   /** Milliseconds until the process accepts. */
   readonly startup: number
+  readonly baseStartup: number
   /** Megabytes after the load. */
   readonly rss: number
+  readonly baseRss: number
 }
 
 interface Spread {
@@ -73,9 +76,16 @@ const cost = async (load: Load, proxy: ProxyProcess, request: string, duration: 
   return { micros: (after.cpu - before.cpu) / Math.max(1, requests), requests, errors, rss: after.rss }
 }
 
-const latency = async (load: Load, proxy: ProxyProcess, request: string) => {
-  const { latencies } = await load.run({ port: proxy.port, connections, duration: 3 * burst, request, rate })
-  return { p50: quantile(latencies, 0.5), p99: quantile(latencies, 0.99) }
+/** Latencies at the fixed rate, in slices that take turns. */
+const latency = async (load: Load, proxies: ReadonlyArray<ProxyProcess>, request: string) => {
+  const all = proxies.map((): Array<number> => [])
+  for (let slice = 0; slice < 4; slice++)
+    for (const [i, { port }] of proxies.entries())
+      all[i]!.push(...(await load.run({ port, connections, duration: burst, request, rate })).latencies)
+  return all.map((values) => {
+    const sorted = values.toSorted((a, b) => a - b)
+    return { p50: quantile(sorted, 0.5), p99: quantile(sorted, 0.99) }
+  })
 }
 
 const measure = async (load: Load, scenario: Scenario, upstream: number): Promise<Row> => {
@@ -91,6 +101,7 @@ const measure = async (load: Load, scenario: Scenario, upstream: number): Promis
     let requests = 0
     let errors = 0
     let rss = 0
+    let baseRss = 0
     for (let round = 0; round < rounds; round++) {
       // Who goes first changes, so that a drift of the machine favours nobody.
       const order = round % 2 === 0 ? [reference, proxy] : [proxy, reference]
@@ -103,7 +114,9 @@ const measure = async (load: Load, scenario: Scenario, upstream: number): Promis
       requests += ours.requests
       errors += ours.errors
       rss = ours.rss
+      baseRss = theirs.rss
     }
+    const [atRate, baseAtRate] = await latency(load, [proxy, reference], request)
     return {
       name: scenario.name,
       budget: scenario.budget,
@@ -112,10 +125,12 @@ const measure = async (load: Load, scenario: Scenario, upstream: number): Promis
       baseMicros: spread(baseMicros).median,
       requests,
       errors,
-      latency: await latency(load, proxy, request),
-      baseLatency: await latency(load, reference, request),
+      latency: atRate!,
+      baseLatency: baseAtRate!,
       startup: proxy.startup,
-      rss: rss / 1024 / 1024
+      baseStartup: reference.startup,
+      rss: rss / mebibyte,
+      baseRss: baseRss / mebibyte
     }
   } finally {
     await Promise.all([reference.stop(), proxy.stop()])
@@ -150,7 +165,9 @@ const table = rows.map((row) => ({
   "base p50": cell(row.baseLatency.p50, 2),
   "base p99": cell(row.baseLatency.p99, 2),
   "start ms": cell(row.startup, 0),
-  "rss MB": cell(row.rss, 0)
+  "base start": cell(row.baseStartup, 0),
+  "rss MB": cell(row.rss, 0),
+  "base rss": cell(row.baseRss, 0)
 }))
 console.table(table)
 

@@ -1,4 +1,5 @@
 /** What is measured: how each proxy is started, which request it gets, and what it may cost in units of the base. */
+import { generateKeyPairSync, sign } from "node:crypto"
 import { join } from "node:path"
 
 /** Where a proxy is to listen, and where its backend is. */
@@ -71,9 +72,69 @@ ${Array.from({ length: count - 1 }, (_, i) => `- {matches: [{path: {pathPrefix: 
 - {matches: [{path: {pathPrefix: /anything}}], backends: [{backend: /origin}]}
 `
 
+/** A key set and a token of it that outlives the run. */
+const identity = (() => {
+  const { publicKey, privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 })
+  const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url")
+  const claims = {
+    iss: "https://issuer.example",
+    aud: "bench",
+    sub: "alice",
+    exp: 4_102_444_800,
+    roles: ["admin", "user"]
+  }
+  const signed = `${part({ alg: "RS256", kid: "bench", typ: "JWT" })}.${part(claims)}`
+  const token = `${signed}.${sign("RSA-SHA256", Buffer.from(signed), privateKey).toString("base64url")}`
+  const jwks = { keys: [{ ...publicKey.export({ format: "jwk" }), kid: "bench", alg: "RS256", use: "sig" }] }
+  return { token, jwks: JSON.stringify(jwks) }
+})()
+
+/** Ten policies as the design counts them: those of a route that authenticates twice, authorises, limits and rewrites. */
+const tenPolicies = `
+    cors: {allowOrigins: ["https://app.example"], allowCredentials: true}
+    apiKey: {mode: strict, location: {header: {name: x-api-key}}, keys: [{key: bench-key, metadata: {user: alice}}]}
+    jwtAuth:
+      mode: strict
+      issuer: https://issuer.example
+      audiences: [bench]
+      jwks: '${identity.jwks}'
+    authorization: {rules: ['"admin" in jwt.roles && request.path.startsWith("/any")', 'apiKey.user == jwt.sub']}
+    localRateLimit: [{maxTokens: 1000000000, tokensPerFill: 1000000000, fillInterval: 1s}]
+    requestHeaderModifier: {set: {x-one: "1"}, remove: [x-two]}
+    responseHeaderModifier: {set: {x-three: "3"}}
+    urlRewrite: {path: {prefix: /}}
+    timeout: {requestTimeout: 30s}
+    buffer: {request: {maxBytes: 65536}}`
+
+const authenticated: Request = {
+  ...get,
+  headers: {
+    ...get.headers,
+    origin: "https://app.example",
+    "x-api-key": "bench-key",
+    authorization: `Bearer ${identity.token}`
+  }
+}
+
+const chat = (stream: boolean): Request => ({
+  method: "POST",
+  path: "/v1/chat/completions",
+  headers: { "content-type": "application/json" },
+  body: JSON.stringify({ model: "bench", stream, messages: [{ role: "user", content: "x".repeat(500) }] })
+})
+
+/** The origin answers JSON whatever it is asked; a model's answer is what its usage is read from. */
+const llm = (ports: Ports) => `${quiet}
+llm:
+  port: ${ports.proxy}
+  models: [{name: "*", provider: openai, params: {baseUrl: "http://127.0.0.1:${ports.upstream}/v1", apiKey: bench}}]
+`
+
 export const scenarios: ReadonlyArray<Scenario> = [
   { name: "no policies", ...headgate((ports) => route(ports, "{}")), request: get, budget: 1.1 },
   { name: "no policies, POST 500 bytes", ...headgate((ports) => route(ports, "{}")), request: post, budget: 1.1 },
+  { name: "ten policies", ...headgate((ports) => route(ports, tenPolicies)), request: authenticated, budget: 1.35 },
+  { name: "LLM chat", ...headgate(llm), request: chat(false), budget: 1.9 },
   { name: "10 routes", ...headgate((ports) => manyRoutes(ports, 10)), request: get },
   { name: "10,000 routes", ...headgate((ports) => manyRoutes(ports, 10_000)), request: get },
   { name: "edge, GET", proxy: node("edge.ts"), request: get, budget: 1.1 },

@@ -85,7 +85,7 @@ const traced = (gateway: Headgate, source: TraceSource, request: typeof Sent.Typ
   }).pipe(Effect.scoped, Effect.orDie)
 
 describe("golden traces", () => {
-  for (const file of globSync("golden/*.yaml", { cwd: import.meta.dirname }).sort()) {
+  for (const file of globSync("golden{,-protocols}/*.yaml", { cwd: import.meta.dirname }).sort()) {
     const text = readFileSync(join(import.meta.dirname, file), "utf8")
     const { title, upstream } = goldenOf(text)
     it.live(title, () =>

@@ -1,6 +1,7 @@
 /** Where a server listens, and why it cannot. */
 import { lstat, unlink } from "node:fs/promises"
-import type { ListenOptions, Server } from "node:net"
+import { connect, type ListenOptions, type Server } from "node:net"
+import { dirname } from "node:path"
 import { Data, Effect } from "effect"
 
 export type Address =
@@ -68,13 +69,26 @@ export const bind = (server: Server, options: ListenOptions): Effect.Effect<void
 export const clearSocketFile = (path: string): Effect.Effect<void, { readonly code: string }> =>
   Effect.tryPromise({
     try: async () => {
+      // A missing folder would be told as a missing permission by the system call that binds.
+      await lstat(dirname(path))
       const found = await lstat(path).catch((error: unknown) => {
         if (codeOf(error) === "ENOENT") return undefined
         throw error
       })
       if (found === undefined) return
-      if (!found.isSocket()) throw Object.assign(new Error("not a socket"), { code: "ENOTSOCK" })
+      if (!found.isSocket()) throw Object.assign(new Error(), { code: "ENOTSOCK" })
+      if (await served(path)) throw Object.assign(new Error(), { code: "EADDRINUSE" })
       await unlink(path)
     },
     catch: (error) => ({ code: codeOf(error) })
+  })
+
+/** Whether somebody accepts connections there. */
+const served = (path: string): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = connect(path, () => {
+      socket.destroy()
+      resolve(true)
+    })
+    socket.on("error", () => resolve(false))
   })

@@ -7,7 +7,6 @@ import type { Socket } from "node:net"
 import type { Effect, Fiber } from "effect"
 import type { Body } from "../../src/http/body.ts"
 import { type Framed, frameRequest, type Malformed } from "../../src/http/framing.ts"
-import type { HeaderList } from "../../src/http/header-list.ts"
 import type { Answer, Scheme } from "../../src/http/message.ts"
 import { Exchange, type Inform } from "../../src/pipeline/exchange.ts"
 import type { Peer } from "../../src/pipeline/view.ts"
@@ -47,7 +46,8 @@ export class Connection implements Host {
   readonly socket: Socket
   readonly peer: Peer
   readonly scheme: Scheme
-  readonly inform: Inform
+  /** For whichever request is being answered. A closure for each of them would not die young, and cost collections. */
+  readonly #inform: Inform
   readonly #serving: Serving
   readonly #opened: number
   #turn: Turn | undefined = undefined
@@ -66,8 +66,8 @@ export class Connection implements Host {
     this.socket = socket
     this.scheme = scheme
     this.peer = peerOf(socket)
+    this.#inform = (status, headers) => this.#turn?.inform(status, headers)
     this.#opened = this.#idleSince = serving.clocks.monotonic()
-    this.inform = (status: number, headers: HeaderList) => this.#turn?.inform(status, headers)
   }
 
   get run(): Serving["run"] {
@@ -94,12 +94,15 @@ export class Connection implements Host {
   /** A request whose head is complete. */
   request(request: IncomingMessage, response: ServerResponse, expecting: boolean): void {
     if (this.#idleSince === undefined) {
-      this.#waiting.push([request, response, expecting])
-      // The rest of a long pipeline stays in the socket.
-      this.socket.pause()
+      // The rest of a long pipeline stays in the socket; node goes on reading after each message until we say so later.
+      if (this.#waiting.push([request, response, expecting]) === 1) setImmediate(() => this.#holdBack())
       return
     }
     this.#accept(request, response, expecting)
+  }
+
+  #holdBack(): void {
+    if (this.#waiting.length > 0) this.socket.pause()
   }
 
   #accept(request: IncomingMessage, response: ServerResponse, expecting: boolean): void {
@@ -156,7 +159,7 @@ export class Connection implements Host {
   #exchange(framed: Framed, body: Body): Exchange {
     const { clocks } = this.#serving
     const exchange = new Exchange(framed.head, body, this.peer, clocks.wall(), clocks.monotonic())
-    exchange.inform = this.inform
+    exchange.inform = this.#inform
     return exchange
   }
 
@@ -208,6 +211,10 @@ export class Connection implements Host {
   /** CONNECT makes a tunnel, which a gateway does not offer. */
   connect(request: IncomingMessage, socket: Socket): void {
     socket.on("error", ignore)
+    if (this.#idleSince === undefined) {
+      socket.destroy()
+      return
+    }
     const framed = this.#frame(request)
     const { status, message } = framed._tag === "Malformed" ? framed : { status: 405, message: "method not allowed" }
     refuse(socket, status, message, this.#serving.clocks.wall())
@@ -224,7 +231,7 @@ export class Connection implements Host {
     } else if (turn !== undefined && !turn.request.complete) {
       // Its own body: what was read of it must not pass for the whole.
       if (turn.response.headersSent) this.socket.destroy()
-      else turn.abort("malformed request body")
+      else turn.abort(code === "HPE_INVALID_EOF_STATE" ? "the client went away" : "malformed request body")
     }
     // Else the request that is being answered is whole: it gets its answer first.
   }
@@ -242,14 +249,15 @@ export class Connection implements Host {
       setImmediate(() => this.#refuseBroken())
       return
     }
-    if (!turn.request.complete) this.#dropRest(turn.request)
+    if (turn.uploading) this.#dropRest(turn.request)
     if (this.#waiting.length > 0) setImmediate(() => this.#next())
     else this.#idleSince = this.#serving.clocks.monotonic()
   }
 
   #next(): void {
     const next = this.#waiting.shift()
-    if (next === undefined || this.socket.destroyed || this.#closing) return
+    // The last response may have said that it was the last.
+    if (next === undefined || !this.socket.writable) return
     if (this.#waiting.length === 0) this.socket.resume()
     this.#accept(...next)
   }
@@ -259,7 +267,7 @@ export class Connection implements Host {
     const socket = this.socket
     if (socket.destroyed) return
     let dropped = 0
-    const timer = setTimeout(() => socket.destroy(), droppingTime)
+    const timer = setTimeout(() => socket.destroy(), droppingTime).unref()
     const stop = () => clearTimeout(timer)
     request.on("data", (chunk: Uint8Array) => {
       dropped += chunk.length

@@ -5,6 +5,7 @@
  */
 import { createServer, type Server } from "node:http"
 import { Server as NetServer, type Socket } from "node:net"
+import type { Duplex } from "node:stream"
 import { Effect, type Scope } from "effect"
 import { offeredProtocols } from "../../src/http/framing.ts"
 import type { Answer } from "../../src/http/message.ts"
@@ -109,7 +110,7 @@ const open = (
         )
       }
     }
-    door.sweep()
+    door.opened()
     return {
       addresses: door.addresses(address),
       port,
@@ -126,7 +127,7 @@ const portOf = (server: Server): number | undefined => {
 
 /** The servers of one address, and the connections that came through them. */
 class Door {
-  readonly connections = new Map<Socket, Connection>()
+  readonly connections = new Map<Duplex, Connection>()
   readonly #servers: Array<Server> = []
   readonly #serving: Serving
   #sweeper: NodeJS.Timeout | undefined = undefined
@@ -169,7 +170,7 @@ class Door {
     )
     server.on("connect", (request) => this.connections.get(request.socket)?.connect(request, request.socket))
     server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
-      for (const [known, connection] of this.connections) if (known === socket) connection.broken(error.code)
+      this.connections.get(socket)?.broken(error.code)
     })
     this.#servers.push(server)
     return server
@@ -195,15 +196,22 @@ class Door {
     })
   }
 
+  /** All servers are bound. */
+  opened(): void {
+    // An accept that fails, for want of file descriptors say, is no reason to end.
+    for (const server of this.#servers) server.on("error", this.#serving.defect)
+    this.#sweep()
+  }
+
   /** Looks for connections that are over their time, now and then. */
-  sweep(): void {
+  #sweep(): void {
     const limits = this.#serving.limits()
     const shortest = Math.min(limits.idleTimeout, limits.maxConnectionDuration ?? Number.POSITIVE_INFINITY)
     this.#sweeper = setTimeout(
       () => {
         const now = this.#serving.clocks.monotonic()
         for (const connection of this.connections.values()) connection.sweep(now, limits)
-        this.sweep()
+        this.#sweep()
       },
       Math.max(10, Math.min(shortest / 8, 10_000))
     ).unref()
@@ -240,6 +248,8 @@ class Door {
     this.#closeIdle(() => true)
     if (this.connections.size > 0) await this.#within(Math.max(0, deadline - minimum), true)
     this.cut()
+    // Now that no connection is left, node's own close ends what else the server holds.
+    for (const server of this.#servers) server.close()
   }
 
   /** Waits for a time, or, if so wanted, until no connection is left. */

@@ -11,7 +11,7 @@ const lingering = 1000
  */
 export const closeGently = (socket: Socket): void => {
   if (socket.destroyed) return
-  const timer = setTimeout(() => socket.destroy(), lingering)
+  const timer = setTimeout(() => socket.destroy(), lingering).unref()
   socket.once("close", () => clearTimeout(timer))
   socket.end()
 }

@@ -49,10 +49,13 @@ export class RequestBody implements BodySource {
     sink?.end(trailerList(this.#request.rawTrailers))
   }
 
-  readonly #closed = (): void => {
+  readonly #closed = (): void => this.close("the client went away")
+
+  /** Nothing more will come: whoever still reads is told so. */
+  close(detail: string): void {
     const sink = this.#sink
     this.#detach()
-    sink?.fail(new BodyAborted({ source: "client", detail: "the client went away" }))
+    sink?.fail(new BodyAborted({ source: "client", detail }))
   }
 
   #detach(): void {

@@ -48,11 +48,16 @@ export class Turn implements BodySink {
   #fiber: Fiber.Fiber<Answer> | undefined = undefined
   #source: BodySource | undefined = undefined
   #status: number | undefined = undefined
-  /** Bytes of the declared length that are still to come; `undefined` when none was declared. */
+  /** Bytes of the body that were sent; of a tunnel, those that the socket had sent when it began. */
   #bytes = 0
+  /** Bytes of the declared length that are still to come; `undefined` when none was declared. */
   #remaining: number | undefined = undefined
   #flowing = false
+  /** The client reads more slowly than the source yields. */
+  #held = false
   #ended = false
+  /** HTTP is over on this connection; it is through when the socket closes. */
+  #tunnel = false
   #over = false
 
   constructor(
@@ -112,9 +117,16 @@ export class Turn implements BodySink {
     if (this.#over) return
     const fiber = this.#fiber
     const source = this.#source
-    this.#conclude(failure)
+    if (this.#tunnel) this.#leave()
+    else this.#conclude(failure)
     fiber?.interruptUnsafe()
     source?.cancel()
+  }
+
+  /** The socket of a tunnel is closed. */
+  #leave(): void {
+    this.#bytes = (this.#upgrade?.socket.bytesWritten ?? 0) - this.#bytes
+    this.#conclude(this.#ended ? undefined : "the tunnel was cut")
   }
 
   #settle(exit: Exit.Exit<Answer>): void {
@@ -143,22 +155,10 @@ export class Turn implements BodySink {
       }
       return
     }
-    const head = this.request.method === "HEAD"
-    const bodiless = head || answer.status === 204 || answer.status === 304
+    const bodiless = this.request.method === "HEAD" || answer.status === 204 || answer.status === 304
     const body = typeof answer.body === "string" ? encoder.encode(answer.body) : answer.body
     const { lines, declared } = endToEnd(answer.headers)
-    let length: string | undefined = declared < 0 ? undefined : lines[declared + 1]
-    if (isSource(body) && !bodiless) {
-      this.#remaining = length === undefined ? undefined : Number(length)
-      if (Number.isNaN(this.#remaining)) length = this.#remaining = undefined
-    } else if (answer.status === 204) {
-      length = undefined
-    } else if (body === undefined) {
-      // What a HEAD or a 304 would have had is not known here; the backend may have said it.
-      if (!bodiless) length = "0"
-    } else if (!isSource(body)) {
-      length = String(body.length)
-    }
+    const length = lengthOf(answer.status, body, bodiless, declared < 0 ? undefined : lines[declared + 1])
     if (declared < 0) {
       if (length !== undefined) lines.push("content-length", length)
     } else if (length === undefined) lines.splice(declared, 2)
@@ -179,7 +179,15 @@ export class Turn implements BodySink {
       this.#sent()
     } else if (isSource(body)) {
       this.#source = body
-      body.start(this)
+      this.#remaining = length === undefined ? undefined : Number(length)
+      try {
+        body.start(this)
+      } catch (cause) {
+        this.#host.defect(cause)
+        body.cancel()
+        this.#cut("internal error")
+        return
+      }
       // An event stream may stay silent for long: its head must not wait for its first event.
       if (!this.#flowing && !this.#ended) process.nextTick(flushHead, this)
     } else {
@@ -190,9 +198,14 @@ export class Turn implements BodySink {
     }
   }
 
+  /** Whether the client still has to send some of its body. */
+  get uploading(): boolean {
+    return this.#upload !== undefined && !this.request.complete
+  }
+
   /** Whether the client sends a body that nobody reads and that is too long to be dropped. */
   #unread(): boolean {
-    if (this.request.complete || this.#upload === undefined || this.#upload.started) return false
+    if (!this.uploading || this.#upload?.started === true) return false
     const length = this.exchange.request.headers.get("content-length")
     return length === undefined || Number(length) > droppable
   }
@@ -234,7 +247,13 @@ export class Turn implements BodySink {
 
   #pass(chunk: Uint8Array): boolean {
     if (this.response.write(chunk)) return true
-    this.response.once("drain", () => this.#source?.resume())
+    if (!this.#held) {
+      this.#held = true
+      this.response.once("drain", () => {
+        this.#held = false
+        this.#source?.resume()
+      })
+    }
     return false
   }
 
@@ -290,9 +309,13 @@ export class Turn implements BodySink {
     if (this.#over) return
     this.#over = true
     this.#source = undefined
-    this.#upload?.cancel()
+    this.#upload?.close(failure ?? "the response is through")
     this.#host.over(this)
-    this.exchange.finish({ status: this.#status, failure, bytes: this.#bytes })
+    try {
+      this.exchange.finish({ status: this.#status, failure, bytes: this.#bytes })
+    } catch (cause) {
+      this.#host.defect(cause)
+    }
   }
 
   /** Leaves HTTP: from here on bytes pass both ways until both directions have ended. */
@@ -302,7 +325,7 @@ export class Turn implements BodySink {
       if (hopByHop.has(name)) continue
       if (!isHeaderName(name) || !isHeaderValue(value)) {
         cancel(answer.body)
-        this.#fail(new Error(`invalid header ${name}`))
+        this.#fail(new Error(`${name} is no header that can be sent`))
         return
       }
       lines += `${name}: ${value}\r\n`
@@ -311,7 +334,8 @@ export class Turn implements BodySink {
     this.#status = 101
     this.response.detachSocket(socket)
     socket.write(lines, "latin1")
-    socket.once("close", () => this.#conclude(this.#ended ? undefined : "the tunnel was cut"))
+    this.#bytes = socket.bytesWritten
+    this.#tunnel = true
     switched.outbound(new SocketBody(socket, head, "client"))
     const body = answer.body
     if (isSource(body)) {
@@ -323,6 +347,22 @@ export class Turn implements BodySink {
     else socket.end(body)
   }
 }
+
+/** What `content-length` is to say; `undefined`: nothing. */
+const lengthOf = (
+  status: number,
+  body: Uint8Array | BodySource | undefined,
+  bodiless: boolean,
+  declared: string | undefined
+): string | undefined => {
+  if (status === 204) return undefined
+  if (isSource(body)) return declared !== undefined && digits.test(declared) ? declared : undefined
+  if (body !== undefined) return String(body.length)
+  // What a HEAD or a 304 would have had is not known here; the backend may have said it.
+  return bodiless ? declared : "0"
+}
+
+const digits = /^[0-9]{1,15}$/
 
 /** The header lines that pass on, and the place of `content-length` among them; -1 when it is not there. */
 const endToEnd = (headers: HeaderList): { readonly lines: Array<string>; readonly declared: number } => {

@@ -29,7 +29,7 @@ export interface Connections {
   /** Whether a connection is just being handed to its first request. */
   readonly fresh: boolean
   readonly connectTimeout: number
-  /** The name that a TLS server must prove to have. */
+  /** The host of the backend. Always said, lest undici took the name that a TLS server must prove from the client's `host`. */
   readonly servername: string
 }
 
@@ -263,22 +263,19 @@ export class UpstreamCall implements Dispatcher.DispatchHandler, BodySource {
     process.nextTick(drain, this)
   }
 
-  /** Gives what was kept, then lets the rest flow. */
+  /** The rest of `resume`, in a tick of its own. */
   drain(): void {
     if (!this.#cancelled && !this.#held) this.#drain()
   }
 
+  /** Gives what was kept, then lets the rest flow. */
   #drain(): void {
     const sink = this.#sink
     if (sink === undefined) return
     const chunks = this.#chunks
     if (chunks !== undefined) {
       while (chunks.length > 0) {
-        if (!sink.data(chunks.shift()!)) {
-          this.#held = true
-          return
-        }
-        if (this.#cancelled) return
+        if (!this.#give(sink, chunks.shift()!)) return
       }
       this.#chunks = undefined
     }
@@ -287,6 +284,18 @@ export class UpstreamCall implements Dispatcher.DispatchHandler, BodySource {
       if (this.#controller?.paused === true) process.nextTick(goOn, this.#controller)
     } else if (this.#ended === "whole") sink.end(this.#trailers)
     else sink.fail(bodyError(this.#ended))
+  }
+
+  /** Passes a kept chunk on, as undici does with those that it reads: a sink that throws has ended the body. */
+  #give(sink: BodySink, chunk: Uint8Array): boolean {
+    try {
+      if (!sink.data(chunk)) this.#held = true
+    } catch (cause) {
+      this.cancel()
+      sink.fail(bodyError(cause instanceof Error ? cause : new Error(String(cause))))
+      return false
+    }
+    return !this.#held && !this.#cancelled
   }
 
   #hold(controller: Dispatcher.DispatchController): void {

@@ -4,12 +4,12 @@ import { BodyAborted } from "../../src/http/body.ts"
 import { UpstreamFailed, UpstreamTimedOut } from "../../src/services/upstreams.ts"
 
 /** By the code of the system, of undici or of its parser. */
-const reasons: Readonly<Record<string, string>> = {
-  ECONNREFUSED: "connect refused",
+const kinds: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "connection refused",
   // A unix socket that is not there, or that we may not use.
-  ENOENT: "connect refused",
-  EACCES: "connect refused",
-  EPERM: "connect refused",
+  ENOENT: "connection refused",
+  EACCES: "connection refused",
+  EPERM: "connection refused",
   ECONNRESET: "reset",
   EPIPE: "reset",
   ECONNABORTED: "reset",
@@ -32,13 +32,16 @@ const reasons: Readonly<Record<string, string>> = {
   UND_ERR_DESTROYED: "closed"
 }
 
+/** The codes of handshakes that failed, and of certificates that do not convince. */
+const tls = /^(ERR_TLS|ERR_SSL|EPROTO$|CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_MISMATCH$)/
+
 const codeOf = (error: Error): string => ("code" in error && typeof error.code === "string" ? error.code : error.name)
 
-const reasonOf = (error: Error): string => {
+const kindOf = (error: Error): string => {
   // `bad response` and `bad upgrade`: bytes that nobody asked for.
   if (error instanceof errors.HTTPParserError || error.message.startsWith("bad ")) return "protocol"
   const code = codeOf(error)
-  return reasons[code] ?? (code.startsWith("ERR_TLS") || code.startsWith("ERR_SSL") ? "tls" : "other")
+  return kinds[code] ?? (tls.test(code) ? "tls" : "other")
 }
 
 /** What a call that brought no response ends with. The detail names no address: clients read it. */
@@ -46,8 +49,8 @@ export const callError = (error: Error, connectTimeout: number): UpstreamFailed 
   if (error instanceof BodyAborted) return new UpstreamFailed({ kind: "request body", detail: error.detail })
   if (error instanceof errors.ConnectTimeoutError || codeOf(error) === "ETIMEDOUT")
     return new UpstreamTimedOut({ after: connectTimeout })
-  const reason = reasonOf(error)
-  return new UpstreamFailed({ kind: reason, detail: details[reason] ?? codeOf(error) })
+  const kind = kindOf(error)
+  return new UpstreamFailed({ kind, detail: details[kind] ?? codeOf(error) })
 }
 
 const details: Readonly<Record<string, string>> = {
@@ -58,4 +61,7 @@ const details: Readonly<Record<string, string>> = {
 }
 
 /** What the body of a response ends with when it breaks off. */
-export const bodyError = (error: Error): BodyAborted => new BodyAborted({ source: "backend", detail: reasonOf(error) })
+export const bodyError = (error: Error): BodyAborted => {
+  const kind = kindOf(error)
+  return new BodyAborted({ source: "backend", detail: kind === "other" ? error.message : kind })
+}

@@ -10,6 +10,7 @@ import {
   type ZstdDecompress
 } from "node:zlib"
 
+/** Takes the compressed bytes, gives the others. */
 export type Decoder = Gunzip | Inflate | BrotliDecompress | ZstdDecompress
 
 /** `undefined` for a body that is sent as it is; `"unknown"` for an encoding that cannot be undone. */

@@ -3,6 +3,7 @@ import { StringDecoder } from "node:string_decoder"
 import { createParser } from "eventsource-parser"
 import type { McpEventMark } from "../../src/services/mcp-transport.ts"
 
+/** Reads one event stream. */
 export interface EventSource {
   /** `false`: an event is over the limit; nothing more can be read. */
   readonly push: (chunk: Buffer) => boolean
@@ -29,7 +30,9 @@ export const eventSource = (
     onEvent: ({ event, data, id }) => {
       const mark = id === undefined && retry === undefined ? undefined : { id, retry }
       retry = undefined
-      onEvent(event, data, mark)
+      // The parser limits what it keeps; an event that comes in one piece it never has to.
+      if (data.length > maxChars) overflow = true
+      if (!overflow) onEvent(event, data, mark)
     }
   })
   return {

@@ -1,11 +1,12 @@
 /** The port `McpHttp` over undici: one pool of connections for all sessions of a target. */
-import { Context, Effect, Layer } from "effect"
+import { Effect, Layer } from "effect"
 import { Agent, type Dispatcher } from "undici"
 import { McpHttp, type McpHttpEndpoint } from "../../src/services/mcp-http.ts"
 import { legacySseTransport } from "./legacy-sse.ts"
 import { streamableTransport } from "./streamable.ts"
 import type { Upstream, UpstreamLimits } from "./upstream.ts"
 
+/** Defaults: 16 Mi characters a message, 1 MiB of a refusal, one agent for all targets. */
 export interface McpHttpOptions extends UpstreamLimits {
   /** The connections of a target: TLS, tunnel, address checks. Default: one agent for all, closed with the scope. */
   readonly dispatcherFor: (endpoint: McpHttpEndpoint) => Dispatcher
@@ -14,6 +15,7 @@ export interface McpHttpOptions extends UpstreamLimits {
 const originOf = ({ scheme, host, port }: McpHttpEndpoint) =>
   `${scheme}://${host.includes(":") ? `[${host}]` : host}:${port}`
 
+/** Connections are kept alive between sessions and end with the scope. */
 export const layer = (options: Partial<McpHttpOptions> = {}): Layer.Layer<McpHttp> =>
   Layer.effect(
     McpHttp,
@@ -31,7 +33,7 @@ export const layer = (options: Partial<McpHttpOptions> = {}): Layer.Layer<McpHtt
         dispatcherFor = () => agent
       }
       const dispatchers = dispatcherFor
-      const run = Effect.runForkWith(Context.empty() as Context.Context<never>)
+      const run = Effect.runForkWith(yield* Effect.context<never>())
       return {
         open: (endpoint, sessionId, events) => {
           const upstream: Upstream = {

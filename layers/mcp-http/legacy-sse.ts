@@ -21,6 +21,7 @@ export const endpointPath = (origin: string, streamPath: string, data: string): 
   return named.startsWith("/") ? named : `/${named}`
 }
 
+/** The stream opens with the first message and carries its headers; its end is the end of the connection. */
 export const legacySseTransport = (upstream: Upstream, events: McpTransportEvents): McpTransport => {
   const { endpoint, limits, origin } = upstream
   const path = endpoint.path === "" ? "/sse" : endpoint.path

@@ -33,6 +33,7 @@ interface Open {
   released: boolean
 }
 
+/** `session` is the target's id of a session that was begun before. */
 export const streamableTransport = (
   upstream: Upstream,
   session: string | undefined,

@@ -16,6 +16,7 @@ export interface Upstream {
   readonly limits: UpstreamLimits
 }
 
+/** What is read of a target. */
 export interface UpstreamLimits {
   /** Characters of one message. */
   readonly messageChars: number
@@ -23,6 +24,7 @@ export interface UpstreamLimits {
   readonly errorBytes: number
 }
 
+/** Status and headers of a success. */
 export interface ResponseHead {
   readonly status: number
   /** Lower-case names; the first value of each. */
@@ -36,12 +38,14 @@ export interface ResponseHandler {
   readonly onFailure: (failure: TargetFailure) => void
 }
 
+/** Takes the decoded body as it comes. */
 export interface BodyReader {
   /** `false` ends the response: the reader has seen enough. */
   readonly onData: (chunk: Buffer) => boolean
   readonly onEnd: () => void
 }
 
+/** A request under way. */
 export interface UpstreamCall {
   readonly pause: () => void
   readonly resume: () => void
@@ -49,8 +53,16 @@ export interface UpstreamCall {
   readonly abort: () => void
 }
 
-const unreachable = (error: Error): TargetFailure => {
+/** A header of the client that cannot be sent, for example. */
+const unsendable: TargetFailure = {
+  _tag: "TargetBroken",
+  status: 500,
+  message: "the request cannot be sent to the upstream"
+}
+
+const failureOf = (error: Error): TargetFailure => {
   const code = (error as NodeJS.ErrnoException).code
+  if (code === "UND_ERR_INVALID_ARG") return unsendable
   if (code === "UND_ERR_CONNECT_TIMEOUT" || code === "UND_ERR_HEADERS_TIMEOUT" || code === "UND_ERR_BODY_TIMEOUT")
     return { _tag: "TargetTimeout", status: 504, message: "upstream call timeout" }
   return { _tag: "TargetUnreachable", status: 503, message: `upstream call failed: ${code ?? "connection error"}` }
@@ -114,8 +126,7 @@ export const callUpstream = (
         exchange(again)
       )
     } catch {
-      // A header of the client that undici cannot send, for example.
-      fail({ _tag: "TargetBroken", status: 500, message: "the request cannot be sent to the upstream" })
+      fail(unsendable)
     }
   }
 
@@ -145,7 +156,7 @@ export const callUpstream = (
           fail(badEncoding)
           return current.abort(stopped)
         }
-        if (status >= 300) reader = refusalReader(upstream, status, rawHeaders(current, headers), fail)
+        if (status >= 300) reader = refusalReader(upstream, status, rawHeaders(current, headers), handler.onFailure)
         else reader = handler.onHead({ status, header: first })
         if (decoding === undefined) return
         decoder = decoding
@@ -171,7 +182,7 @@ export const callUpstream = (
         decoder?.destroy()
         if (over) return
         if (again && !begun && isStale(error)) dispatch(false)
-        else fail(unreachable(error))
+        else fail(failureOf(error))
       }
     }
   }

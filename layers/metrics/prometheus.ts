@@ -1,137 +1,175 @@
-/** The metrics of the process in the Prometheus text format, by prom-client. */
+/**
+ * The metrics of the process in the Prometheus text format (version 0.0.4). Counting is an addition to a series that was
+ * resolved before: no label is looked at, and nothing is hashed, until somebody scrapes.
+ */
 import { Layer } from "effect"
-import { Counter, Gauge, Histogram, Registry } from "prom-client"
-import { type Family, type FamilyReading, Metrics } from "../../src/services/metrics.ts"
+import { type Family, type FamilyReading, Metrics, type Sample } from "../../src/services/metrics.ts"
 
 const prefix = "headgate_"
 
-/** @param removed families to leave out, by any spelling of their name: with or without prefix and `_total`. */
-export const make = (removed: ReadonlyArray<string> = []): Metrics["Service"] => {
-  const registry = new Registry()
-  const families = new Map<string, Family>()
-  const wanted = (name: string) =>
-    ![name, `${prefix}${name}`, name.replace(/_total$/, ""), `${prefix}${name.replace(/_total$/, "")}`].some(
-      (spelling) => removed.includes(spelling)
-    )
-  const nothing: Family = { series: () => ({ record: () => {} }) }
-  const family = (name: string, make: () => Family): Family => {
-    const known = families.get(name)
-    if (known !== undefined) return known
-    const made = wanted(name) ? make() : nothing
-    families.set(name, made)
-    return made
+/** A family as it is kept: what it is, and how its points are read. */
+interface Kept {
+  readonly family: Family
+  readonly reading: () => FamilyReading
+}
+
+type Labels = Readonly<Record<string, string>>
+
+const nothing: Family = { series: () => ({ record: () => {} }) }
+
+/** The series of a family by their label values. */
+class SeriesTable<A> {
+  readonly #names: ReadonlyArray<string>
+  readonly #make: () => A
+  readonly #byValues = new Map<string, { readonly labels: Labels; readonly point: A }>()
+  constructor(names: ReadonlyArray<string>, make: () => A) {
+    this.#names = names
+    this.#make = make
   }
-  const valuesOf = (labels: ReadonlyArray<string | undefined>) => labels.map((value) => value ?? "unknown")
-  const common = (name: string, help: string, labelNames: ReadonlyArray<string>) => ({
-    name: `${prefix}${name}`,
-    help,
-    labelNames: [...labelNames],
-    registers: [registry]
-  })
-  return {
-    counter: (name, help, labels) =>
-      family(name, () => {
-        const counter = new Counter(common(name, help, labels))
-        return {
-          series: (values) => {
-            const child = counter.labels(...valuesOf(values))
-            return { record: (value) => child.inc(value) }
-          }
-        }
-      }),
-    gauge: (name, help, labels) =>
-      family(name, () => {
-        const gauge = new Gauge(common(name, help, labels))
-        return {
-          series: (values) => {
-            const child = gauge.labels(...valuesOf(values))
-            return { record: (value) => child.set(value) }
-          }
-        }
-      }),
-    histogram: (name, help, labels, buckets) =>
-      family(name, () => {
-        const histogram = new Histogram({ ...common(name, help, labels), buckets: [...buckets] })
-        return {
-          series: (values) => {
-            const child = histogram.labels(...valuesOf(values))
-            return { record: (value) => child.observe(value) }
-          }
-        }
-      }),
-    gathered: (name, help, type, labels, gather) => {
-      if (!wanted(name) || families.has(name)) return
-      families.set(name, nothing)
-      // A counter of prom-client cannot be set, and what is gathered is a total already.
-      if (type === "gauge") {
-        const gauge: Gauge = new Gauge({
-          ...common(name, help, labels),
-          collect: () => {
-            gauge.reset()
-            for (const { labels, value } of gather()) gauge.set(labels, value)
-          }
-        })
-      } else {
-        const counter: Counter = new Counter({
-          ...common(name, help, labels),
-          collect: () => {
-            counter.reset()
-            for (const { labels, value } of gather()) counter.inc(labels, value)
-          }
-        })
-      }
-    },
-    read: async () => (await registry.getMetricsAsJSON()).map(reading),
-    scrape: async () => ({ contentType: registry.contentType, text: await registry.metrics() })
+  at(values: ReadonlyArray<string | undefined>): A {
+    const labels = Object.fromEntries(this.#names.map((name, index) => [name, values[index] ?? "unknown"]))
+    const key = JSON.stringify(Object.values(labels))
+    let entry = this.#byValues.get(key)
+    if (entry === undefined) {
+      entry = { labels, point: this.#make() }
+      this.#byValues.set(key, entry)
+    }
+    return entry.point
+  }
+  points(): ReadonlyArray<{ readonly labels: Labels; readonly point: A }> {
+    return [...this.#byValues.values()]
   }
 }
 
-type Exported = Awaited<ReturnType<Registry["getMetricsAsJSON"]>>[number]
-
-/** prom-client lists a histogram as cumulative bucket samples beside its sum and count. */
-const reading = ({ name, help, type, values }: Exported): FamilyReading => {
-  const points = values.map((value) => ({
-    metric: "metricName" in value ? String(value.metricName) : name,
-    labels: Object.fromEntries(Object.entries(value.labels).map(([key, label]) => [key, String(label)])),
-    value: value.value
-  }))
-  if (String(type) !== "histogram") return { type: String(type) === "gauge" ? "gauge" : "counter", name, help, points }
-  const series = new Map<
-    string,
-    {
-      labels: Record<string, string>
-      sum: number
-      count: number
-      cumulative: Array<readonly [bound: number, count: number]>
-    }
-  >()
-  for (const { metric, labels, value } of points) {
-    const { le, ...own } = labels
-    const key = JSON.stringify(own)
-    let point = series.get(key)
-    if (point === undefined) {
-      point = { labels: own, sum: 0, count: 0, cumulative: [] }
-      series.set(key, point)
-    }
-    if (metric.endsWith("_sum")) point.sum = value
-    else if (metric.endsWith("_count")) point.count = value
-    else if (le !== undefined) point.cumulative.push([le === "+Inf" ? Number.POSITIVE_INFINITY : Number(le), value])
-  }
+const scalars = (
+  type: "counter" | "gauge",
+  name: string,
+  help: string,
+  labels: ReadonlyArray<string>,
+  apply: (point: { value: number }, value: number) => void
+): Kept => {
+  const table = new SeriesTable(labels, () => ({ value: 0 }))
   return {
-    type: "histogram",
-    name,
-    help,
-    points: [...series.values()].map(({ labels, sum, count, cumulative }) => {
-      cumulative.sort(([a], [b]) => a - b)
-      return {
-        labels,
-        sum,
-        count,
-        bounds: cumulative.map(([bound]) => bound).filter(Number.isFinite),
-        counts: cumulative.map(([, total], index) => total - (cumulative[index - 1]?.[1] ?? 0))
+    family: {
+      series: (values) => {
+        const point = table.at(values)
+        return { record: (value) => apply(point, value) }
       }
+    },
+    reading: () => ({
+      type,
+      name,
+      help,
+      points: table.points().map(({ labels, point }) => ({ labels, value: point.value }))
     })
   }
+}
+
+const histogram = (name: string, help: string, labels: ReadonlyArray<string>, bounds: ReadonlyArray<number>): Kept => {
+  const table = new SeriesTable(labels, () => ({ sum: 0, count: 0, counts: new Float64Array(bounds.length + 1) }))
+  return {
+    family: {
+      series: (values) => {
+        const point = table.at(values)
+        return {
+          record: (value) => {
+            let bucket = 0
+            while (bucket < bounds.length && value > bounds[bucket]!) bucket++
+            point.counts[bucket]!++
+            point.sum += value
+            point.count++
+          }
+        }
+      }
+    },
+    reading: () => ({
+      type: "histogram",
+      name,
+      help,
+      points: table
+        .points()
+        .map(({ labels, point: { sum, count, counts } }) => ({ labels, sum, count, bounds, counts: [...counts] }))
+    })
+  }
+}
+
+/** @param removed families to leave out, by any spelling of their name: with or without prefix and `_total`. */
+export const make = (removed: ReadonlyArray<string> = []): Metrics["Service"] => {
+  const families = new Map<string, Kept>()
+  const isWanted = (name: string) => {
+    const bare = name.replace(/_total$/, "")
+    return ![name, bare, `${prefix}${name}`, `${prefix}${bare}`].some((spelling) => removed.includes(spelling))
+  }
+  const family = (name: string, make: (full: string) => Kept): Family => {
+    if (!isWanted(name)) return nothing
+    let known = families.get(name)
+    if (known === undefined) {
+      known = make(`${prefix}${name}`)
+      families.set(name, known)
+    }
+    return known.family
+  }
+  const read = () => [...families.values()].map(({ reading }) => reading())
+  return {
+    counter: (name, help, labels) =>
+      family(name, (full) =>
+        scalars("counter", full, help, labels, (point, value) => {
+          point.value += value
+        })
+      ),
+    gauge: (name, help, labels) =>
+      family(name, (full) =>
+        scalars("gauge", full, help, labels, (point, value) => {
+          point.value = value
+        })
+      ),
+    histogram: (name, help, labels, buckets) => family(name, (full) => histogram(full, help, labels, buckets)),
+    gathered: (name, help, type, _, gather: () => Iterable<Sample>) => {
+      family(name, (full) => ({ family: nothing, reading: () => ({ type, name: full, help, points: [...gather()] }) }))
+    },
+    read: () => Promise.resolve(read()),
+    scrape: () =>
+      Promise.resolve({
+        contentType: "text/plain; version=0.0.4; charset=utf-8",
+        text: read().map(exposition).join("\n")
+      })
+  }
+}
+
+const escapeHelp = (text: string) => text.replaceAll("\\", "\\\\").replaceAll("\n", "\\n")
+const escapeValue = (text: string) => escapeHelp(text).replaceAll('"', '\\"')
+
+const number = (value: number): string =>
+  value === Number.POSITIVE_INFINITY
+    ? "+Inf"
+    : value === Number.NEGATIVE_INFINITY
+      ? "-Inf"
+      : Number.isNaN(value)
+        ? "NaN"
+        : String(value)
+
+const line = (name: string, labels: Labels, value: number): string => {
+  const pairs = Object.entries(labels).map(([key, text]) => `${key}="${escapeValue(text)}"`)
+  return `${name}${pairs.length === 0 ? "" : `{${pairs.join(",")}}`} ${number(value)}\n`
+}
+
+/** The lines of a family: buckets are cumulative, and the last one has no bound. */
+const exposition = (family: FamilyReading): string => {
+  const { name, help, type } = family
+  let text = `# HELP ${name} ${escapeHelp(help)}\n# TYPE ${name} ${type}\n`
+  if (family.type !== "histogram") {
+    for (const { labels, value } of family.points) text += line(name, labels, value)
+    return text
+  }
+  for (const { labels, sum, count, bounds, counts } of family.points) {
+    let total = 0
+    for (const [index, inBucket] of counts.entries()) {
+      total += inBucket
+      text += line(`${name}_bucket`, { ...labels, le: number(bounds[index] ?? Number.POSITIVE_INFINITY) }, total)
+    }
+    text += line(`${name}_sum`, labels, sum) + line(`${name}_count`, labels, count)
+  }
+  return text
 }
 
 export const layer = (removed: ReadonlyArray<string> = []): Layer.Layer<Metrics> =>

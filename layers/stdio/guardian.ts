@@ -12,11 +12,12 @@ while read -r op id; do
     -) case "$groups" in *" $id "*) groups="\${groups%% $id *} \${groups#* $id }" ;; esac ;;
   esac
 done
-for id in $groups; do kill -TERM -- "-$id" 2>/dev/null; done
+for id in $groups; do kill -TERM "-$id" 2>/dev/null; done
 [ "$groups" = " " ] || sleep 1
-for id in $groups; do kill -KILL -- "-$id" 2>/dev/null; done
+for id in $groups; do kill -KILL "-$id" 2>/dev/null; done
 `
 
+/** Keeps watch over process groups; the number of a group is the id of its leader. */
 export interface Guardian {
   readonly watch: (group: number) => void
   readonly release: (group: number) => void

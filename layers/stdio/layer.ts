@@ -6,6 +6,7 @@ import { makeGuardian } from "./guardian.ts"
 import type { ProcessGroup } from "./process-group.ts"
 import { type StdioLimits, startTransport } from "./transport.ts"
 
+/** Caps and limits of all children of this process. */
 export interface StdioOptions extends StdioLimits {
   readonly perBackend: number
   /** Not applied to anonymous clients: they are one crowd, for which the backend's cap stands. */
@@ -14,6 +15,7 @@ export interface StdioOptions extends StdioLimits {
   readonly log: (owner: McpStdioOwner, line: string) => void
 }
 
+/** 16 MiB a line and in the queue, 2 seconds of grace, 512 children a backend and 32 a principal, no log. */
 export const defaultStdioOptions: StdioOptions = {
   lineBytes: 16 * 1024 * 1024,
   queuedBytes: 16 * 1024 * 1024,

@@ -3,6 +3,7 @@ import { Buffer } from "node:buffer"
 
 const newline = 0x0a
 
+/** Fed with chunks of a stream, in order. */
 export class Lines {
   readonly #limit: number
   readonly #onLine: (line: string) => void

@@ -16,6 +16,7 @@ const environment = (command: McpStdioCommand, inherited: NodeJS.ProcessEnv): No
   return { ...env, ...command.env }
 }
 
+/** A running child and its group. */
 export interface ProcessGroup {
   readonly child: ChildProcessWithoutNullStreams
   /** Closes standard input, then SIGTERM, then SIGKILL to the group, each after the grace time. */

@@ -5,6 +5,7 @@ import type { Guardian } from "./guardian.ts"
 import { Lines } from "./lines.ts"
 import { type ProcessGroup, startProcessGroup } from "./process-group.ts"
 
+/** Limits of one child. */
 export interface StdioLimits {
   /** Bytes of one line of the child. */
   readonly lineBytes: number
@@ -27,6 +28,7 @@ const notStarted = (error: NodeJS.ErrnoException): TargetFailure => ({
   message: `stdio target could not be started: ${error.code ?? "unknown error"}`
 })
 
+/** The transport, and the group behind it. */
 export interface StdioTransport {
   readonly transport: McpTransport
   readonly group: ProcessGroup

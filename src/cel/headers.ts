@@ -29,8 +29,7 @@ export const headerField = (headers: RawHeaders, name: string, form: HeaderForm 
 }
 
 /** Whether a line has the name. */
-export const hasHeader = (headers: RawHeaders | null | undefined, name: string): boolean => {
-  if (headers === undefined || headers === null) return false
+export const hasHeader = (headers: RawHeaders, name: string): boolean => {
   for (let i = 0; i < headers.length; i += 2) if (headers[i] === name) return true
   return false
 }

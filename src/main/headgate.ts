@@ -103,9 +103,13 @@ const main = Effect.gen(function* () {
       const { log } = yield* Log
       yield* Effect.raceFirst(signalled, running.shutdownRequested)
       log("info", "proxy", "shutting down")
-      // Whoever asks twice does not want to wait.
-      process.once("SIGINT", () => process.exit(130))
-      process.once("SIGTERM", () => process.exit(143))
+      // Whoever asks twice does not want to wait. But under npm, one Ctrl-C arrives twice: from the terminal and from npm.
+      const asked = performance.now()
+      const again = (code: number) => () => {
+        if (performance.now() - asked > 500) process.exit(code)
+      }
+      process.on("SIGINT", again(130))
+      process.on("SIGTERM", again(143))
       yield* running.gateway.drain
       yield* Scope.close(scope as Scope.Closeable, Exit.void)
     })

@@ -9,7 +9,6 @@ import * as Kept from "../../layers/kept.ts"
 import * as McpHttp from "../../layers/mcp-http/layer.ts"
 import * as RateLimits from "../../layers/rate-limits/memory.ts"
 import * as Stdio from "../../layers/stdio/layer.ts"
-import { Catalogs } from "../protocols/llm/cost/catalogs.ts"
 import { McpProcess } from "../protocols/mcp/process.ts"
 import { makeSessionIds, randomSessionKey, sessionKey } from "../protocols/mcp/session-id.ts"
 import { Log } from "../services/log.ts"
@@ -20,14 +19,10 @@ export interface PortOptions {
   readonly sessionKey: string | undefined
   /** Milliseconds after which an unused MCP session ends. */
   readonly sessionTtl: number
-  /** The cost catalogue. */
-  readonly catalogs: Layer.Layer<Catalogs>
 }
 
-const noCatalog = Layer.succeed(Catalogs, { current: () => undefined })
-
 /** 30 minutes. */
-export const defaultPortOptions: PortOptions = { sessionKey: undefined, sessionTtl: 1_800_000, catalogs: noCatalog }
+export const defaultPortOptions: PortOptions = { sessionKey: undefined, sessionTtl: 1_800_000 }
 
 const mcpProcess = (options: PortOptions) =>
   Layer.sync(McpProcess, () => ({
@@ -51,7 +46,6 @@ export const ports = (options: PortOptions) =>
     Upstream.layer,
     Kept.layer,
     Files.layer,
-    options.catalogs,
     RateLimits.layer,
     McpHttp.layer(),
     mcpProcess(options),

@@ -18,6 +18,7 @@ import { type Gateway, startGateway } from "./gateway.ts"
 import { memory } from "./process-memory.ts"
 import { gatherRuntime } from "./runtime-metrics.ts"
 import { type InvalidConfiguration, makeSnapshot } from "./snapshot.ts"
+import { suggestions } from "./suggestions.ts"
 import { version } from "./version.ts"
 
 export interface RunOptions<R> {
@@ -141,7 +142,7 @@ export const run = <R>(options: RunOptions<R>): Effect.Effect<Running, StartFail
         log.log("warn", "proxy", "the admin interface has no authentication and is reachable from other machines", {
           setting: "config.adminAddr"
         })
-      if (adminPort !== undefined) log.log("info", "proxy", `serving UI at http://localhost:${adminPort}/ui`)
+      if (adminPort !== undefined) log.log("info", "proxy", `serving admin interface at http://localhost:${adminPort}`)
     }
     pending.clear()
 
@@ -160,6 +161,7 @@ export const run = <R>(options: RunOptions<R>): Effect.Effect<Running, StartFail
         )
       )
     }
+    for (const command of suggestions(text)) log.log("info", "proxy", `try: ${command}`)
     return { gateway, reload, adminPort, statsPort, readinessPort, shutdownRequested: Effect.asVoid(Queue.take(stop)) }
   })
 

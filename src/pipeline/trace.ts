@@ -186,8 +186,8 @@ export class Trace implements Watch {
       ...(x.backend === undefined
         ? {}
         : { backend: { name: x.backend.name, type: x.backend.type, protocol: x.backend.protocol } }),
-      ...(jwt === undefined ? {} : { jwt }),
-      ...(apiKey === undefined ? {} : { apiKey })
+      ...(jwt === undefined ? {} : { jwt: jwt.toJSON() }),
+      ...(apiKey === undefined ? {} : { apiKey: apiKey.toJSON() })
     }
   }
 

@@ -12,6 +12,7 @@ export interface McpUpstreamRequest {
   readonly body: string | undefined
 }
 
+/** Where a target is, and how it is spoken with. */
 export interface McpHttpEndpoint {
   readonly protocol: "streamable" | "sse"
   readonly scheme: "http" | "https"
@@ -24,6 +25,7 @@ export interface McpHttpEndpoint {
   readonly onRequest?: ((request: McpUpstreamRequest) => Effect.Effect<void, TargetFailure>) | undefined
 }
 
+/** Opens connections to targets behind HTTP. */
 export class McpHttp extends Context.Service<
   McpHttp,
   {

@@ -18,6 +18,7 @@ export interface McpStdioOwner {
   readonly principal: string
 }
 
+/** Starts targets that are child processes. */
 export class McpStdio extends Context.Service<
   McpStdio,
   {

@@ -15,6 +15,15 @@ export interface UpstreamOptions {
   readonly idleTimeout?: number | undefined
   /** The most connections to one backend. Default: no limit. */
   readonly maxConnections?: number | undefined
+  /** TCP probes of connections that are silent. Default: after 3 minutes, every 3 minutes, 9 of them. */
+  readonly probes?: Probes | "none" | undefined
+}
+
+/** After `time` milliseconds of silence a connection is probed every `interval` milliseconds, and given up after `retries`. */
+export interface Probes {
+  readonly time: number
+  readonly interval: number
+  readonly retries: number
 }
 
 export interface UpstreamRequest {
@@ -56,6 +65,7 @@ export class UpgradeMismatched extends Data.TaggedError("UpgradeMismatched")<{
   readonly requested: string
 }> {
   readonly status = 502
+  readonly reason = "UpstreamFailure"
   readonly source = "backend"
   readonly retryable = false
   override get message() {

@@ -4,26 +4,35 @@
  */
 import { Buffer } from "node:buffer"
 import { Effect, Exit, Result } from "effect"
-import { type BodyObserver, isSource, observe } from "../../src/http/body.ts"
+import { type BodyObserver, observe } from "../../src/http/body.ts"
+import { contentCoding, decoded } from "../../src/http/content-coding.ts"
 import type { Answer } from "../../src/http/message.ts"
 import { defaultBodyLimit, type Exchange } from "../../src/pipeline/exchange.ts"
-import { next, respond, type StageError, type Verdict } from "../../src/pipeline/stage.ts"
+import { next, type StageError, type Verdict } from "../../src/pipeline/stage.ts"
 import { isObject, parseJson } from "../../src/protocols/llm/models/json.ts"
 import { type UsageFormat, usageMembers } from "../../src/protocols/llm/usage/members.ts"
 import { readResponse } from "../../src/protocols/llm/usage/read.ts"
 import { framingOf, StreamObserver } from "../../src/protocols/llm/usage/stream.ts"
-import { addFacts, type StreamFacts } from "../../src/protocols/llm/usage/stream-facts.ts"
+import { addFacts } from "../../src/protocols/llm/usage/stream-facts.ts"
 import { eventReaders, type StreamFormat } from "../../src/protocols/llm/usage/stream-observers.ts"
 import { runGuards } from "./guards.ts"
 import { succeeded } from "./models.ts"
-import { LlmFailed } from "./refused.ts"
-import { failureOf, guardAnswer, isGuarded, type Prepared, type Router } from "./request.ts"
+import { GuardRejected, LlmFailed } from "./refused.ts"
+import { failureOf, isGuarded, type Prepared, type Router } from "./request.ts"
 import { TranslatedBody } from "./translated-body.ts"
 
 type Outcome = Effect.Effect<Verdict, StageError>
 
 const guardFailed = new LlmFailed({ side: "response", status: 503, detail: "prompt guard failed", reason: "Guardrail" })
 const invalid = new LlmFailed({ side: "response", status: 502, detail: "body is not JSON", reason: "UpstreamFailure" })
+
+const unreadable = (encoding: string | undefined) =>
+  new LlmFailed({
+    side: "response",
+    status: 502,
+    detail: `unsupported content encoding: ${encoding}`,
+    reason: "UpstreamFailure"
+  })
 
 const usageFormat = (format: string): UsageFormat =>
   Object.hasOwn(usageMembers, format) ? (format as UsageFormat) : "detect"
@@ -35,16 +44,33 @@ const isStream = ({ headers }: Answer): boolean => {
   return type.includes("text/event-stream") || type.includes("application/vnd.amazon.eventstream")
 }
 
+const isJson = ({ headers }: Answer): boolean => headers.get("content-type")?.includes("json") ?? true
+
 /** Handles the answer to a prepared call. Settling is tied to the end of the exchange, however that comes. */
 export const answered = (router: Router, x: Exchange, prepared: Prepared): Outcome => {
   const answer = x.response!
   const { model, facts } = prepared
-  x.variables.llm = undefined
+  // Expressions of the answer know the call, but not the prompt.
+  x.variables.llmRequest = undefined
   model.responseHeaders?.apply(answer.headers)
-  if (!succeeded(answer)) return prepared.translated ? translatedError(x, prepared) : next
+  const success = succeeded(answer)
+  if (success) prepared.answered = isStream(answer) ? "stream" : "whole"
+  if (success || prepared.translated) {
+    const encoding = answer.headers.get("content-encoding")
+    const coding = contentCoding(encoding)
+    if (coding === "unknown") {
+      // What is forwarded unread may be anything; whoever must be read may not.
+      if (prepared.upstreamFormat !== "passthrough") return Exit.fail(unreadable(encoding))
+    } else if (coding !== undefined) {
+      answer.body = decoded(answer.body, coding, "backend")
+      answer.headers.delete("content-encoding")
+      answer.headers.delete("content-length")
+    }
+  }
+  if (!success) return prepared.translated ? translatedError(x, prepared) : next
   if (isStream(answer)) {
     watchStream(router, answer, prepared)
-    if (!prepared.translated || !isSource(answer.body)) return next
+    if (!prepared.translated) return next
     const stream = prepared.translation.stream((name) => answer.headers.get(name))
     if (stream === undefined) return next
     x.note("llmStreamingTranslation", {
@@ -60,7 +86,7 @@ export const answered = (router: Router, x: Exchange, prepared: Prepared): Outco
   }
   const guards = isGuarded(prepared.clientFormat) ? model.guards.response : []
   if (!prepared.translated && guards.length === 0) {
-    answer.body = observe(answer.body, readingCopy(prepared.upstreamFormat, facts))
+    if (isJson(answer)) answer.body = observe(answer.body, readingCopy(prepared))
     return next
   }
   return Effect.flatMapEager(x.readResponseBody(), (bytes): Outcome => {
@@ -74,7 +100,7 @@ export const answered = (router: Router, x: Exchange, prepared: Prepared): Outco
     const guarded = runGuards(guards, x, prepared.clientFormat, body, (outcome) => router.guarded("Response", outcome))
     return Effect.flatMapEager(guarded, (outcome): Outcome => {
       if (outcome.type === "failed") return Exit.fail(guardFailed)
-      if (outcome.type === "answered") return respond(guardAnswer(outcome.answer))
+      if (outcome.type === "answered") return Exit.fail(new GuardRejected(outcome.answer))
       return outcome.type === "changed"
         ? replace(answer, outcome.body)
         : prepared.translated
@@ -101,34 +127,34 @@ const translatedError = (x: Exchange, prepared: Prepared): Outcome =>
   })
 
 /** Reads the usage of a stream from a copy of its bytes. */
-const watchStream = ({ clock }: Router, answer: Answer, { upstreamFormat, facts }: Prepared): void => {
-  const observer = new StreamObserver(streamFormat(upstreamFormat), framingOf(answer.headers.get("content-type")))
-  const copy = () => Object.assign(facts, observer.facts)
+const watchStream = ({ clock }: Router, answer: Answer, prepared: Prepared): void => {
+  const framing = framingOf(answer.headers.get("content-type"))
+  const observer = new StreamObserver(streamFormat(prepared.upstreamFormat), framing)
+  prepared.facts = observer.facts
+  let readable = true
   answer.body = observe(answer.body, {
     data: (chunk) => {
-      observer.push(chunk, clock())
-      copy()
+      if (readable) readable = observer.push(chunk, clock()) === undefined
     },
     end: () => {
-      observer.end(clock())
-      copy()
+      if (readable) observer.end(clock())
     }
   })
 }
 
 /** Reads the usage of a whole answer from a copy of its bytes, as long as it is not larger than a body may be. */
-const readingCopy = (format: string, facts: StreamFacts): BodyObserver => {
+const readingCopy = ({ upstreamFormat, facts }: Prepared): BodyObserver => {
   const chunks: Array<Uint8Array> = []
   let size = 0
   return {
     data: (chunk) => {
       size += chunk.length
-      if (size <= defaultBodyLimit) chunks.push(chunk.slice())
+      if (size <= defaultBodyLimit) chunks.push(chunk)
       else chunks.length = 0
     },
     end: () => {
       if (size === 0 || size > defaultBodyLimit) return
-      addFacts(facts, readResponse(usageFormat(format), parseJson(Buffer.concat(chunks).toString("utf8"))))
+      addFacts(facts, readResponse(usageFormat(upstreamFormat), parseJson(Buffer.concat(chunks).toString("utf8"))))
     }
   }
 }

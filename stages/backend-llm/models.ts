@@ -20,6 +20,7 @@ import { compileGuards, type Guards } from "./guards.ts"
 import { mockUpstream } from "./mock-upstream.ts"
 import type { ModelConfig, ModelPolicies } from "./schema.ts"
 import { providerSettings } from "./settings.ts"
+import { makeTranslators, type Translators } from "./translators.ts"
 
 /** Where the calls of a model go: to a provider over HTTP, or into the built-in mock. */
 export type Destination =
@@ -40,6 +41,7 @@ export interface Model {
   readonly providerModel: string | undefined
   readonly provider: Provider
   readonly destination: Destination
+  readonly translators: Translators
   readonly routeType: (path: string) => RouteType
   readonly rules: Rules | undefined
   readonly requestHeaders: HeaderChanges | undefined
@@ -107,6 +109,7 @@ const compileModel = (config: ModelConfig): Effect.Effect<Model, ReadonlyArray<C
         ? { type: "mock", answer: mockUpstream(mockSettings(config.provider.config)) }
         : yield* httpDestination(provider, config)
     const { authorization, ai } = policies
+    if (ai?.promptGuard?.streaming === "Enabled") unavailable(pathOf("ai"), "guarding of streamed answers")
     const rules =
       authorization === undefined
         ? undefined
@@ -132,6 +135,7 @@ const compileModel = (config: ModelConfig): Effect.Effect<Model, ReadonlyArray<C
       providerModel: config.provider.config.model,
       provider,
       destination,
+      translators: makeTranslators(settings),
       routeType: compileRouteTypes(routerPaths, config.passthrough === "detect" ? "detect" : undefined),
       rules,
       requestHeaders,

@@ -1,6 +1,7 @@
 /** Failures on the way to a model, as the client reads them. */
 import { Data } from "effect"
 import type { FaultSource, StageError } from "../../src/pipeline/stage.ts"
+import type { GuardAnswer } from "../../src/protocols/llm/guard/outcome.ts"
 import type { Refusal } from "../../src/protocols/llm/models/refusal.ts"
 
 /** The router has no model for the request, or not for this client: JSON in the shape of OpenAI's errors. */
@@ -15,6 +16,24 @@ export class ModelRefused
   readonly content = { type: "application/json", body: this.refusal.body }
   override get message() {
     return this.refusal.message
+  }
+}
+
+/** A guard does not let a prompt or an answer pass, and answers in its own words. */
+export class GuardRejected implements StageError {
+  readonly _tag = "GuardRejected"
+  readonly status: number
+  readonly message = "rejected by a guard"
+  readonly reason = "Guardrail"
+  readonly source = "client"
+  readonly retryable = false
+  readonly headers: ReadonlyArray<string>
+  readonly content: { readonly type: undefined; readonly body: string }
+
+  constructor({ status, headers, body }: GuardAnswer) {
+    this.status = status
+    this.headers = headers.flat()
+    this.content = { type: undefined, body }
   }
 }
 

@@ -5,6 +5,7 @@
 import { Buffer } from "node:buffer"
 import { randomBytes } from "node:crypto"
 import { Effect, Exit, Result } from "effect"
+import { contentCoding, decoded } from "../../src/http/content-coding.ts"
 import { HeaderList } from "../../src/http/header-list.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
 import { isPermitted } from "../../src/pipeline/rules.ts"
@@ -18,19 +19,20 @@ import type { GuardOutcome } from "../../src/protocols/llm/guard/outcome.ts"
 import { type GuardedFormat, guardedFormats, rewriteRequest } from "../../src/protocols/llm/guard/texts.ts"
 import { plan } from "../../src/protocols/llm/matrix.ts"
 import { isObject, type JsonObject, parseJson } from "../../src/protocols/llm/models/json.ts"
-import { setMember, setModel } from "../../src/protocols/llm/models/json-members.ts"
 import { isModelsPath, listedNames, modelList } from "../../src/protocols/llm/models/list.ts"
 import { withModelInPath } from "../../src/protocols/llm/models/model-path.ts"
 import { refusal } from "../../src/protocols/llm/models/refusal.ts"
 import { type RequestedModel, requestedModel } from "../../src/protocols/llm/models/requested.ts"
 import type { ModelIndex } from "../../src/protocols/llm/models/selection.ts"
 import { estimateTokens } from "../../src/protocols/llm/tokens/estimate.ts"
-import { type Translation, translator } from "../../src/protocols/llm/translate/translator.ts"
-import { noFacts, type StreamFacts } from "../../src/protocols/llm/usage/stream-facts.ts"
+import type { Translation } from "../../src/protocols/llm/translate/translator.ts"
+import { noFacts } from "../../src/protocols/llm/usage/stream-facts.ts"
 import type { Accounting, ModelCall } from "./account.ts"
 import { runGuards } from "./guards.ts"
+import { LlmVariable } from "./llm-variable.ts"
 import type { Model } from "./models.ts"
-import { LlmFailed, ModelRefused } from "./refused.ts"
+import { addressed, edited, written } from "./provider-body.ts"
+import { GuardRejected, LlmFailed, ModelRefused } from "./refused.ts"
 import type { VirtualModels } from "./virtual.ts"
 
 /** A request on its way: left by the preparation for the call, and by the call for the answer. */
@@ -41,7 +43,7 @@ export interface Prepared extends ModelCall {
   readonly translation: Translation
   readonly json: JsonObject
   readonly body: Buffer
-  readonly facts: StreamFacts
+  readonly streaming: boolean
   readonly attempt: Attempt
 }
 
@@ -61,12 +63,7 @@ const methodNotAllowed = new LlmFailed({
 })
 const tooLarge = new ModelRefused({ refusal: refusal("request_body_too_large") })
 const unreadable = new ModelRefused({ refusal: refusal("request_body_read_failed") })
-const encoded = new LlmFailed({
-  side: "request",
-  status: 415,
-  detail: "unsupported content encoding",
-  reason: "InvalidRequest"
-})
+const undecodable = new ModelRefused({ refusal: refusal("request_body_decode_failed") })
 const guardFailed = new LlmFailed({ side: "request", status: 503, detail: "prompt guard failed", reason: "Guardrail" })
 
 export const isGuarded = (format: string): format is GuardedFormat =>
@@ -80,9 +77,24 @@ export const prepare = (router: Router, x: Exchange, keep: (prepared: Prepared) 
   if (request.method === "GET" && isModelsPath(request.path)) return respond(listAnswer(router, x))
   if (request.method !== "POST") return Exit.fail(methodNotAllowed)
   const encoding = request.headers.get("content-encoding")
-  if (encoding !== undefined && encoding !== "identity") return Exit.fail(encoded)
+  const coding = contentCoding(encoding)
+  if (coding === "unknown")
+    return Exit.fail(
+      new LlmFailed({
+        side: "request",
+        status: 415,
+        detail: `unsupported content encoding: ${encoding}`,
+        reason: "InvalidRequest"
+      })
+    )
+  if (coding !== undefined) {
+    x.requestBody = decoded(x.requestBody, coding, "client")
+    request.headers.delete("content-encoding")
+    request.headers.delete("content-length")
+  }
+  const broken = coding === undefined ? unreadable : undecodable
   return Effect.flatMapEager(
-    Effect.mapErrorEager(x.readRequestBody(), (error) => (error._tag === "BodyTooLarge" ? tooLarge : unreadable)),
+    Effect.mapErrorEager(x.readRequestBody(), (error) => (error._tag === "BodyTooLarge" ? tooLarge : broken)),
     (bytes) => chosen(router, x, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length), keep)
   )
 }
@@ -116,7 +128,8 @@ const chosen = (router: Router, x: Exchange, bytes: Buffer, keep: (prepared: Pre
         : {}
   const { variables } = x
   variables.llmRequest = { rest: json }
-  variables.llm = { requestModel: name, streaming: json["stream"] === true }
+  const variable = new LlmVariable(name, isStreaming(x.request.path, json), json)
+  variables.llm = variable
   const target = router.virtual.resolve(name, x)
   if (typeof target === "object") return Exit.fail(new ModelRefused({ refusal: target }))
   const wanted = target ?? name
@@ -128,7 +141,7 @@ const chosen = (router: Router, x: Exchange, bytes: Buffer, keep: (prepared: Pre
   if (selection.type === "denied")
     return Exit.fail(new ModelRefused({ refusal: refusal("model_authorization_denied") }))
   if (selection.type === "missing") return Exit.fail(new ModelRefused({ refusal: refusal("model_not_found") }))
-  return admitted(router, x, bytes, json, requested, wanted, selection.model, keep)
+  return admitted(router, x, bytes, json, requested, wanted, selection.model, variable, keep)
 }
 
 const asObject = (value: unknown): JsonObject => (isObject(value) ? value : {})
@@ -141,10 +154,11 @@ const admitted = (
   requested: RequestedModel,
   wanted: string,
   model: Model,
+  variable: LlmVariable,
   keep: (prepared: Prepared) => void
 ): Outcome => {
   const { path } = x.request
-  const routeType = model.routeType(path)
+  const routeType = model.routeType(canonicalPath(path))
   const providerModel = model.providerModel ?? wanted
   const client = routeType === "models" ? "passthrough" : routeType
   const spoken = model.destination.type === "mock" ? mockSpeaks : model.provider.formats(providerModel)
@@ -160,14 +174,13 @@ const admitted = (
       })
     )
   const { upstream, kind } = planned.success
-  const pair = translator(client, upstream, { maxCompletionTokens: false })
+  const pair = model.translators(client, upstream, providerModel)
   if (Result.isFailure(pair)) return Exit.fail(failureOf(pair.failure))
   x.note("llmRouteResolved", {
     provider: model.provider.name,
     routeType: routeType[0]!.toUpperCase() + routeType.slice(1)
   })
-  const streaming =
-    json["stream"] === true || path.endsWith(":streamGenerateContent") || path.endsWith(":streamRawPredict")
+  const streaming = isStreaming(path, json)
   x.note("llmRequestDetected", {
     provider: model.provider.name,
     inputFormat: client,
@@ -182,17 +195,16 @@ const admitted = (
       : applyMutations(json, { computed: [], overrides: entries(model.overrides), defaults: entries(model.defaults) })
 
   const began = router.clock()
-  const reserved = reserve(x, isGuarded(client) ? client : undefined, changed)
+  const estimate = () => estimateTokens(textsOf(isGuarded(client) ? client : undefined, changed))
+  const budgets = uncounted.has(client) ? undefined : x.get(slots.tokenBudgets)
+  const reserved = budgets?.reserve(x, estimate(), false)
   if (reserved !== undefined && "_tag" in reserved) return Exit.fail(reserved)
 
   // Whatever happens from here on, what was reserved is settled: with nothing used, unless the model is called.
-  let settled = false
-  const release = () => {
-    if (settled) return
-    settled = true
-    reserved?.settle(0, 0)
-  }
-  x.onFinish(release)
+  let called = false
+  x.onFinish(() => {
+    if (!called) reserved?.settle(0, 0)
+  })
 
   const guards = isGuarded(client) ? model.guards.request : []
   const guarded: Effect.Effect<GuardOutcome> =
@@ -202,7 +214,7 @@ const admitted = (
 
   return Effect.flatMapEager(guarded, (outcome): Outcome => {
     if (outcome.type === "failed") return Exit.fail(guardFailed)
-    if (outcome.type === "answered") return respond(guardAnswer(outcome.answer))
+    if (outcome.type === "answered") return Exit.fail(new GuardRejected(outcome.answer))
     const clean = outcome.type === "changed" ? outcome.body : changed
     const translation = pair.success.open({
       model: providerModel,
@@ -214,34 +226,14 @@ const admitted = (
       header: (name) => x.request.headers.get(name)
     })
     const multipart = requested.type === "form"
-    const translated = multipart ? Result.succeed(clean) : translation.request(clean)
+    const asked = multipart ? clean : addressed(clean, upstream, providerModel, streaming)
+    const translated = multipart ? Result.succeed(clean) : translation.request(asked)
     if (Result.isFailure(translated)) return Exit.fail(failureOf(translated.failure))
+    // What guards have read is what is sent, in the one way that it can be read.
+    const editable = clean === json && translated.success === asked && guards.length === 0
     const body = multipart
       ? bytes
-      : bodyFor(translated.success, json, bytes, requested, providerModel, upstream, streaming)
-    if (body === undefined) return Exit.fail(new ModelRefused({ refusal: refusal("request_body_rewrite_failed") }))
-    settled = true
-    const facts = noFacts()
-    const call = {
-      model,
-      routeType,
-      requestModel: requested.model,
-      providerModel,
-      streaming,
-      began
-    }
-    const prepared: Prepared = {
-      ...call,
-      share: reserved,
-      clientFormat: client,
-      upstreamFormat: upstream,
-      translated: kind === "translated",
-      translation,
-      json: translated.success,
-      body,
-      facts,
-      attempt: router.accounting.begin(call, facts)
-    }
+      : ((editable ? edited(bytes, json, asked) : undefined) ?? written(translated.success))
     // A virtual model's target, or the provider's own name, stands in the path where the client's did.
     if (requested.type === "path" && kind === "native") {
       const rewritten = withModelInPath(path, requested.at, providerModel)
@@ -250,64 +242,63 @@ const admitted = (
       x.request.pathAndQuery = rewritten + x.request.query
     }
     model.requestHeaders?.apply(x.request.headers)
-    keep(prepared)
+    const call: ModelCall = {
+      model,
+      routeType,
+      requestModel: requested.model,
+      providerModel,
+      share: reserved,
+      parameters: json,
+      estimate,
+      began,
+      facts: noFacts(),
+      answered: false
+    }
+    called = true
+    variable.call = call
+    keep(
+      Object.assign(call, {
+        clientFormat: client,
+        upstreamFormat: upstream,
+        translated: kind === "translated",
+        translation,
+        json: translated.success,
+        body,
+        streaming,
+        attempt: router.accounting.begin(call)
+      })
+    )
     return next
   })
 }
 
 const entries = (fields: JsonObject | undefined): ReadonlyMap<string, unknown> => new Map(Object.entries(fields ?? {}))
 
+/** Counting tokens uses none. */
+const uncounted: ReadonlySet<ClientFormat> = new Set(["anthropicTokenCount", "geminiCountTokens"])
+
+const isStreaming = (path: string, json: JsonObject): boolean =>
+  json["stream"] === true || path.endsWith(":streamGenerateContent") || path.endsWith(":streamRawPredict")
+
+/** Providers forgive doubled and trailing slashes: such a path must not be handled as another one. */
+const canonicalPath = (path: string): string =>
+  path.includes("//") || path.endsWith("/") ? path.replace(/\/{2,}/g, "/").replace(/\/$/, "") : path
+
 /** The mock answers in the formats of OpenAI. */
 const mockSpeaks = ["completions", "responses", "embeddings"] as const
 
-const reserve = (x: Exchange, format: GuardedFormat | undefined, json: JsonObject) => {
-  const budgets = x.get(slots.tokenBudgets)
-  if (budgets === undefined) return undefined
+/** The texts that the size of a prompt is told from; all of the body where its format is not known. */
+const textsOf = (format: GuardedFormat | undefined, json: JsonObject): ReadonlyArray<string> => {
+  if (format === undefined) return [JSON.stringify(json)]
   const texts: Array<string> = []
-  if (format !== undefined)
-    rewriteRequest(format, json, everyScope, (text) => {
-      texts.push(text)
-      return text
-    })
-  return budgets.reserve(x, estimateTokens(format === undefined ? [JSON.stringify(json)] : texts), false)
+  rewriteRequest(format, json, everyScope, (text) => {
+    texts.push(text)
+    return text
+  })
+  return texts
 }
 
 const everyScope = new Set(["systemPrompt", "messages", "toolOutput", "toolInput"] as const)
-
-/** The bytes for the provider: those of the client where nothing but the model changed. */
-const bodyFor = (
-  translated: JsonObject,
-  original: JsonObject,
-  bytes: Buffer,
-  requested: RequestedModel,
-  model: string,
-  upstream: string,
-  streaming: boolean
-): Buffer | undefined => {
-  const untouched = translated === original
-  let body: Buffer | undefined = untouched ? bytes : Buffer.from(JSON.stringify(translated), "utf8")
-  // The model of a Google call stands in its path alone.
-  if (requested.type === "body" && upstream !== "generateContent" && upstream !== "converse")
-    body = setModel(body, model)
-  // Without this a stream does not say what it used. A client that says something about it has decided.
-  if (body !== undefined && upstream === "completions" && streaming && (translated["stream_options"] ?? null) === null)
-    body = setMember(body, "stream_options", '{"include_usage":true}')
-  return body
-}
-
-export const guardAnswer = ({
-  status,
-  headers,
-  body
-}: {
-  readonly status: number
-  readonly headers: ReadonlyArray<readonly [string, string]>
-  readonly body: string
-}) => ({
-  status,
-  headers: HeaderList.from(headers),
-  body
-})
 
 export const failureOf = ({ status, message, source }: LlmError): StageError => ({
   _tag: "LlmError",

@@ -63,7 +63,7 @@ export const backendLlm = terminal({
 /** From here on the call is on the books: they are closed when the exchange is over, however it ends. */
 const begin = (router: Router, x: Exchange, prepared: Prepared): void => {
   x.set(preparedCall, prepared)
-  x.onFinish(() => router.accounting.settle(x, prepared, prepared.facts, prepared.attempt))
+  x.onFinish(() => router.accounting.settle(x, prepared, prepared.attempt))
   const { headers } = x.request
   x.requestBody = prepared.body
   headers.set("content-length", String(prepared.body.length))
@@ -108,5 +108,6 @@ const send = (x: Exchange, clock: () => number): Effect.Effect<Answer, StageErro
   destination.authorize(x, target)
   request.pathAndQuery = target.path
   const usual = target.port === (target.scheme === "https" ? 443 : 80)
-  return callUpstream(x, upstream, usual ? target.host : `${target.host}:${target.port}`, clock)
+  request.authority = usual ? target.host : `${target.host}:${target.port}`
+  return callUpstream(x, upstream, clock)
 }

@@ -44,10 +44,16 @@ const limitHeaders = ({ size }: Limit, { remaining, reset }: Draw): ReadonlyArra
   String(Math.floor(reset / 1000))
 ]
 
+/** What limits see of an exchange. */
+interface Asking {
+  readonly variables: Bindings
+  readonly answerHeaders: HeaderList
+}
+
 /** A key that is missing, empty or fails means the bucket that all such requests share. */
-const keyOf = ({ key }: Limit, variables: Bindings): string | undefined => {
+const keyOf = ({ key }: Limit, exchange: Asking): string | undefined => {
   if (key === undefined) return undefined
-  const value = key.evaluate(variables)
+  const value = key.evaluate(exchange.variables)
   if (value === null || value instanceof CelError) return undefined
   // The text of a secret tells its bearers apart; it goes no further than the name of a bucket.
   return value instanceof Secret ? value.unredacted() : toText(value)
@@ -66,19 +72,19 @@ export interface Drawn {
  */
 export const drawAll = (
   limits: ReadonlyArray<Limit>,
-  variables: Bindings,
-  answerHeaders: HeaderList,
+  exchange: Asking,
   amount: number,
   demand: "all" | "any"
 ): Drawn => {
   const draws: Array<Draw> = []
   let tightest = 0
   for (const limit of limits) {
-    const draw = limit.buckets.draw(keyOf(limit, variables), amount, demand)
+    const draw = limit.buckets.draw(keyOf(limit, exchange), amount, demand)
     draws.push(draw)
     if (!draw.admitted) return { draws, refused: new RateLimited(limit, draw) }
     if (draw.remaining < draws[tightest]!.remaining) tightest = draws.length - 1
   }
+  const { answerHeaders } = exchange
   const told = answerHeaders.has(limitHeader) || answerHeaders.has(remainingHeader) || answerHeaders.has(resetHeader)
   if (!told) answerHeaders.flat.push(...limitHeaders(limits[tightest]!, draws[tightest]!))
   return { draws, refused: undefined }

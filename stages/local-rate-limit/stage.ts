@@ -62,7 +62,7 @@ export const localRateLimit = policy({
 /** Counts a request. */
 const counting = (limits: ReadonlyArray<Limit>) => {
   const draw = (x: View<never, never>): Exit.Exit<Verdict, RateLimited> => {
-    const { refused } = drawAll(limits, x.variables, x.answerHeaders, 1, "all")
+    const { refused } = drawAll(limits, x, 1, "all")
     return refused === undefined ? next : Exit.fail(refused)
   }
   const prepare = preparation(limits.flatMap(({ key }) => key ?? []))
@@ -77,12 +77,12 @@ const counting = (limits: ReadonlyArray<Limit>) => {
 
 /** Lets whoever calls the model reserve tokens, and settle them when it has answered. */
 const budgetsOf = (limits: ReadonlyArray<Limit>): TokenBudgets => ({
-  reserve: ({ variables, answerHeaders }, estimate, exact) => {
-    const { draws, refused } = drawAll(limits, variables, answerHeaders, estimate, exact ? "all" : "any")
+  reserve: (exchange, estimate, exact) => {
+    const { draws, refused } = drawAll(limits, exchange, estimate, exact ? "all" : "any")
     if (refused !== undefined) {
       // The model is not called: what other budgets gave goes back.
       for (const draw of draws) draw.settle(0)
-      forgetTold(answerHeaders)
+      forgetTold(exchange.answerHeaders)
       return refused
     }
     return {

@@ -99,10 +99,13 @@ export const serverMetadata = (
     Effect.flatMapEager(current(now), (metadata) => {
       if (!isAdapted) return Effect.succeed(metadata)
       const adapted = provider.adapt(metadata, { document, audiences })
-      return adapted === undefined
-        ? Effect.fail(new ProviderUnavailable({ detail: `${url}: the metadata lacks an endpoint` }))
-        : // RFC 8414 3.3: the issuer must be the address that the client was sent to.
-          Effect.succeed({ ...adapted, issuer: subject })
+      if (adapted === undefined)
+        return Effect.fail(new ProviderUnavailable({ detail: `${url}: the metadata lacks an endpoint` }))
+      // The provider names itself in its authorization responses (RFC 9207), and here it goes by another name: a client
+      // that was promised a matching one would break off.
+      const { authorization_response_iss_parameter_supported: _, ...rest } = adapted
+      // RFC 8414 3.3: the issuer must be the address that the client was sent to.
+      return Effect.succeed({ ...rest, issuer: subject })
     })
 }
 

@@ -153,9 +153,9 @@ export const mcpAuthentication = policy({
           phase: "request",
           when: { text: "a token was presented", holds: (x) => x.get(presented) !== undefined },
           run: (x) => {
-            const known = Effect.mapEager(verify(x.get(presented)!, x.now), (bearer) => {
+            const known = Effect.flatMapEager(verify(x.get(presented)!, x.now), (bearer) => {
               x.set(verified, bearer)
-              return undefined
+              return next
             })
             return Effect.catchEager(known, (failure): Effect.Effect<Verdict, TokenRequired | KeysUnavailable> => {
               if (mode === "permissive") {

@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Schema } from "effect"
+import { Arbitrary, Effect, Schema } from "effect"
 import { parse } from "yaml"
 import { HeaderList } from "../../src/http/header-list.ts"
 import { edge, text } from "./edge.ts"
-import { parseResponses, RawClient } from "./raw-client.ts"
+import { eventually, parseResponses, RawClient } from "./raw-client.ts"
 import { Tap } from "./tap.ts"
 
 const Corpus = Schema.Struct({
@@ -75,6 +75,53 @@ describe("framing on the wire", () => {
       assert.deepStrictEqual(seen, [])
       assert.deepStrictEqual(defects, [])
     })
+  )
+
+  // What requests are made of, whole and broken.
+  const scraps = Schema.Literals([
+    "GET / HTTP/1.1\r\n",
+    "POST /x HTTP/1.1\r\n",
+    "PUT / HTTP/1.0\r\n",
+    "CONNECT a:1 ",
+    "host: a\r\n",
+    "content-length: 3\r\n",
+    "transfer-encoding: chunked\r\n",
+    "connection: close\r\n",
+    "connection: upgrade\r\nupgrade: x\r\n",
+    "expect: 100-continue\r\n",
+    "\r\n",
+    "abc",
+    "3\r\nabc\r\n",
+    "0\r\n\r\n",
+    "\n",
+    "\0",
+    " ",
+    "\xff",
+    "GET / HTTP/1.1\r\nhost: a\r\n\r\n"
+  ])
+  it.live.prop(
+    "whatever bytes come, every answer is well-formed, and the next client is served",
+    [Arbitrary.array(Arbitrary.schema(scraps), { maxLength: 12 })],
+    ([scraps]) =>
+      Effect.gen(function* () {
+        const seen: Array<string> = []
+        const { port, defects, bound } = yield* engine(seen)
+        const client = new RawClient(port).send(scraps.join(""))
+        client.socket.end()
+        yield* Effect.promise(() => client.toEnd())
+        const responses = parseResponses(client.received)
+        const known = new Set([100, 200, 400, 405, 501])
+        for (const { status } of responses) assert.isTrue(known.has(status), client.text)
+        // Nothing follows the last answer, and the engine never saw more than was answered or cut.
+        assert.isAtMost(responses.filter(({ status }) => status === 200).length, seen.length)
+        assert.deepStrictEqual(defects, [])
+        const next = new RawClient(port).send("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+        const [response] = yield* Effect.promise(() => next.responses(1))
+        assert.strictEqual(response?.status, 200)
+        next.socket.destroy()
+        yield* Effect.promise(() => eventually(() => bound.connections() === 0))
+      }),
+    { arbitrary: { runs: 100 } }
   )
 
   it.live("refuses more header lines than the limit, and not one fewer", () =>

@@ -1,9 +1,10 @@
 /** A client that sends exactly the bytes it is told, and shows exactly what comes back. */
 import { connect, type Socket } from "node:net"
+import { Effect } from "effect"
 
 export class RawClient {
   readonly socket: Socket
-  received: Buffer = Buffer.alloc(0)
+  #chunks: Array<Buffer> = []
   /** The peer stopped sending. */
   ended = false
   closed = false
@@ -14,7 +15,7 @@ export class RawClient {
   constructor(port: number, host = "127.0.0.1") {
     this.socket = connect({ port, host, allowHalfOpen: true, noDelay: true })
     this.socket.on("data", (chunk: Buffer) => {
-      this.received = Buffer.concat([this.received, chunk])
+      this.#chunks.push(chunk)
       this.#changed()
     })
     this.socket.on("end", () => {
@@ -28,6 +29,11 @@ export class RawClient {
       this.closed = true
       this.#changed()
     })
+  }
+
+  get received(): Buffer {
+    if (this.#chunks.length !== 1) this.#chunks = [Buffer.concat(this.#chunks)]
+    return this.#chunks[0]!
   }
 
   get text(): string {
@@ -138,3 +144,16 @@ export const eventually = async (holds: () => boolean, patience = 3000): Promise
     await new Promise((resolve) => setTimeout(resolve, 5))
   }
 }
+
+/** The value of the first header line of that name. */
+export const header = (response: RawResponse | undefined, name: string) =>
+  response?.headers.find(([key]) => key === name)?.[1]
+
+/** Sends bytes and waits for a number of responses. */
+export const exchange = (port: number, bytes: string | Buffer, count = 1) =>
+  Effect.promise(async () => {
+    const client = new RawClient(port).send(bytes)
+    const responses = await client.responses(count)
+    client.socket.destroy()
+    return responses
+  })

@@ -69,7 +69,10 @@ export class Pattern {
       const program = regex && programOf(regex)
       return new Pattern(source, library, program && Automaton.of(program, bounds.work))
     } catch (error) {
-      return invalidPattern(error instanceof Error ? `is not valid: ${error.message}` : "is not valid")
+      // What a request brought is not quoted: errors are logged.
+      return invalidPattern(
+        bounds === ofRules && error instanceof Error ? `is not valid: ${error.message}` : "is not valid"
+      )
     }
   }
 
@@ -77,12 +80,12 @@ export class Pattern {
   test(text: string, frame: Frame): boolean | CelError {
     if (this.#automaton !== undefined)
       return frame.spend(1 + (text.length >> 3)) ? this.#automaton.test(text) : outOfWork
-    return frame.spend(1 + text.length * this.#size * 2) ? this.#library.test(text) : outOfWork
+    return frame.spend(20 + text.length * this.#size * 2) ? this.#library.test(text) : outOfWork
   }
 
   /** The first match at or after an offset. */
   find(text: string, from: number, frame: Frame): Match | undefined | CelError {
-    if (!frame.spend(1 + (text.length - from) * this.#size * 2)) return outOfWork
+    if (!frame.spend(40 + (text.length - from) * this.#size * 2)) return outOfWork
     const matcher = this.#library.matcher(text)
     if (!matcher.find(from)) return undefined
     return Array.from({ length: this.groups + 1 }, (_, group) => [matcher.start(group), matcher.end(group)] as const)

@@ -1,9 +1,12 @@
 /** `headgatectl validate`: every problem of a configuration file, and whether anything in it is not available yet. */
 import { Console, Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { formatGithub, formatJson, formatText } from "../../../spec/config/problem.ts"
+import { formatGithub, formatJson, formatText, type Problem } from "../../../spec/config/problem.ts"
 import { check } from "../check.ts"
 import { fromFile } from "../configuration-source.ts"
+import { graphsOf } from "../offline.ts"
+
+const isError = ({ severity }: Problem) => severity === "error"
 
 const formats = { text: formatText, json: formatJson, github: formatGithub } as const
 
@@ -19,9 +22,17 @@ export const validateCommand = Command.make(
   ({ file, format }) =>
     Effect.gen(function* () {
       const text = yield* fromFile(file).read
-      const { problems } = check({ name: file, text, env: process.env, home: process.env["HOME"] })
+      const source = { name: file, text, env: process.env, home: process.env["HOME"] }
+      const written = check(source).problems
+      // What is written well may still ask for what this build does not have: only compiling tells.
+      const problems = written.some(isError)
+        ? written
+        : yield* Effect.match(graphsOf(source), {
+            onFailure: (invalid) => [...written, ...invalid.problems],
+            onSuccess: () => written
+          })
       if (problems.length > 0 || format === "json") yield* Console.log(formats[format](problems))
-      if (problems.some((problem) => problem.severity === "error")) process.exitCode = 1
+      if (problems.some(isError)) process.exitCode = 1
       else if (format === "text") yield* Console.log("Configuration is valid!")
     }).pipe(
       Effect.catch((error) =>

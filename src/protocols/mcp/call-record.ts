@@ -1,6 +1,7 @@
 /** The record of upstream calls: facts for the access log, and the moments at which spans begin and end. */
 import type { McpClock, McpFacts, McpObserver, McpUpstreamCall, TraceContext } from "./contract.ts"
 
+/** One upstream call. */
 export interface CallRecord {
   readonly call: McpUpstreamCall
   readonly trace: TraceContext | undefined
@@ -8,6 +9,7 @@ export interface CallRecord {
   readonly end: (failure: CallFailure | undefined) => void
 }
 
+/** Why a call did not succeed. */
 export interface CallFailure {
   readonly status?: number
   readonly code?: number | undefined
@@ -26,6 +28,7 @@ const failureFacts = ({ message, status, code }: CallFailure): McpUpstreamCall["
   ...(code === undefined ? {} : { code })
 })
 
+/** A ledger that writes to `facts` and tells `observer`. */
 export const makeLedger = (facts: McpFacts, observer: McpObserver | undefined, clock: McpClock): Ledger => ({
   facts,
   begin: (target, method, name) => {
@@ -51,6 +54,7 @@ export const makeLedger = (facts: McpFacts, observer: McpObserver | undefined, c
   }
 })
 
+/** Facts of a request of which nothing is known yet. */
 export const noFacts = (): McpFacts => ({
   method: undefined,
   sessionId: undefined,

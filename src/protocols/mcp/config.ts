@@ -8,15 +8,15 @@ const namePattern = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9
 /** A DNS-1123 subdomain of at most 253 characters. */
 export const isTargetName = (name: string): boolean => name.length <= 253 && namePattern.test(name)
 
+/** One MCP server: a command to run, or an endpoint. The name satisfies `isTargetName` and is unique in its backend. */
 export type McpTarget =
   | { readonly name: string; readonly kind: "stdio"; readonly command: McpStdioCommand }
   | { readonly name: string; readonly kind: "http"; readonly endpoint: McpHttpEndpoint }
 
+/** Bounds on what clients and targets can make the relay hold. */
 export interface McpLimits {
   /** Bytes of a client's POST body. */
   readonly bodyBytes: number
-  /** Characters of one message of a target. */
-  readonly messageChars: number
   /** Characters that may wait for a client which does not read its stream. */
   readonly queuedChars: number
   /** Requests of one session that may be unanswered at a time. */
@@ -28,9 +28,9 @@ export interface McpLimits {
   readonly sessions: number
 }
 
+/** 2 MiB a body, 32 Mi characters queued, 1024 open requests a session, 100 messages a batch, 64 pages, 65,536 sessions. */
 export const defaultLimits: McpLimits = {
   bodyBytes: 2 * 1024 * 1024,
-  messageChars: 16 * 1024 * 1024,
   queuedChars: 32 * 1024 * 1024,
   pendingRequests: 1024,
   batchMessages: 100,
@@ -38,6 +38,7 @@ export const defaultLimits: McpLimits = {
   sessions: 65_536
 }
 
+/** One MCP backend. */
 export interface McpBackendConfig {
   /** Identity of the backend. A session id is worth nothing at another one. */
   readonly backend: string

@@ -45,8 +45,13 @@ export interface McpObserver {
   readonly finished: (call: McpUpstreamCall) => void
 }
 
+/** One HTTP request to an MCP backend, its body read. */
 export interface McpRequest {
   readonly method: string
+  /** Path and query after rewrites; the path `/sse` is served in the transport of 2024-11-05. Default `/`. */
+  readonly path?: string | undefined
+  /** Path and query as the client sent them, where a rewrite changed them. */
+  readonly originalPath?: string | undefined
   /** Host and port that the client addressed. */
   readonly authority: string
   /** Flat raw list: name, value, name, value. */
@@ -82,7 +87,7 @@ export interface McpSink {
   readonly end: () => void
 }
 
-/** A stream of server-sent events, pushed as they come. */
+/** A stream of server-sent events, pushed as they come. Whoever gets it starts it, or cancels it. */
 export interface McpEventStream {
   /** Begins the flow, at most once. What is there already is written at once, in one piece. */
   readonly start: (sink: McpSink) => void
@@ -91,6 +96,7 @@ export interface McpEventStream {
   readonly cancel: () => void
 }
 
+/** The answer. An event stream ends when its request is answered. */
 export interface McpResponse {
   readonly status: number
   /** Flat raw list, names in lower case, without content-length. */

@@ -1,6 +1,7 @@
 /** Protection of a local gateway against pages that reach it through a name of their own (DNS rebinding). */
 import { header } from "./headers.ts"
 
+/** Body of the 403. */
 export const rebindingMessage = "MCP DNS rebinding protection: Host/Origin must be localhost, 127.0.0.1, or [::1]"
 
 const local = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::[0-9]*)?$/i

@@ -13,9 +13,11 @@ import {
   path,
   type Span,
   settingMembers,
+  skipSpace,
   stringIn
 } from "./json-text.ts"
 
+/** Ids of requests, and progress tokens. */
 export type RpcId = string | number
 
 /** Compares ids of both types: 1 and "1" are two requests. */
@@ -26,6 +28,7 @@ interface Base {
   readonly text: string
   readonly members: ReadonlyArray<Member>
 }
+/** Wants an answer. */
 export interface RpcRequest extends Base {
   readonly kind: "request"
   readonly method: string
@@ -33,17 +36,20 @@ export interface RpcRequest extends Base {
   readonly idSpan: Span
   readonly params: Span | undefined
 }
+/** Wants none. */
 export interface RpcNotification extends Base {
   readonly kind: "notification"
   readonly method: string
   readonly params: Span | undefined
 }
+/** The answer, with a result. */
 export interface RpcResponse extends Base {
   readonly kind: "response"
   readonly id: RpcId
   readonly idSpan: Span
   readonly result: Span
 }
+/** The answer, with an error. */
 export interface RpcError extends Base {
   readonly kind: "error"
   /** A message that could not be read is answered without an id. */
@@ -51,6 +57,7 @@ export interface RpcError extends Base {
   readonly idSpan: Span | undefined
   readonly error: Span
 }
+/** Any message. */
 export type RpcMessage = RpcRequest | RpcNotification | RpcResponse | RpcError
 
 /** The text is not a JSON-RPC message. The message quotes nothing of it. */
@@ -106,11 +113,12 @@ export const decodeMessage = (raw: string): RpcMessage | NotJsonRpc => {
   return { kind: "error", text, members, id, idSpan: id === undefined ? undefined : idSpan, error: error! }
 }
 
+/** Tells a refusal from a message or a list of them. */
 export const isNotJsonRpc = (decoded: unknown): decoded is NotJsonRpc =>
   typeof decoded === "object" && decoded !== null && (decoded as { _tag?: unknown })._tag === "NotJsonRpc"
 
 /** A batch has a leading bracket. */
-export const isBatch = (text: string): boolean => /^[ \t\r\n]*\[/.test(text)
+export const isBatch = (text: string): boolean => text[skipSpace(text, 0)] === "["
 
 /** Reads a batch: each element by itself, so that one bad element does not hide the good ones. */
 export const decodeBatch = (text: string, limit: number): ReadonlyArray<RpcMessage | NotJsonRpc> | NotJsonRpc => {

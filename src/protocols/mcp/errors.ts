@@ -19,6 +19,7 @@ export interface RpcRefusal {
   readonly data?: unknown
 }
 
+/** Everything that can go wrong. */
 export type McpFailure = HttpRefusal | RpcRefusal | TargetFailure
 
 /** JSON-RPC error codes, the last two of the MCP revision 2026-07-28. */
@@ -44,17 +45,22 @@ export const refusal = {
   invalidSessionHeader: text(400, "invalid session ID header"),
   sessionNotFound: text(404, "session not found"),
   invalidVersionHeader: text(400, "invalid MCP protocol version header"),
+  sseMethodNotAllowed: text(405, "method not allowed; must be GET or POST"),
+  noSessionQuery: text(422, "failed to process session_id query parameter"),
   noEventStream: text(405, "GET event stream is not supported by any upstream"),
   noBackends: text(503, "no backends configured"),
   noneLeft: text(503, "no upstreams available"),
   tooManySessions: text(503, "too many sessions")
 } as const
 
+/** The body is no message. */
 export const undecodable = (reason: string): HttpRefusal => text(400, `fail to deserialize request body: ${reason}`)
 
+/** An unknown version on a message without an id. */
 export const unsupportedVersionText = (version: string): HttpRefusal =>
   text(400, `unsupported MCP protocol version: ${version}`)
 
+/** A refusal in JSON-RPC. */
 export const rpcRefusal = (status: number, code: number, message: string, data?: unknown): RpcRefusal =>
   data === undefined
     ? { _tag: "RpcRefusal", status, code, message }
@@ -120,6 +126,7 @@ export const codeOf = (failure: McpFailure): number => (failure._tag === "RpcRef
 export const failureMessage = (failure: McpFailure, id: string): string =>
   errorMessage(id, codeOf(failure), described(failure), failure._tag === "RpcRefusal" ? failure.data : undefined)
 
+/** Status, headers (flat raw list) and body. */
 export interface WholeAnswer {
   readonly status: number
   readonly headers: ReadonlyArray<string>

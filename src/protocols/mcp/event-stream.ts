@@ -7,6 +7,7 @@ import type { McpEventStream, McpSink } from "./contract.ts"
 /** Above this many queued characters a source that can be paused should be. */
 const highWater = 64 * 1024
 
+/** One stream to one client. */
 export class EventStream implements McpEventStream {
   /** Nobody reads any more. */
   closed = false

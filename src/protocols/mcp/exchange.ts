@@ -15,11 +15,12 @@ import {
 import { code, type McpFailure, noUpstreams, rpcRefusal } from "./errors.ts"
 import { type Answered, fanOut, type Outcome } from "./fan-out.ts"
 import type { Member } from "./json-text.ts"
-import type { Reply } from "./reply.ts"
+import type { RequestReply } from "./reply.ts"
 import { withRoutingHeaders } from "./routing-headers.ts"
 import type { Backend, Session } from "./session.ts"
 import type { TargetLink } from "./target-link.ts"
 
+/** A request with its session, its reply and what it may. */
 export interface Exchange {
   readonly backend: Backend
   readonly session: Session
@@ -30,7 +31,7 @@ export interface Exchange {
   readonly routingHeaders: boolean
   readonly authorize: McpAuthorize | undefined
   readonly ledger: Ledger
-  readonly reply: Reply
+  readonly reply: RequestReply
   readonly message: RpcRequest
   readonly params: ReadonlyArray<Member> | undefined
 }
@@ -40,6 +41,7 @@ export const fail = (exchange: Exchange, failure: McpFailure) => {
   exchange.reply.fail(failure, idText(exchange.message))
 }
 
+/** The parameters lack what the method needs. */
 export const badParams = (modern: boolean): McpFailure =>
   modern
     ? rpcRefusal(400, code.invalidParams, "invalid params for method")
@@ -119,6 +121,7 @@ export const send = (
   )
 }
 
+/** How a request to several targets is asked and answered. */
 export interface Broadcast {
   readonly links: ReadonlyArray<TargetLink>
   readonly textFor: (link: TargetLink) => string

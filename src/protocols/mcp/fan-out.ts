@@ -10,6 +10,7 @@ export interface Answered {
   readonly answer: RpcResponse
 }
 
+/** What came of all calls together. */
 export type Outcome =
   /** At least one target answered; in the order of the links. */
   | { readonly _tag: "Answers"; readonly answers: ReadonlyArray<Answered> }
@@ -19,6 +20,7 @@ export type Outcome =
   /** The client gave the request up. */
   | { readonly _tag: "Cancelled" }
 
+/** How to wait, and what to make of failures. */
 export interface FanOutRule {
   readonly failOpen: boolean
   /** `-32601` says that a target does not serve the method: it counts as an answer without content. */

@@ -9,6 +9,14 @@ export const header = (headers: ReadonlyArray<string>, name: string): string | u
   return undefined
 }
 
+/** All values of a header in one; empty without the header. */
+export const headerValues = (headers: ReadonlyArray<string>, name: string): string => {
+  let values = ""
+  for (let i = 0; i < headers.length; i += 2)
+    if (headers[i]!.toLowerCase() === name) values += values === "" ? headers[i + 1]! : `, ${headers[i + 1]!}`
+  return values
+}
+
 /**
  * Headers that describe this hop, this body or this session, not the request: the adapter sets its own. Accept and
  * content headers are fixed by the transport, routing headers follow the rewritten message.

@@ -13,9 +13,10 @@ import {
   type RpcMessage,
   type RpcRequest
 } from "./envelope.ts"
-import { code, codeOf, failureAnswer, type McpFailure, refusal, rpcRefusal, undecodable } from "./errors.ts"
+import { codeOf, failureAnswer, type McpFailure, refusal, undecodable, unsupportedVersionText } from "./errors.ts"
 import type { Exchange } from "./exchange.ts"
-import { forwardedHeaders, header } from "./headers.ts"
+import { forwardedHeaders, header, headerValues } from "./headers.ts"
+import type { LegacySseServer } from "./legacy-sse-server.ts"
 import { Listening } from "./listening.ts"
 import { notifyTargets, replyToTarget } from "./one-way.ts"
 import { Reply } from "./reply.ts"
@@ -25,9 +26,11 @@ import type { SessionBinding } from "./session-id.ts"
 import type { Sessions } from "./sessions.ts"
 import { batchVersion, type Era, eraOf, isModern, latestLegacyVersion } from "./versions.ts"
 
+/** A backend with the sessions of both transports. */
 export interface ServerContext {
   readonly backend: Backend
   readonly sessions: Sessions
+  readonly legacy: LegacySseServer
 }
 
 type Respond = (response: McpResponse) => void
@@ -38,6 +41,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
 const isFailure = (value: Era | McpFailure): value is McpFailure => "_tag" in value
 
+/** Where and for whom a session of this request is valid. */
 export const bindingOf = ({ backend }: Backend["config"], { listener, principal }: McpRequest): SessionBinding => ({
   backend,
   listener,
@@ -59,6 +63,8 @@ export const serve = (context: ServerContext, request: McpRequest, respond: Resp
     respond({ status: 403, headers: ["content-type", "text/plain"], body: rebindingMessage, facts: noFacts() })
     return nothing
   }
+  if (request.path !== undefined && /^\/sse(?:\?|$)/.test(request.path))
+    return context.legacy.serve(request, bindingOf(config, request), respond)
   switch (request.method) {
     case "POST":
       return post(context, request, respond)
@@ -77,10 +83,10 @@ export const serve = (context: ServerContext, request: McpRequest, respond: Resp
 
 const post = (context: ServerContext, request: McpRequest, respond: Respond): Cancel => {
   const { config } = context.backend
-  const accept = header(request.headers, "accept") ?? ""
+  const accept = headerValues(request.headers, "accept")
   if (!accept.includes("application/json") || !accept.includes("text/event-stream"))
     return refuse(respond, refusal.acceptBoth)
-  if (header(request.headers, "content-type")?.startsWith("application/json") !== true)
+  if (header(request.headers, "content-type")?.toLowerCase().startsWith("application/json") !== true)
     return refuse(respond, refusal.sendJson)
   if (request.body.length > config.limits.bodyBytes)
     return refuse(respond, undecodable(`more than ${config.limits.bodyBytes} bytes`))
@@ -256,7 +262,7 @@ const exchangeOf = (
 const boundSession = (context: ServerContext, request: McpRequest): Session | McpFailure => {
   const { backend, sessions } = context
   const version = header(request.headers, "mcp-protocol-version")
-  if (isModern(version)) return rpcRefusal(400, code.unsupportedVersion, `unsupported MCP protocol version: ${version}`)
+  if (version !== undefined && isModern(version)) return unsupportedVersionText(version)
   const id = header(request.headers, "mcp-session-id")
   if (id === undefined) return refusal.sessionIdRequired
   return sessions.find(id, bindingOf(backend.config, request)) ?? refusal.sessionNotFound
@@ -265,7 +271,7 @@ const boundSession = (context: ServerContext, request: McpRequest): Session | Mc
 const get = (context: ServerContext, request: McpRequest, respond: Respond): Cancel => {
   const { backend } = context
   const version = header(request.headers, "mcp-protocol-version")
-  const accepts = header(request.headers, "accept")?.includes("text/event-stream") === true
+  const accepts = headerValues(request.headers, "accept").includes("text/event-stream")
   if (!isModern(version) && !accepts) return refuse(respond, refusal.acceptStream)
   const session = boundSession(context, request)
   if ("_tag" in session) return refuse(respond, session)

@@ -9,6 +9,7 @@ import { latestLegacyVersion } from "./versions.ts"
 /** What a client that cannot be asked back must not promise. */
 const callbacks = new Set(["roots", "sampling", "elicitation"])
 
+/** Begins the session of the exchange, or forwards the handshake of a stateless client. */
 export const initialize = (exchange: Exchange) => {
   const { backend, session, message, params, reply } = exchange
   const { failureMode, targets } = backend.config

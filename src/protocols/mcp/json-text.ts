@@ -30,7 +30,9 @@ const openArray = 0x5b
 const closeArray = 0x5d
 
 const numberPattern = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y
-const hexPattern = /[0-9a-fA-F]{4}/y
+/** What stands in a string as it is: the regular expression engine runs over it faster than a loop would. */
+const plainPattern = /[^"\\\u0000-\u001f]*/y
+const escapePattern = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y
 
 const isSpace = (code: number) => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
 
@@ -41,32 +43,18 @@ export const skipSpace = (text: string, at: number): number => {
 }
 
 const endOfString = (text: string, at: number): number => {
-  for (let i = at + 1; i < text.length; i++) {
+  let i = at + 1
+  for (;;) {
+    plainPattern.lastIndex = i
+    plainPattern.test(text)
+    i = plainPattern.lastIndex
     const code = text.charCodeAt(i)
     if (code === quote) return i + 1
-    if (code < 0x20) return -1
-    if (code !== backslash) continue
-    i++
-    switch (text.charCodeAt(i)) {
-      case quote:
-      case backslash:
-      case 0x2f:
-      case 0x62:
-      case 0x66:
-      case 0x6e:
-      case 0x72:
-      case 0x74:
-        break
-      case 0x75:
-        hexPattern.lastIndex = i + 1
-        if (!hexPattern.test(text)) return -1
-        i += 4
-        break
-      default:
-        return -1
-    }
+    if (code !== backslash) return -1
+    escapePattern.lastIndex = i
+    if (!escapePattern.test(text)) return -1
+    i = escapePattern.lastIndex
   }
-  return -1
 }
 
 const endOfNumber = (text: string, at: number): number => {
@@ -179,6 +167,7 @@ export const arrayText = (text: string): ReadonlyArray<Span> | undefined => {
   return wholeText(text, at, endOfArray(text, at, 0, elements)) ? elements : undefined
 }
 
+/** The member with a key. */
 export const member = (members: ReadonlyArray<Member>, key: string): Member | undefined => {
   for (const member of members) if (member.key === key) return member
   return undefined
@@ -197,6 +186,7 @@ export const path = (
   return found === undefined || next === undefined ? found : path(text, objectAt(text, found.start), next, ...deeper)
 }
 
+/** Does a string stand there? */
 export const isString = (text: string, span: Span): boolean => text.charCodeAt(span.start) === quote
 
 /** The string a span holds, or `undefined` if it holds something else. */
@@ -206,6 +196,7 @@ export const stringIn = (text: string, span: Span | undefined): string | undefin
 /** The parsed value of a span that was scanned. For values that the relay reads as a whole. */
 export const valueIn = (text: string, span: Span): unknown => JSON.parse(text.slice(span.start, span.end))
 
+/** Text to put in the place of a span; an empty span inserts. */
 export interface Edit extends Span {
   readonly by: string
 }

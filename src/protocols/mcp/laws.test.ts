@@ -139,10 +139,88 @@ describe("laws of the federation", () => {
   it.effect.prop(
     "whatever the interleaving, every answer, progress and question arrives where it belongs, with its own id",
     {
-      steps: Schema.Array(Step).check(Schema.isMaxLength(40)),
+      steps: Schema.Array(Step).check(Schema.isMinLength(30), Schema.isMaxLength(60)),
       shared: Schema.Tuple([Schema.Boolean, Schema.Boolean, Schema.Boolean])
     },
     ({ steps, shared }) => run(steps, shared),
-    { arbitrary: { runs: 60 } }
+    { arbitrary: { runs: 150 } }
   )
+})
+
+const Method = Schema.Literals([
+  "initialize",
+  "ping",
+  "tools/list",
+  "tools/call",
+  "resources/read",
+  "completion/complete",
+  "subscriptions/listen",
+  "tasks/get",
+  "notifications/cancelled",
+  "notifications/progress",
+  "future/method"
+])
+const Odd = Schema.Union([
+  Schema.Json,
+  Schema.Struct({ name: Schema.Json }),
+  Schema.Struct({ uri: Schema.Literals(["t0+x:1", "+", "ui://+", "t9+x"]) }),
+  Schema.Struct({ ref: Schema.Json, cursor: Schema.Json, notifications: Schema.Json }),
+  Schema.Struct({ requestId: Schema.Json, progressToken: Schema.Json, _meta: Schema.Json })
+])
+const Id = Schema.Union([Schema.Literals([1, 2, "a", "hg_t0_n_1"]), Schema.Literals([3, "b"]), Schema.Json])
+const Message = Schema.Union([
+  Schema.Struct({ jsonrpc: Schema.Literal("2.0"), id: Id, method: Method, params: Odd }),
+  Schema.Struct({ jsonrpc: Schema.Literal("2.0"), method: Method, params: Odd }),
+  Schema.Struct({ jsonrpc: Schema.Literal("2.0"), id: Id, result: Odd }),
+  Schema.Struct({ jsonrpc: Schema.Literal("2.0"), id: Id, error: Odd }),
+  Schema.Json
+])
+
+describe("laws of robustness", () => {
+  const statuses = new Map<number, number>()
+  it.effect.prop(
+    "whatever a client sends and a target says, every request has an answer with a status of the protocol",
+    {
+      sent: Schema.Array(Message).check(Schema.isMinLength(3), Schema.isMaxLength(10)),
+      said: Schema.Array(Message).check(Schema.isMinLength(3), Schema.isMaxLength(10)),
+      version: Schema.Literals(["2025-11-25", "2026-07-28", "2025-03-26", "nonsense", ""]),
+      prefixMode: Schema.Literals(["conditional", "always", "never"]),
+      count: small(2),
+      batch: Schema.Boolean
+    },
+    ({ sent, said, version, prefixMode, count, batch }) =>
+      Effect.promise(async () => {
+        let turn = 0
+        const targets = Array.from({ length: count + 1 }, (_, index) => {
+          const target = new FakeTarget(`t${index}`, index === 1)
+          target.hear = (heard) => {
+            if (heard.message["id"] === "init")
+              target.answer(heard, { protocolVersion: "2025-11-25", capabilities: {} })
+            else target.say(heard, JSON.stringify(said[turn++ % said.length]))
+            // Afterwards the target answers, so that nothing stays open.
+            if (heard.message["id"] !== undefined && heard.method !== undefined) target.answer(heard, said[0])
+          }
+          return target
+        })
+        const relay = await rehearse(targets, { prefixMode, fanOutTimeoutMillis: 1000 })
+        const session = { "mcp-session-id": relay.initialize() }
+        const headers = version === "" ? session : { ...session, "mcp-protocol-version": version }
+        for (const message of batch ? [sent, ...sent] : sent) {
+          const begun = relay.begin(posting(message, headers))
+          relay.clock.advance(20_000)
+          const response = begun.response()
+          assert.isDefined(response, JSON.stringify(message))
+          statuses.set(response!.status, (statuses.get(response!.status) ?? 0) + 1)
+          assert.include([200, 202, 400, 404, 500, 503, 504], response!.status)
+          response!.cancel()
+        }
+        await relay.close()
+        assert.strictEqual(relay.clock.timers, 0)
+      }),
+    { arbitrary: { runs: 150 } }
+  )
+
+  it("… and the kinds of answers are all reached", () => {
+    for (const status of [200, 202, 400, 404, 500]) assert.isAbove(statuses.get(status) ?? 0, 5, String(status))
+  })
 })

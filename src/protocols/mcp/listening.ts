@@ -15,6 +15,7 @@ import type { TargetLink } from "./target-link.ts"
 const retryMillis = 1000
 const maxRetryMillis = 30_000
 
+/** A GET, checked. `lastEventId` as the client sent it. */
 export interface ListenRequest {
   readonly backend: Backend
   readonly session: Session
@@ -37,6 +38,7 @@ interface Part {
   stop: () => void
 }
 
+/** One GET stream: opened at the targets, answered when they have, kept together until the client leaves. */
 export class Listening implements ListeningStream, Beating {
   readonly #request: ListenRequest
   readonly #parts: ReadonlyArray<Part>

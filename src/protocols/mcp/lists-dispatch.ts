@@ -14,6 +14,7 @@ type NamedList = "tools/list" | "prompts/list"
 /** A target that knows no `server/discover` is told to the client, so that it falls back to `initialize`. */
 const discover = "server/discover"
 
+/** Sends a request to all targets, or to the only one. */
 export const toAll = (exchange: Exchange, rule: MethodRule) => {
   const { session, message, authorize } = exchange
   const { naming } = session

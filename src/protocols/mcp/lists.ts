@@ -16,6 +16,7 @@ import {
 import type { MethodRule } from "./methods.ts"
 import { type Naming, prefixedName, prefixedUri } from "./names.ts"
 
+/** Which list, and who looks at it. */
 export interface ListView {
   readonly method: string
   readonly list: NonNullable<MethodRule["list"]>

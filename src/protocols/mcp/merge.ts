@@ -27,13 +27,13 @@ const instructionsOf = (parts: ReadonlyArray<{ readonly target: string; readonly
 
 /** Members that at least one has. Settings survive where all who have the member agree on them. */
 const union = (objects: ReadonlyArray<unknown>): Json | undefined => {
-  const merged: Record<string, unknown> = {}
+  const merged = new Map<string, unknown>()
   for (const object of objects) {
     if (!isObject(object)) continue
     for (const [key, value] of Object.entries(object))
-      merged[key] = key in merged && JSON.stringify(merged[key]) !== JSON.stringify(value) ? {} : value
+      merged.set(key, merged.has(key) && JSON.stringify(merged.get(key)) !== JSON.stringify(value) ? {} : value)
   }
-  return Object.keys(merged).length === 0 ? undefined : merged
+  return merged.size === 0 ? undefined : Object.fromEntries(merged)
 }
 
 /**

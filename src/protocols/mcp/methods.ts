@@ -1,7 +1,9 @@
 /** The methods of MCP that the relay knows: where each one goes and what in it names an item. */
 
+/** What rules, log and metrics tell apart. */
 export type ItemKind = "tool" | "prompt" | "resource" | "task"
 
+/** How one method is routed. */
 export interface MethodRule {
   /** Which targets get it: all of them, the owner of one item, or none but through the session (`handshake`). */
   readonly to: "handshake" | "all" | "listen" | "name" | "uri" | "reference" | "task"

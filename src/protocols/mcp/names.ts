@@ -14,6 +14,7 @@ export interface Owned {
 const hasScheme = /^[A-Za-z][A-Za-z0-9+.-]*:/
 const appScheme = /^ui:\/\//i
 
+/** What names look like to the client. */
 export interface Naming {
   /** There is not exactly one target. */
   readonly multiplexing: boolean
@@ -23,12 +24,14 @@ export interface Naming {
   readonly namesPrefixed: boolean
 }
 
+/** Follows from the number of targets and the prefix mode. */
 export const namingOf = (config: Pick<McpBackendConfig, "targets" | "prefixMode">): Naming => {
   const multiplexing = config.targets.length !== 1
   const passThrough = !multiplexing && config.prefixMode !== "always"
   return { multiplexing, passThrough, namesPrefixed: !passThrough && config.prefixMode !== "never" }
 }
 
+/** A tool's or prompt's name for the client. */
 export const prefixedName = (target: string, name: string): string => `${target}_${name}`
 
 /** The owner that a prefixed name tells, or `undefined` if it tells none. */
@@ -37,6 +40,7 @@ export const splitName = (name: string): Owned | undefined => {
   return at <= 0 ? undefined : { target: name.slice(0, at), name: name.slice(at + 1) }
 }
 
+/** A resource's URI, or URI template, for the client; a relative one stays. */
 export const prefixedUri = (target: string, uri: string): string =>
   appScheme.test(uri) ? `${uri.slice(0, 5)}${target}+${uri.slice(5)}` : hasScheme.test(uri) ? `${target}+${uri}` : uri
 
@@ -55,8 +59,10 @@ export const splitUri = (uri: string): Owned | undefined => {
   return appScheme.test(name) ? undefined : { target: uri.slice(0, at), name }
 }
 
+/** A task's id for the client. */
 export const prefixedTask = (target: string, task: string): string => `${target}+${task}`
 
+/** The owner that a prefixed task id tells, or `undefined` if it tells none. */
 export const splitTask = (task: string): Owned | undefined => {
   const at = task.indexOf("+")
   return at <= 0 ? undefined : { target: task.slice(0, at), name: task.slice(at + 1) }

@@ -5,17 +5,18 @@ import { code, type McpFailure, notSent, rpcRefusal } from "./errors.ts"
 import { relatedTask } from "./inbound.ts"
 import { type Edit, edited, objectAt, path, stringIn } from "./json-text.ts"
 import { splitTask } from "./names.ts"
-import type { Reply } from "./reply.ts"
+import type { RequestReply } from "./reply.ts"
 import { unwrapId } from "./request-id.ts"
 import type { Backend, Session } from "./session.ts"
 import type { TargetLink } from "./target-link.ts"
 
+/** A message that is not answered, with where it goes. */
 export interface OneWay {
   readonly backend: Backend
   readonly session: Session
   readonly headers: ReadonlyArray<string>
   readonly ledger: Ledger
-  readonly reply: Reply
+  readonly reply: RequestReply
 }
 
 type Taken = (failure: McpFailure | undefined) => void

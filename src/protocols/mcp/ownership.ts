@@ -12,6 +12,7 @@ import type { TargetLink } from "./target-link.ts"
 /** Owner by name; `undefined` as a value where several targets serve the name. */
 export type Owners = ReadonlyMap<string, TargetLink | undefined>
 
+/** The memory of one session, by list method. */
 export class Ownership {
   readonly #known = new Map<string, Owners>()
 
@@ -29,11 +30,13 @@ export class Ownership {
   }
 }
 
+/** All items of one target. */
 export interface Inventory {
   readonly link: TargetLink
   readonly items: ReadonlyArray<ListedItem>
 }
 
+/** Whose lists to read, and within which bounds. */
 export interface InventoryRequest {
   readonly links: ReadonlyArray<TargetLink>
   readonly method: string
@@ -48,6 +51,7 @@ export interface InventoryRequest {
 
 let resolutions = 0
 
+/** A target's result is not what the method promises. */
 export const incompatible = (method: string): McpFailure =>
   rpcRefusal(500, code.internal, `upstream returned a result incompatible with \`${method}\``)
 

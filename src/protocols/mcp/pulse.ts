@@ -1,10 +1,12 @@
 /** The heartbeat of a backend: one timer for all its open streams and sessions, and none while it has nothing open. */
 import type { McpClock } from "./contract.ts"
 
+/** Something that has to look at the clock now and then. */
 export interface Beating {
   readonly beat: (now: number) => void
 }
 
+/** Beats every so many milliseconds while it has members. */
 export class Pulse {
   readonly #clock: McpClock
   readonly #millis: number

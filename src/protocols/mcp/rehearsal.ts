@@ -14,6 +14,7 @@ import type { McpEventStream, McpFacts, McpRelay, McpRequest, McpWarning } from 
 import { makeMcpRelay } from "./relay.ts"
 import { makeSessionIds } from "./session-id.ts"
 
+/** A parsed message. */
 export type Json = Readonly<Record<string, unknown>>
 
 /** A message as a target got it. */
@@ -145,6 +146,7 @@ export const serving = (
   return target
 }
 
+/** Time that passes when it is told to. */
 export class FakeClock {
   #now = 0
   #timers: Array<{ readonly at: number; readonly action: () => void }> = []
@@ -193,6 +195,7 @@ export const eventsIn = (text: string): ReadonlyArray<Json> =>
     .filter((line) => line.startsWith("data: ") && line.length > 6)
     .map((line) => JSON.parse(line.slice(6)) as Json)
 
+/** The relay and the ways to ask it. */
 export interface Rehearsal {
   readonly relay: McpRelay
   readonly clock: FakeClock
@@ -209,6 +212,7 @@ export interface Rehearsal {
 
 const rawHeaders = (headers: Readonly<Record<string, string>>) => Object.entries(headers).flat()
 
+/** Headers that every POST needs. */
 export const postHeaders = {
   "content-type": "application/json",
   accept: "application/json, text/event-stream"
@@ -253,6 +257,7 @@ const collect = (
   }
 }
 
+/** What differs between two processes, or two clients. */
 export interface RehearsalOptions {
   readonly key?: Uint8Array
   readonly owner?: string
@@ -260,6 +265,7 @@ export interface RehearsalOptions {
   readonly ready?: () => boolean
 }
 
+/** A relay with these targets, at time 0. */
 export const rehearse = async (
   targets: ReadonlyArray<FakeTarget>,
   config: Partial<McpBackendConfig> = {},

@@ -6,12 +6,14 @@ import type { McpBackendConfig } from "./config.ts"
 import type { McpClock, McpRelay, McpResponse, McpWarning } from "./contract.ts"
 import { header } from "./headers.ts"
 import { bindingOf, serve } from "./http-server.ts"
+import { LegacySseServer } from "./legacy-sse-server.ts"
 import { namingOf } from "./names.ts"
 import { Pulse } from "./pulse.ts"
 import type { Backend, Product } from "./session.ts"
 import type { SessionIds } from "./session-id.ts"
 import { Sessions } from "./sessions.ts"
 
+/** What the relay shares with the rest of the gateway. */
 export interface McpRelayOptions {
   /** Made with SESSION_KEY or a random key; shared by all processes that serve the backend. */
   readonly sessionIds: SessionIds
@@ -39,10 +41,16 @@ export const makeMcpRelay = (
     const pulse = new Pulse(clock, Math.min(beat, maxBeatMillis))
     const backend: Backend = { config, naming: namingOf(config), product, stdio, http, clock, pulse, warn }
     const sessions = new Sessions(backend, sessionIds, owner)
-    yield* Effect.addFinalizer(() => Effect.sync(() => sessions.close()))
-    const context = { backend, sessions }
+    const legacy = new LegacySseServer(backend, (binding) => sessions.single("session", binding, undefined))
+    yield* Effect.addFinalizer(() =>
+      Effect.sync(() => {
+        sessions.close()
+        legacy.close()
+      })
+    )
+    const context = { backend, sessions, legacy }
     return {
-      sessions: () => sessions.size,
+      sessions: () => sessions.size + legacy.size,
       ownerOf: (request) => {
         const id = header(request.headers, "mcp-session-id")
         return id === undefined ? undefined : sessions.ownerOf(id, bindingOf(config, request))

@@ -3,6 +3,7 @@
  * that are there at once leave as one piece, everything else becomes an event stream.
  */
 import type { McpEventMark } from "../../services/mcp-transport.ts"
+import type { Outlet } from "./call.ts"
 import type { McpFacts, McpResponse } from "./contract.ts"
 import { codeOf, failureAnswer, failureMessage, type McpFailure } from "./errors.ts"
 import { EventStream } from "./event-stream.ts"
@@ -17,6 +18,7 @@ export interface ReplyHost {
   readonly queuedChars: number
 }
 
+/** Flat raw list. */
 export const eventStreamHeaders: ReadonlyArray<string> = [
   "content-type",
   "text/event-stream",
@@ -24,11 +26,24 @@ export const eventStreamHeaders: ReadonlyArray<string> = [
   "no-cache"
 ]
 
-export class Reply implements Beating {
+/** Where the answer to a request goes, and everything that belongs to it. */
+export interface RequestReply extends Outlet {
   readonly facts: McpFacts
   /** Headers besides those of an event stream; what is there when the head leaves. */
-  readonly headers: Array<string> = []
+  readonly headers: Array<string>
   /** Set while the head may not leave before the answer: it will carry the session id. */
+  headWaits: boolean
+  readonly answer: (text: string, mark: McpEventMark | undefined) => void
+  /** `id` is JSON text. */
+  readonly fail: (failure: McpFailure, id: string | undefined) => void
+  /** The answer will not come on this stream. */
+  readonly drop: () => void
+}
+
+/** The reply to the requests of one POST. */
+export class Reply implements RequestReply, Beating {
+  readonly facts: McpFacts
+  readonly headers: Array<string> = []
   headWaits = false
   /** Runs when the exchange is over: everything answered, or the client gone. */
   onOver: (clientGone: boolean) => void = () => {}
@@ -68,20 +83,19 @@ export class Reply implements Beating {
   }
 
   /** One of the answers, whole. */
-  answer(text: string, mark: McpEventMark | undefined): boolean {
-    if (this.#over) return true
+  answer(text: string, mark: McpEventMark | undefined): void {
+    if (this.#over) return
     const frame = event(text, mark)
     if (--this.#due > 0) {
-      if (!this.headWaits) return this.#open().push(frame, this.#host.now())
-      this.#held += frame
-      return true
+      if (this.headWaits) this.#held += frame
+      else this.#open().push(frame, this.#host.now())
+      return
     }
     if (this.#stream === undefined) this.#whole(200, [...eventStreamHeaders, ...this.headers], this.#held + frame)
     else {
       this.#stream.push(frame, this.#host.now())
       this.#stream.end()
     }
-    return true
   }
 
   /** One answer is a failure. `id` is JSON text. */

@@ -7,6 +7,7 @@ import type { RpcId } from "./envelope.ts"
 
 const prefix = "hg_"
 
+/** What a wrapped id says. */
 export interface WrappedId {
   readonly target: string
   /** The original id as JSON text, a number as number and a string as string. */
@@ -19,6 +20,7 @@ export const wrapId = (target: string, id: RpcId, text: string): string =>
 
 const numeric = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/
 
+/** `undefined` for an id that was never wrapped. */
 export const unwrapId = (id: RpcId): WrappedId | undefined => {
   if (typeof id !== "string" || !id.startsWith(prefix)) return undefined
   const end = id.indexOf("_", prefix.length)

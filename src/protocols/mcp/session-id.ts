@@ -23,6 +23,7 @@ export interface SessionState {
   readonly version: string | undefined
 }
 
+/** Makes and reads ids with one key. */
 export interface SessionIds {
   readonly encode: (state: SessionState, binding: SessionBinding) => string
   /** `undefined` for everything that `encode` did not make with this key for this binding. */

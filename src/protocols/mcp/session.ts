@@ -52,6 +52,7 @@ export interface ListeningStream extends Outlet {
 
 const maxBacklog = 64
 
+/** Opens links when they are first needed, and closes them together. */
 export class Session implements LinkHost {
   /** Empty until the handshake is over, and for sessions of one request. */
   id = ""
@@ -107,6 +108,8 @@ export class Session implements LinkHost {
 
   /** The link of a target by name; `undefined` for a name that is none. */
   link(name: string): TargetLink | undefined {
+    const open = this.#links.get(name)
+    if (open !== undefined) return open
     const target = this.#targets.find((target) => target.name === name)
     return target && this.#linkOf(target)
   }

@@ -6,6 +6,7 @@ import { maxIdChars, type SessionBinding, type SessionIds } from "./session-id.t
 const sweepMillis = 30_000
 const maxEnded = 10_000
 
+/** Sessions by id. */
 export class Sessions implements Beating {
   readonly #backend: Backend
   readonly #ids: SessionIds
@@ -31,7 +32,7 @@ export class Sessions implements Beating {
     return this.#sessions.size >= this.#backend.config.limits.sessions
   }
 
-  /** A session of one request. */
+  /** A session that is kept nowhere: for one request, or for as long as its owner wants. */
   single(kind: SessionKind, binding: SessionBinding, introduction: Introduction | undefined): Session {
     return new Session(this.#backend, kind, binding, introduction, undefined)
   }

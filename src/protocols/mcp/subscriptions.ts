@@ -63,6 +63,7 @@ const sharesOf = ({ session, modern, authorize, message }: Exchange, filter: Fil
   return new Map(links.map((link) => [link, { flags: filter.flags, uris: uris.get(link) ?? [] }]))
 }
 
+/** Opens the stream at the targets that the filter concerns. */
 export const subscribe = (exchange: Exchange) => {
   const { session, message, params, modern } = exchange
   const span = path(message.text, params, "notifications")

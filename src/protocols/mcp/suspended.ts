@@ -5,6 +5,7 @@ import { idKey, type RpcId } from "./envelope.ts"
 /** A client need not come back; then the oldest make room. */
 const limit = 64
 
+/** By id, the newest few. */
 export class Suspended {
   readonly #calls = new Map<string, Call>()
 

@@ -57,6 +57,7 @@ interface Arrival {
   readonly mark: McpEventMark | undefined
 }
 
+/** The link of a session to one target. */
 export class TargetLink {
   readonly target: McpTarget
   dead: TargetFailure | undefined
@@ -279,7 +280,8 @@ export class TargetLink {
       // A resumed stream: the call was suspended here, or begun by another process.
       const call = message.id === undefined ? undefined : this.#suspended.take(message.id)
       this.#flow(use.out.message(call === undefined ? message.text : finalText(call, message), mark), use.out, stream)
-    } else this.#host.warn(this.target.name, "an answer to no open request was dropped")
+    } else if (message.id === undefined) this.#host.listener()?.message(message.text, undefined)
+    else this.#host.warn(this.target.name, "an answer to no open request was dropped")
   }
 
   #request(message: RpcRequest, arrival: Arrival) {

@@ -25,11 +25,13 @@ const known = new Set(knownVersions)
 /** Revisions without sessions and handshake. Version names are dates: text order is their order. */
 export const isModern = (version: string | undefined): boolean => version !== undefined && version >= "2026-07-28"
 
+/** A version that the header may name. */
 export const isKnown = (version: string): boolean => known.has(version)
 
 const metaVersion = "io.modelcontextprotocol/protocolVersion"
 const ascii = /^[\x20-\x7e]*$/
 
+/** Which generation of the protocol a client speaks. */
 export interface Era {
   readonly modern: boolean
   /** From the header, else from the body; `undefined` if neither names it. */

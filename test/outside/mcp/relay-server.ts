@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net"
 import { Effect, Exit, Fiber, Layer, ManagedRuntime, Scope } from "effect"
 import { layer as httpLayer } from "../../../layers/mcp-http/layer.ts"
 import { type StdioOptions, layer as stdioLayer } from "../../../layers/stdio/layer.ts"
+import { processClock } from "../../../src/protocols/mcp/clock.ts"
 import { type McpBackendConfig, mcpBackendConfig } from "../../../src/protocols/mcp/config.ts"
 import type { McpAuthorize, McpFacts, McpObserver, McpRelay, McpResponse } from "../../../src/protocols/mcp/contract.ts"
 import { makeMcpRelay } from "../../../src/protocols/mcp/relay.ts"
@@ -24,14 +25,6 @@ export interface RelayServer {
   readonly relay: McpRelay
   readonly warnings: ReadonlyArray<string>
   readonly close: () => Promise<void>
-}
-
-export const systemClock = {
-  now: () => performance.now(),
-  after: (millis: number, action: () => void) => {
-    const timer = setTimeout(action, millis)
-    return () => clearTimeout(timer)
-  }
 }
 
 const bodyOf = async (request: IncomingMessage): Promise<Uint8Array> => {
@@ -77,7 +70,7 @@ export const startRelay = async (
       sessionIds: makeSessionIds(options.key ?? randomSessionKey()),
       owner: "only",
       product: { name: "headgate", title: "Headgate", version: "0.1.0" },
-      clock: systemClock,
+      clock: processClock,
       warn: ({ target, message }) => warnings.push(`${target}: ${message}`)
     }).pipe(Scope.provide(scope))
   )
@@ -85,6 +78,7 @@ export const startRelay = async (
     const fiber = Effect.runFork(
       relay.handle({
         method: request.method ?? "",
+        path: request.url,
         authority: request.headers.host ?? "",
         headers: request.rawHeaders,
         body: await bodyOf(request),

@@ -78,6 +78,32 @@ const isNamed = (json: Buffer, start: number, end: number, name: Buffer): boolea
   }
 }
 
+type Visit = (keyStart: number, keyEnd: number, start: number, end: number) => void
+
+/** Shows every top-level member in order; `false` when the text is no JSON object as far as this scan can tell. */
+const eachMember = (json: Buffer, visit: Visit): boolean => {
+  let at = skipSpace(json, 0)
+  if (json[at] !== OPEN_BRACE) return false
+  at = skipSpace(json, at + 1)
+  if (json[at] === CLOSE_BRACE) return true
+  for (;;) {
+    if (json[at] !== QUOTE) return false
+    const keyStart = at
+    const keyEnd = stringEnd(json, at)
+    if (keyEnd === -1) return false
+    at = skipSpace(json, keyEnd)
+    if (json[at] !== COLON) return false
+    const start = skipSpace(json, at + 1)
+    const end = valueEnd(json, start)
+    if (end <= start) return false
+    visit(keyStart, keyEnd, start, end)
+    at = skipSpace(json, end)
+    if (json[at] === CLOSE_BRACE) return true
+    if (json[at] !== COMMA) return false
+    at = skipSpace(json, at + 1)
+  }
+}
+
 /**
  * Where the values of the top-level members called `name` stand, in order; more than one when the client repeats the key, which readers
  * resolve differently. `undefined` when the text is no JSON object as far as this scan can tell.
@@ -85,26 +111,27 @@ const isNamed = (json: Buffer, start: number, end: number, name: Buffer): boolea
 export const memberSpans = (json: Buffer, name: string): ReadonlyArray<Span> | undefined => {
   const wanted = Buffer.from(name)
   const spans: Array<Span> = []
-  let at = skipSpace(json, 0)
-  if (json[at] !== OPEN_BRACE) return undefined
-  at = skipSpace(json, at + 1)
-  if (json[at] === CLOSE_BRACE) return spans
-  for (;;) {
-    if (json[at] !== QUOTE) return undefined
-    const keyStart = at
-    const keyEnd = stringEnd(json, at)
-    if (keyEnd === -1) return undefined
-    at = skipSpace(json, keyEnd)
-    if (json[at] !== COLON) return undefined
-    const start = skipSpace(json, at + 1)
-    const end = valueEnd(json, start)
-    if (end <= start) return undefined
+  const whole = eachMember(json, (keyStart, keyEnd, start, end) => {
     if (isNamed(json, keyStart, keyEnd, wanted)) spans.push({ start, end })
-    at = skipSpace(json, end)
-    if (json[at] === CLOSE_BRACE) return spans
-    if (json[at] !== COMMA) return undefined
-    at = skipSpace(json, at + 1)
-  }
+  })
+  return whole ? spans : undefined
+}
+
+/**
+ * Whether every reader finds the same value under every top-level key. Not so where a key stands twice, or is written with escapes, which
+ * might hide that it does.
+ */
+export const isUnambiguous = (json: Buffer): boolean => {
+  const keys = new Set<string>()
+  let members = 0
+  let escaped = false
+  const whole = eachMember(json, (keyStart, keyEnd) => {
+    const key = json.toString("latin1", keyStart + 1, keyEnd - 1)
+    keys.add(key)
+    members++
+    escaped ||= key.includes("\\")
+  })
+  return whole && !escaped && keys.size === members
 }
 
 /** The text with `name` set to `value` (JSON text): in place wherever it stands, else as a new first member. */

@@ -10,6 +10,8 @@ export interface StreamFacts {
   finish: string | undefined
   /** When the first piece of generated content came by. */
   firstTokenAt: number | undefined
+  /** Events with data that came by, the closing mark aside: each brings a token or more, or belongs to the few around them. */
+  events: number
   /** The stream reached its own end: what was seen is complete. */
   complete: boolean
   /** The provider reported an error inside the stream. */
@@ -22,6 +24,7 @@ export const noFacts = (): StreamFacts => ({
   model: undefined,
   finish: undefined,
   firstTokenAt: undefined,
+  events: 0,
   complete: false,
   failed: false
 })

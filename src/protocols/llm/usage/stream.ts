@@ -52,6 +52,7 @@ export class StreamObserver {
   private event(name: string | undefined, data: string): void {
     if (data === "[DONE]") this.facts.complete = true
     else {
+      this.facts.events++
       const type = eventType(name, data)
       if (this.reader.idle(type, data, this.facts)) return
       const json = parseJson(data)

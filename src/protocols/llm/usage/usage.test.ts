@@ -74,7 +74,8 @@ describe("usage of a stream", () => {
       const observer = new StreamObserver(stream.format, stream.framing ?? "sse")
       bytesOf(stream).forEach((chunk, i) => assert.isUndefined(observer.push(chunk, i + 1)))
       assert.isUndefined(observer.end(99))
-      const { usage, ...facts } = observer.facts
+      const { usage, events, ...facts } = observer.facts
+      assert.isAtLeast(events, facts.firstTokenAt === undefined ? 0 : 1)
       const { cacheInInput: _, ...counts } = usage ?? { cacheInInput: true }
       assert.deepStrictEqual(defined({ ...facts, ...counts }), stream.facts)
       if (stream.limit !== undefined) assert.strictEqual(totalTokens(usage!), stream.limit)

@@ -1,0 +1,51 @@
+import { assert, describe, it } from "@effect/vitest"
+import { errors } from "undici"
+import { BodyAborted } from "../../src/http/body.ts"
+import { bodyError, callError } from "./upstream-errors.ts"
+
+const system = (code: string, message = "connect to 10.0.0.1:80") => Object.assign(new Error(message), { code })
+
+describe("errors of a call", () => {
+  it.each([
+    [system("ECONNREFUSED"), "upstream call failed: connection refused: ECONNREFUSED"],
+    [system("ENOTFOUND"), "backends required DNS resolution which failed"],
+    [system("EAI_AGAIN"), "backends required DNS resolution which failed"],
+    [system("EHOSTUNREACH"), "upstream call failed: unreachable: EHOSTUNREACH"],
+    [system("ECONNRESET"), "upstream call failed: reset: the connection was closed before there was a response"],
+    [
+      new errors.SocketError("other side closed"),
+      "upstream call failed: reset: the connection was closed before there was a response"
+    ],
+    [new errors.SocketError("bad response"), "upstream call failed: protocol: the response is not HTTP/1.1"],
+    [new errors.HTTPParserError("x"), "upstream call failed: protocol: the response is not HTTP/1.1"],
+    [new errors.HeadersOverflowError(), "upstream call failed: protocol: the response is not HTTP/1.1"],
+    [new errors.ClientClosedError(), "upstream call failed: closed: the backend is no longer configured"],
+    [system("ERR_TLS_CERT_ALTNAME_INVALID"), "upstream call failed: tls: ERR_TLS_CERT_ALTNAME_INVALID"],
+    [system("DEPTH_ZERO_SELF_SIGNED_CERT"), "upstream call failed: tls: DEPTH_ZERO_SELF_SIGNED_CERT"],
+    [system("EWEIRD"), "upstream call failed: other: EWEIRD"],
+    [new Error("secret"), "upstream call failed: other: Error"],
+    [new BodyAborted({ source: "client", detail: "gone" }), "upstream call failed: request body: gone"]
+  ] as const)("%s", (error, message) => {
+    const failure = callError(error, 10)
+    assert.strictEqual(failure.message, message)
+    assert.strictEqual(failure.status, 503)
+  })
+
+  it.each([new errors.ConnectTimeoutError(), system("ETIMEDOUT")])("%s is a timeout", (error) => {
+    const failure = callError(error, 10)
+    assert.deepStrictEqual(
+      [failure._tag, failure.status, failure.message],
+      ["UpstreamTimedOut", 504, "upstream call timeout"]
+    )
+  })
+
+  it("what a client reads names no address", () => {
+    for (const code of ["ECONNREFUSED", "ECONNRESET", "EWEIRD"])
+      assert.notInclude(callError(system(code), 10).message, "10.0.0.1")
+  })
+
+  it("a body that breaks off is the backend's fault", () => {
+    const error = bodyError(system("ECONNRESET"))
+    assert.deepStrictEqual([error.source, error.message], ["backend", "body ended early: reset"])
+  })
+})

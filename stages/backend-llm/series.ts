@@ -1,0 +1,115 @@
+/** The metrics of model calls. Series are resolved once for each route, provider and pair of models, so that counting is an addition. */
+import type { Exchange } from "../../src/pipeline/exchange.ts"
+import type { LookupStatus } from "../../src/protocols/llm/cost/price.ts"
+import type { Metrics, Series } from "../../src/services/metrics.ts"
+
+const labels = [
+  "gen_ai_operation_name",
+  "gen_ai_system",
+  "gen_ai_request_model",
+  "gen_ai_response_model",
+  "bind",
+  "gateway",
+  "listener",
+  "route",
+  "route_rule"
+]
+const tokenBuckets = Array.from({ length: 14 }, (_, i) => 4 ** i)
+const durationBuckets = Array.from({ length: 14 }, (_, i) => 0.01 * 2 ** i)
+const firstTokenBuckets = [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
+const perTokenBuckets = [0.001, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5]
+
+export type TokenType = "input" | "output" | "input_cache_read" | "input_cache_write"
+
+/** The series of calls that have all labels in common; each is made when it first counts. */
+export interface CallSeries {
+  readonly tokens: (type: TokenType) => Series
+  readonly cost: () => Series
+  readonly duration: () => Series
+  readonly firstToken: () => Series
+  readonly perToken: () => Series
+  readonly lookups: (status: LookupStatus) => Series
+}
+
+const once = <K extends string>(make: (key: K) => Series) => {
+  const known = new Map<K, Series>()
+  return (key: K): Series => {
+    let found = known.get(key)
+    if (found === undefined) {
+      found = make(key)
+      known.set(key, found)
+    }
+    return found
+  }
+}
+
+export const makeCallSeries = (metrics: Metrics["Service"]) => {
+  const tokens = metrics.histogram(
+    "gen_ai_client_token_usage",
+    "Tokens of model calls; input includes cached tokens.",
+    ["gen_ai_token_type", ...labels],
+    tokenBuckets
+  )
+  const cost = metrics.counter("gen_ai_client_cost_usd_total", "What model calls cost, in US dollars.", labels)
+  const duration = metrics.histogram(
+    "gen_ai_server_request_duration",
+    "Seconds that model calls took.",
+    labels,
+    durationBuckets
+  )
+  const firstToken = metrics.histogram(
+    "gen_ai_server_time_to_first_token",
+    "Seconds until the first token.",
+    labels,
+    firstTokenBuckets
+  )
+  const perToken = metrics.histogram(
+    "gen_ai_server_time_per_output_token",
+    "Seconds for each output token after the first.",
+    labels,
+    perTokenBuckets
+  )
+  const lookups = metrics.counter("cost_catalog_lookups_total", "How prices were looked up.", ["status", ...labels])
+
+  const make = (values: ReadonlyArray<string | undefined>): CallSeries => {
+    const plain = once<"cost" | "duration" | "firstToken" | "perToken">((name) =>
+      ({ cost, duration, firstToken, perToken })[name].series(values)
+    )
+    return {
+      tokens: once((type: TokenType) => tokens.series([type, ...values])),
+      cost: () => plain("cost"),
+      duration: () => plain("duration"),
+      firstToken: () => plain("firstToken"),
+      perToken: () => plain("perToken"),
+      lookups: once((status: LookupStatus) => lookups.series([status, ...values]))
+    }
+  }
+
+  // By backend object: the series of a configuration that was replaced go with it.
+  const byBackend = new WeakMap<object, Map<string, CallSeries>>()
+  return (x: Exchange, provider: string, requestModel: string, responseModel: string | undefined): CallSeries => {
+    const owner = x.backend ?? x.route ?? byBackend
+    let known = byBackend.get(owner)
+    if (known === undefined) {
+      known = new Map()
+      byBackend.set(owner, known)
+    }
+    const key = `${provider}\n${requestModel}\n${responseModel ?? ""}`
+    let series = known.get(key)
+    if (series === undefined) {
+      series = make([
+        "chat",
+        provider,
+        requestModel,
+        responseModel,
+        x.listener?.bind,
+        x.listener?.gateway,
+        x.listener?.name,
+        x.route === undefined ? undefined : `${x.route.namespace}/${x.route.name}`,
+        x.route?.rule
+      ])
+      known.set(key, series)
+    }
+    return series
+  }
+}

@@ -1,0 +1,143 @@
+import { writeFileSync } from "node:fs"
+import { mkdtemp, rm } from "node:fs/promises"
+import { Agent } from "node:http"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { start } from "../../src/main/library.ts"
+import { send } from "../client.ts"
+import { httpBackend, portOf } from "../http/edge.ts"
+import { startHeadgate, until } from "../program.ts"
+
+/** A backend that takes its time, and counts who waits. */
+const slow = (millis: number) =>
+  Effect.gen(function* () {
+    const state = { waiting: 0, served: 0 }
+    const server = yield* httpBackend((request, response) => {
+      request.resume()
+      state.waiting++
+      setTimeout(() => {
+        state.waiting--
+        state.served++
+        response.end("whole")
+      }, millis)
+    })
+    return { state, port: portOf(server.address()) }
+  })
+
+const configuration = (backend: number, version: string, port = 8080) => `
+config: { connectionTerminationDeadline: 10s }
+gateways: { default: { port: ${port} } }
+routes:
+  - name: all
+    policies:
+      responseHeaderModifier: { set: { x-version: "${version}" } }
+    backends:
+      - host: 127.0.0.1:${backend}
+`
+
+const freePort = Effect.scoped(
+  Effect.map(
+    httpBackend(() => {}),
+    (server) => portOf(server.address())
+  )
+)
+
+describe("under load", () => {
+  it.live("a reload loses no request, and what started before it ends on the old configuration", () =>
+    Effect.gen(function* () {
+      const { state, port } = yield* slow(150)
+      const gateway = yield* start(configuration(port, "0"), { ephemeral: true, host: "127.0.0.1" })
+      const agent = new Agent({ keepAlive: true, maxSockets: 300 })
+      const burst = () => Array.from({ length: 300 }, () => send(gateway.port(8080)!, { agent }))
+      const seen = new Map<unknown, number>()
+      for (let version = 1; version <= 3; version++) {
+        const answers = burst()
+        yield* Effect.promise(() => until("the requests are in flight", () => state.waiting === 300))
+        yield* gateway.reload(configuration(port, String(version)))
+        for (const { status, body, headers } of yield* Effect.promise(() => Promise.all(answers))) {
+          assert.strictEqual(`${status} ${body}`, "200 whole")
+          seen.set(headers["x-version"], (seen.get(headers["x-version"]) ?? 0) + 1)
+        }
+      }
+      assert.deepStrictEqual(
+        [...seen],
+        [
+          ["0", 300],
+          ["1", 300],
+          ["2", 300]
+        ]
+      )
+      assert.strictEqual((yield* Effect.promise(() => send(gateway.port(8080)!))).headers["x-version"], "3")
+      agent.destroy()
+    })
+  )
+
+  it.live("a bad edit changes nothing, says where it is wrong, and the next good one is taken", () =>
+    Effect.gen(function* () {
+      const { port } = yield* slow(0)
+      const listener = yield* freePort
+      yield* Effect.promise(async () => {
+        const folder = await mkdtemp(join(tmpdir(), "headgate-"))
+        const file = join(folder, "config.yaml")
+        writeFileSync(file, configuration(port, "1", listener))
+        await using program = await startHeadgate(["-f", file])
+        const version = async () => (await send(listener)).headers["x-version"]
+        assert.strictEqual(await version(), "1")
+        writeFileSync(file, configuration(port, "2", listener).replace("policies", "polices"))
+        await program.says(/Failed to reload config: .*config\.yaml:6:5: .*polices/)
+        assert.strictEqual(await version(), "1")
+        writeFileSync(file, configuration(port, "2", listener))
+        await until("the edit is taken", async () => (await version()) === "2")
+        await rm(folder, { recursive: true })
+      })
+    })
+  )
+
+  it.live("SIGTERM lets requests in flight finish, and takes no more", () =>
+    Effect.gen(function* () {
+      const { state, port } = yield* slow(700)
+      const listener = yield* freePort
+      yield* Effect.promise(async () => {
+        await using program = await startHeadgate(["-c", configuration(port, "1", listener)])
+        const answers = Array.from({ length: 200 }, () => send(listener))
+        await until("the requests are in flight", () => state.waiting === 200)
+        program.child.kill("SIGTERM")
+        await program.says(/shutting down/)
+        const late = await send(listener).then(
+          () => "answered",
+          (error: NodeJS.ErrnoException) => error.code
+        )
+        assert.strictEqual(late, "ECONNREFUSED")
+        for (const { status, body } of await Promise.all(answers)) assert.strictEqual(`${status} ${body}`, "200 whole")
+        assert.strictEqual(await program.ended, 0)
+        assert.strictEqual(state.served, 200)
+      })
+    })
+  )
+
+  it.live("one Ctrl-C that arrives twice drains; another one later does not wait", () =>
+    Effect.gen(function* () {
+      const { state, port } = yield* slow(5000)
+      const listener = yield* freePort
+      yield* Effect.promise(async () => {
+        await using program = await startHeadgate(["-c", configuration(port, "1", listener)])
+        const answer = send(listener).then(
+          () => "answered",
+          () => "cut"
+        )
+        await until("the request is in flight", () => state.waiting === 1)
+        program.child.kill("SIGINT")
+        await program.says(/shutting down/)
+        program.child.kill("SIGINT")
+        await sleep(600)
+        assert.isNull(program.child.exitCode)
+        program.child.kill("SIGINT")
+        assert.strictEqual(await program.ended, 130)
+        assert.strictEqual(await answer, "cut")
+      })
+    })
+  )
+})
