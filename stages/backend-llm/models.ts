@@ -1,8 +1,9 @@
 /** The models of a router, compiled: by name, each with where its calls go and what they carry. */
-import { Effect, Redacted, type Scope } from "effect"
+import { Effect, Redacted, Result, type Scope } from "effect"
 import type { BackendAuth } from "../../spec/connection/policies.ts"
 import type { MockParams } from "../../spec/standalone/llm.ts"
 import { compileHeaderChanges, type HeaderChanges } from "../../src/http/header-changes.ts"
+import { compileHeaderMatch, type HeaderTest } from "../../src/http/header-match.ts"
 import type { Answer } from "../../src/http/message.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
 import { compileRules, type Rules } from "../../src/pipeline/rules.ts"
@@ -36,6 +37,8 @@ export type Destination =
 export interface Model {
   readonly name: string
   readonly pattern: NamePattern
+  /** Whether a request that names the model also has the headers that it asks for. */
+  readonly meant: HeaderTest | undefined
   readonly internal: boolean
   /** The model that the provider is asked for; the client's when there is none. */
   readonly providerModel: string | undefined
@@ -92,7 +95,7 @@ const compileModel = (config: ModelConfig): Effect.Effect<Model, ReadonlyArray<C
     for (const name of Object.keys(policies)) if (!applied.has(name)) unavailable(pathOf(name), `${name} of a model`)
     for (const key of Object.keys(policies.ai ?? {}))
       if (!appliedByAi.has(key)) unavailable(pathOf("ai"), `${key} of a model`)
-    if (config.matches.length > 0) unavailable([...config.path, "matches"], "matches of a model")
+    const meant = matchesOf(config, problems)
 
     const settings = providerSettings(config)
     if ("message" in settings)
@@ -131,6 +134,7 @@ const compileModel = (config: ModelConfig): Effect.Effect<Model, ReadonlyArray<C
     return {
       name: config.name,
       pattern,
+      meant,
       internal: config.visibility === "internal",
       providerModel: config.provider.config.model,
       provider,
@@ -145,6 +149,25 @@ const compileModel = (config: ModelConfig): Effect.Effect<Model, ReadonlyArray<C
       guards
     }
   })
+
+/** Any of the matches must hold, and in it every header condition. */
+const matchesOf = ({ matches, path }: ModelConfig, problems: Array<ConfigProblem>): HeaderTest | undefined => {
+  if (matches.length === 0) return undefined
+  const alternatives = matches.map(({ headers = [] }, index) =>
+    headers.flatMap((header, at): ReadonlyArray<HeaderTest> => {
+      const { name, value } = header
+      const compiled = compileHeaderMatch({
+        name,
+        value: value.exact === undefined ? { regex: value.regex } : { exact: value.exact }
+      })
+      if (Result.isSuccess(compiled)) return [compiled.success]
+      const { path: below, message } = compiled.failure
+      problems.push({ path: [...path, "matches", index, "headers", at, ...below], message })
+      return []
+    })
+  )
+  return (request) => alternatives.some((tests) => tests.every((test) => test(request)))
+}
 
 const mockSettings = ({ seed, latency, tokensPerSecond, failureRate }: MockParams) => ({
   seed,

@@ -21,7 +21,8 @@ import { plan } from "../../src/protocols/llm/matrix.ts"
 import { isObject, type JsonObject, parseJson } from "../../src/protocols/llm/models/json.ts"
 import { isModelsPath, listedNames, modelList } from "../../src/protocols/llm/models/list.ts"
 import { withModelInPath } from "../../src/protocols/llm/models/model-path.ts"
-import { refusal } from "../../src/protocols/llm/models/refusal.ts"
+import { parsePattern } from "../../src/protocols/llm/models/name-pattern.ts"
+import { refusal, virtualTargetNotFound } from "../../src/protocols/llm/models/refusal.ts"
 import { type RequestedModel, requestedModel } from "../../src/protocols/llm/models/requested.ts"
 import type { ModelIndex } from "../../src/protocols/llm/models/selection.ts"
 import { estimateTokens } from "../../src/protocols/llm/tokens/estimate.ts"
@@ -104,7 +105,8 @@ const listAnswer = ({ index, virtual }: Router, x: Exchange) => {
   const visible = index.models.filter(
     (model) => !model.internal && (model.rules === undefined || isPermitted(model.rules, x))
   )
-  const names = listedNames(visible, virtual.names, undefined).filter((name) => allowed?.(name) ?? true)
+  const patterns = allowed?.patterns.map(parsePattern).filter((pattern) => pattern !== undefined)
+  const names = listedNames(visible, virtual.names, patterns)
   return {
     status: 200,
     headers: new HeaderList(["content-type", "application/json"]),
@@ -117,7 +119,7 @@ const chosen = (router: Router, x: Exchange, bytes: Buffer, keep: (prepared: Pre
   if (requested.type === "refused") return Exit.fail(new ModelRefused({ refusal: requested }))
   const name = requested.model
   const access = x.get(slots.modelAccess)
-  if (access !== undefined && !access(name))
+  if (access !== undefined && !access.allows(name))
     return Exit.fail(new ModelRefused({ refusal: refusal("model_not_allowed") }))
 
   const json: JsonObject =
@@ -136,11 +138,17 @@ const chosen = (router: Router, x: Exchange, bytes: Buffer, keep: (prepared: Pre
   const selection = router.index.select(wanted, (model) => {
     // An internal model is for virtual models alone.
     if (model.internal && target === undefined) return "skip"
+    if (model.meant?.(x.request) === false) return "skip"
     return model.rules === undefined || isPermitted(model.rules, x) ? "take" : "deny"
   })
   if (selection.type === "denied")
     return Exit.fail(new ModelRefused({ refusal: refusal("model_authorization_denied") }))
-  if (selection.type === "missing") return Exit.fail(new ModelRefused({ refusal: refusal("model_not_found") }))
+  if (selection.type === "missing")
+    return Exit.fail(
+      new ModelRefused({
+        refusal: target === undefined ? refusal("model_not_found") : virtualTargetNotFound(name, target)
+      })
+    )
   return admitted(router, x, bytes, json, requested, wanted, selection.model, variable, keep)
 }
 

@@ -1,7 +1,7 @@
 /** What the model router is made from: the `llm` section in its normalised form. */
 import { Schema } from "effect"
 import type { PromptGuard } from "../../spec/guardrails.ts"
-import type { HeaderModifier } from "../../spec/header.ts"
+import type { HeaderMatch, HeaderModifier } from "../../spec/header.ts"
 import type { RuleSet } from "../../spec/rules.ts"
 import type { MockParams, presetProviders } from "../../spec/standalone/llm.ts"
 import type { AiProvider } from "../../spec/standalone/provider.ts"
@@ -28,7 +28,7 @@ export interface ModelConfig {
   readonly name: string
   readonly visibility: "public" | "internal"
   readonly provider: ModelProvider
-  readonly matches: ReadonlyArray<unknown>
+  readonly matches: ReadonlyArray<{ readonly headers?: ReadonlyArray<(typeof HeaderMatch)["Type"]> }>
   readonly passthrough: "detect" | "opaque" | undefined
   readonly hostOverride: Address | undefined
   readonly pathOverride: string | undefined
