@@ -8,7 +8,6 @@ import type { Answer } from "../../src/http/message.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
 import { compileRules, type Rules } from "../../src/pipeline/rules.ts"
 import type { ConfigProblem } from "../../src/pipeline/stage.ts"
-import type { JsonObject } from "../../src/protocols/llm/models/json.ts"
 import { type NamePattern, parsePattern } from "../../src/protocols/llm/models/name-pattern.ts"
 import { compileRouteTypes, type RouteType, routerPaths } from "../../src/protocols/llm/models/route-type.ts"
 import { placeKey } from "../../src/protocols/llm/providers/credential.ts"
@@ -17,9 +16,10 @@ import type { Call, Target } from "../../src/protocols/llm/providers/target.ts"
 import { type WireFormat, wireFormats } from "../../src/protocols/llm/providers/wire-format.ts"
 import { Files } from "../../src/services/files.ts"
 import { type Upstream, Upstreams } from "../../src/services/upstreams.ts"
+import { type BodyChanges, compileBodyChanges } from "./body-changes.ts"
 import { compileGuards, type Guards } from "./guards.ts"
 import { mockUpstream } from "./mock-upstream.ts"
-import type { ModelConfig, ModelPolicies } from "./schema.ts"
+import type { ModelConfig, ModelPolicies, ModelPolicy } from "./schema.ts"
 import { providerSettings } from "./settings.ts"
 import { makeTranslators, type Translators } from "./translators.ts"
 
@@ -49,8 +49,7 @@ export interface Model {
   readonly rules: Rules | undefined
   readonly requestHeaders: HeaderChanges | undefined
   readonly responseHeaders: HeaderChanges | undefined
-  readonly defaults: JsonObject | undefined
-  readonly overrides: JsonObject | undefined
+  readonly changes: BodyChanges
   readonly guards: Guards
 }
 
@@ -80,7 +79,7 @@ const applied = new Set([
   "backendAuth",
   "backendTLS"
 ])
-const appliedByAi = new Set(["defaults", "overrides", "promptGuard"])
+const appliedByAi = new Set(["defaults", "overrides", "transformations", "finalTransformations", "promptGuard"])
 
 const compileModel = (config: ModelConfig): Effect.Effect<Model, ReadonlyArray<ConfigProblem>, Needs> =>
   Effect.gen(function* () {
@@ -127,9 +126,11 @@ const compileModel = (config: ModelConfig): Effect.Effect<Model, ReadonlyArray<C
     }
     const requestHeaders = headers("requestHeaderModifier")
     const responseHeaders = headers("responseHeaderModifier")
+    const inAi = (part: ConfigProblem["path"]) => originOf(config.policies["ai"], part) ?? [...config.path, ...part]
     const guards = yield* Effect.mapError(compileGuards(ai?.promptGuard), (found) =>
-      found.map(({ path, message }) => ({ path: [...config.path, "guardrails", ...path], message }))
+      found.map(({ path, message }) => ({ path: inAi(["promptGuard", ...path]), message }))
     )
+    const changes = yield* compileBodyChanges(ai ?? {}, inAi)
     if (problems.length > 0) return yield* Effect.fail(problems)
     return {
       name: config.name,
@@ -144,8 +145,7 @@ const compileModel = (config: ModelConfig): Effect.Effect<Model, ReadonlyArray<C
       rules,
       requestHeaders,
       responseHeaders,
-      defaults: ai?.defaults,
-      overrides: ai?.overrides,
+      changes,
       guards
     }
   })
@@ -167,6 +167,12 @@ const matchesOf = ({ matches, path }: ModelConfig, problems: Array<ConfigProblem
     })
   )
   return (request) => alternatives.some((tests) => tests.every((test) => test(request)))
+}
+
+/** Where a part of a policy was written: the section is no policy itself, its parts come from several places. */
+const originOf = (policy: ModelPolicy | undefined, part: ConfigProblem["path"]): ConfigProblem["path"] | undefined => {
+  const origin = policy?.branches[0]?.origins?.find(({ part: whole }) => whole.every((key, i) => key === part[i]))
+  return origin && [...origin.path, ...part.slice(origin.part.length)]
 }
 
 const mockSettings = ({ seed, latency, tokensPerSecond, failureRate }: MockParams) => ({

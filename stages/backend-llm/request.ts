@@ -12,7 +12,6 @@ import { isPermitted } from "../../src/pipeline/rules.ts"
 import * as slots from "../../src/pipeline/slots.ts"
 import { next, respond, type StageError, type Verdict } from "../../src/pipeline/stage.ts"
 import type { Attempt } from "../../src/protocols/llm/cost/ledger.ts"
-import { applyMutations } from "../../src/protocols/llm/enrich/mutations.ts"
 import type { LlmError } from "../../src/protocols/llm/formats/error.ts"
 import type { ClientFormat } from "../../src/protocols/llm/formats/format.ts"
 import type { GuardOutcome } from "../../src/protocols/llm/guard/outcome.ts"
@@ -167,7 +166,10 @@ const admitted = (
 ): Outcome => {
   const { path } = x.request
   const routeType = model.routeType(canonicalPath(path))
-  const providerModel = model.providerModel ?? wanted
+  const changed = model.changes.request?.(json, x) ?? json
+  // Configuration that sets the model in the body means the one that is asked for.
+  const named = changed["model"]
+  const providerModel = typeof named === "string" && named !== json["model"] ? named : (model.providerModel ?? wanted)
   const client = routeType === "models" ? "passthrough" : routeType
   const spoken = model.destination.type === "mock" ? mockSpeaks : model.provider.formats(providerModel)
   const planned = plan(client, spoken)
@@ -196,11 +198,6 @@ const admitted = (
     requestModel: requested.model,
     streaming
   })
-
-  const changed =
-    model.defaults === undefined && model.overrides === undefined
-      ? json
-      : applyMutations(json, { computed: [], overrides: entries(model.overrides), defaults: entries(model.defaults) })
 
   const began = router.clock()
   const estimate = () => estimateTokens(textsOf(isGuarded(client) ? client : undefined, changed))
@@ -237,11 +234,10 @@ const admitted = (
     const asked = multipart ? clean : addressed(clean, upstream, providerModel, streaming)
     const translated = multipart ? Result.succeed(clean) : translation.request(asked)
     if (Result.isFailure(translated)) return Exit.fail(failureOf(translated.failure))
+    const sent = model.changes.final?.(translated.success, x) ?? translated.success
     // What guards have read is what is sent, in the one way that it can be read.
-    const editable = clean === json && translated.success === asked && guards.length === 0
-    const body = multipart
-      ? bytes
-      : ((editable ? edited(bytes, json, asked) : undefined) ?? written(translated.success))
+    const editable = clean === json && sent === asked && guards.length === 0
+    const body = multipart ? bytes : ((editable ? edited(bytes, json, asked) : undefined) ?? written(sent))
     // A virtual model's target, or the provider's own name, stands in the path where the client's did.
     if (requested.type === "path" && kind === "native") {
       const rewritten = withModelInPath(path, requested.at, providerModel)
@@ -270,7 +266,7 @@ const admitted = (
         upstreamFormat: upstream,
         translated: kind === "translated",
         translation,
-        json: translated.success,
+        json: sent,
         body,
         streaming,
         attempt: router.accounting.begin(call)
@@ -279,8 +275,6 @@ const admitted = (
     return next
   })
 }
-
-const entries = (fields: JsonObject | undefined): ReadonlyMap<string, unknown> => new Map(Object.entries(fields ?? {}))
 
 /** Counting tokens uses none. */
 const uncounted: ReadonlySet<ClientFormat> = new Set(["anthropicTokenCount", "geminiCountTokens"])

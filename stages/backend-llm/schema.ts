@@ -13,7 +13,12 @@ type Path = ReadonlyArray<string | number>
 export interface ModelPolicy {
   readonly name: string
   readonly path: Path
-  readonly branches: ReadonlyArray<{ readonly config: unknown; readonly path: Path }>
+  readonly branches: ReadonlyArray<{
+    readonly config: unknown
+    readonly path: Path
+    /** Where parts of it were written that do not stand at that path. */
+    readonly origins?: ReadonlyArray<{ readonly part: Path; readonly path: Path }>
+  }>
 }
 
 export type ModelProvider =
@@ -73,6 +78,8 @@ export interface ModelPolicies {
   readonly ai?: {
     readonly defaults?: Readonly<Record<string, unknown>>
     readonly overrides?: Readonly<Record<string, unknown>>
+    readonly transformations?: Readonly<Record<string, string>>
+    readonly finalTransformations?: Readonly<Record<string, string>>
     readonly promptGuard?: PromptGuard
   }
 }
