@@ -14,11 +14,12 @@ export const redacted = (text: Schema.Codec<string>) =>
       )
     )
 
-/** A credential. */
+/** A credential. Written out in a file, it is a lint finding. */
 export const Secret = redacted(
   Schema.String.check(Schema.isMinCodePoints(1, { expected: "a value that is not empty" })).annotate({
     identifier: "Secret",
-    description: "A credential; it is never printed."
+    description: "A credential; it is never printed.",
+    credential: true
   })
 )
 

@@ -40,6 +40,10 @@ export const defaulted = <S extends Schema.Top>(
 export const named = <S extends Schema.Top>(schema: S, identifier: string, description: string): S =>
   Schema.annotateEncoded({ identifier, description })(schema) as unknown as S
 
+/** Tells where keys belong that an object does not have, or what replaced them. */
+export const hinted = <S extends Schema.Top>(schema: S, hints: Readonly<Record<string, string>>): S =>
+  Schema.annotateEncoded({ hints })(schema) as unknown as S
+
 /** What must hold in the form of the file, beyond each field by itself. */
 export interface Rule<I> {
   /** The sentence for what is wrong, with the path below the object where it is not the object itself; nothing when all is well. */
@@ -180,7 +184,9 @@ export const withAliases = <const F extends Schema.Struct.Fields>(
   const { identifier, description } = SchemaAST.resolve(wire) ?? {}
   form = form.annotate({ identifier: identifier as string, description: description as string })
   const rename = (value: unknown) =>
-    Object.fromEntries(Object.entries(value as object).map(([key, each]) => [aliases[key] ?? key, each]))
+    Object.fromEntries(
+      Object.entries(value as object).map(([key, each]) => [Object.hasOwn(aliases, key) ? aliases[key] : key, each])
+    )
   const decoded = schema as unknown as Schema.Codec<Schema.Struct<F>["Type"], unknown>
   return form.pipe(
     Schema.decodeTo(decoded, {

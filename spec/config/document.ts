@@ -12,6 +12,7 @@ import {
   isSeq,
   Lexer,
   Parser,
+  type YAMLError,
   type Node as YamlNode
 } from "yaml"
 
@@ -93,28 +94,27 @@ class Refused {
   }
 }
 
+/** What the text opens and does not close, by offset. */
+interface Unclosed {
+  quote?: number
+  readonly brackets: Array<number>
+}
+
 /** Parses one document. */
 export const parseDocument = (text: string, limits: Limits = defaultLimits): ParsedDocument => {
   if (text.length > limits.size)
     return refused([{ start: 0, message: `the text is longer than ${limits.size} characters`, code: "too-large" }])
   try {
-    const documents = [
-      ...new Composer({ prettyErrors: false, uniqueKeys: false, merge: false }).compose(tokens(text, limits))
-    ]
+    const unclosed: Unclosed = { brackets: [] }
+    const composer = new Composer({ prettyErrors: false, uniqueKeys: false, merge: false })
+    const documents = [...composer.compose(tokens(text, limits, unclosed))]
     const document = documents[0]
     if (document === undefined) return { ok: true, root: { start: 0, end: 0, entries: new Map(), size: 1 } }
+    const failures = [...document.errors, ...document.warnings]
+    if (failures.length > 0) return refused(describe(failures, unclosed, text))
     const second = documents[1]
     if (second !== undefined)
       return refused([{ start: second.range[0], message: sentences["MULTIPLE_DOCS"]!, code: "yaml" }])
-    const failures = [...document.errors, ...document.warnings]
-    if (failures.length > 0)
-      return refused(
-        failures.map((error) => ({
-          start: Math.min(error.pos[0], text.length),
-          message: sentences[error.code] ?? "the text cannot be parsed here",
-          code: "yaml"
-        }))
-      )
     return { ok: true, root: convert(document, limits) }
   } catch (error) {
     if (error instanceof Refused) return refused([error.problem])
@@ -124,17 +124,49 @@ export const parseDocument = (text: string, limits: Limits = defaultLimits): Par
 
 const refused = (problems: ReadonlyArray<SyntaxProblem>): ParsedDocument => ({ ok: false, problems })
 
+/** One problem a line. What is not closed is told where it was opened, and alone: everything after it is a consequence. */
+const describe = (
+  failures: ReadonlyArray<YAMLError>,
+  unclosed: Unclosed,
+  text: string
+): ReadonlyArray<SyntaxProblem> => {
+  if (unclosed.quote !== undefined)
+    return [{ start: unclosed.quote, message: "the quote that begins here is not closed", code: "yaml" }]
+  const bracket = unclosed.brackets.at(-1)
+  if (bracket !== undefined)
+    return [{ start: bracket, message: "the bracket that begins here is not closed", code: "yaml" }]
+  const byLine = new Map<number, SyntaxProblem>()
+  for (const { pos, code } of failures) {
+    const start = Math.min(pos[0], text.length)
+    const line = text.lastIndexOf("\n", start - 1)
+    if (!byLine.has(line))
+      byLine.set(line, { start, message: sentences[code] ?? "the text cannot be parsed here", code: "yaml" })
+  }
+  return [...byLine.values()]
+}
+
 /** The concrete syntax, watched as it grows: what is nested too deeply is refused before anything recursive sees it. */
-const tokens = function* (text: string, limits: Limits) {
+const tokens = function* (text: string, limits: Limits, unclosed: Unclosed) {
   const parser = new Parser()
+  let abandoned: ReadonlyArray<number> = []
   for (const lexeme of new Lexer().lex(text)) {
+    const first = lexeme[0]
+    if (lexeme === "[" || lexeme === "{") unclosed.brackets.push(parser.offset)
+    else if (lexeme === "]" || lexeme === "}") unclosed.brackets.pop()
+    else if (lexeme === flowErrorEnd && abandoned.length === 0) abandoned = unclosed.brackets.splice(0)
+    else if ((first === '"' || first === "'") && (lexeme.length === 1 || !lexeme.endsWith(first)))
+      unclosed.quote ??= parser.offset
     yield* parser.next(lexeme)
     // A mapping inside a list and its value take up to three places on the parser's stack.
     if (parser.stack.length > limits.depth * 3 + 8)
       throw new Refused(parser.offset, `nested more than ${limits.depth} levels deep`, "too-deep")
   }
   yield* parser.end()
+  unclosed.brackets.push(...abandoned)
 }
+
+// What the lexer puts where a line is indented less than the brackets it is in.
+const flowErrorEnd = "\u0018"
 
 const convert = (document: Document.Parsed, limits: Limits): Node => {
   const anchors = new Map<string, Node>()

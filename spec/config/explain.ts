@@ -1,12 +1,13 @@
 /** What a failed decode says, in sentences of a configuration file: one finding a value, the closest alternative of a union only, no values. */
-import { SchemaAST, SchemaIssue } from "effect"
+import { type Schema, SchemaAST, SchemaIssue } from "effect"
 import { nearest } from "./nearest.ts"
 import type { Path } from "./path.ts"
 
 export interface Finding {
   readonly path: Path
   readonly message: string
-  readonly kind: "value" | "missing" | "unknown"
+  /** A value of another type, one that breaks a rule, a key that is missing, or one that is not known. */
+  readonly kind: "type" | "value" | "missing" | "unknown"
 }
 
 /** Reads a value of the file, to say of what kind it is and to compare it with the literals that are allowed. */
@@ -42,7 +43,7 @@ const visit = (issue: SchemaIssue.Issue, path: Path, lookup: Lookup): ReadonlyAr
     case "UnexpectedKey":
       return [{ path, message: unknownKey(issue, path), kind: "unknown" }]
     case "InvalidType":
-      return [{ path, message: mismatch([issue.ast], lookup(path)), kind: "value" }]
+      return [{ path, message: mismatch([issue.ast], lookup(path)), kind: "type" }]
     default:
       return [{ path, message: sentence(SchemaIssue.defaultLeafHook(issue)), kind: "value" }]
   }
@@ -51,6 +52,14 @@ const visit = (issue: SchemaIssue.Issue, path: Path, lookup: Lookup): ReadonlyAr
 const sentence = (message: string) => message.replace(/^Expected /, "expected ")
 
 const unknownKey = (issue: SchemaIssue.UnexpectedKey, path: Path): string => {
+  const hints = SchemaAST.resolve(SchemaAST.toEncoded(issue.ast))?.["hints"]
+  const key = String(path.at(-1))
+  if (hints !== undefined && Object.hasOwn(hints, key)) return hints[key]!
+  if (SchemaAST.isObjects(issue.ast)) {
+    const parameter = issue.ast.indexSignatures[0]?.parameter
+    const expected = parameter !== undefined && SchemaAST.isString(parameter) ? patternOf(parameter) : undefined
+    if (expected !== undefined) return `expected ${expected}`
+  }
   const known = SchemaAST.isObjects(issue.ast)
     ? issue.ast.propertySignatures.map((property) => String(property.name))
     : []
@@ -66,24 +75,34 @@ export const unknownKeyMessage = (path: Path, known: ReadonlyArray<string>): str
 
 /** Of the alternatives that failed, the one that the writer most likely meant. */
 const alternatives = (issue: SchemaIssue.AnyOf, path: Path, lookup: Lookup): ReadonlyArray<Finding> => {
+  const value = lookup(path)
   const branches = issue.issues.map((inner) => visit(inner, path, lookup))
-  if (branches.length === 0) return [{ path, message: mismatch(issue.ast.types, lookup(path)), kind: "value" }]
+  const findings = branches.flat()
+  const isOwn = (finding: Finding) => finding.path.length === path.length
+  if (findings.every((finding) => isOwn(finding) && finding.kind === "type"))
+    return [{ path, message: mismatch(issue.ast.types, value), kind: "type" }]
   // Alternatives that all refuse the value itself are named together.
-  const own = branches.filter((branch) => branch.every((finding) => finding.path.length === path.length))
-  if (own.length === branches.length) {
-    const messages = [...new Set(branches.flat().map((finding) => finding.message))]
+  if (findings.every(isOwn)) {
+    const messages = [...new Set(findings.map((finding) => finding.message))]
     const expected = messages.every((message) => message.startsWith("expected "))
     const message = expected ? `expected ${messages.map((each) => each.slice(9)).join(" or ")}` : messages.join("; or ")
     return [{ path, message, kind: "value" }]
   }
   const cost = (branch: ReadonlyArray<Finding>) =>
     branch.reduce(
-      (sum, finding) => sum + (finding.path.length > path.length + 1 ? 1 : finding.kind === "value" ? 2 : 4),
+      (sum, { path: at, kind }) =>
+        sum + (at.length > path.length + 1 ? 1 : kind === "missing" || kind === "unknown" ? 4 : 2),
       0
     )
-  return branches
-    .filter((branch) => !own.includes(branch))
-    .reduce((best, branch) => (cost(branch) < cost(best) ? branch : best))
+  const best = branches.reduce((best, branch) => (cost(branch) < cost(best) ? branch : best))
+  // An object that has nothing of what it should have was meant to be something else.
+  const strange =
+    best.every(({ path: at, kind }) => at.length === path.length + 1 && (kind === "missing" || kind === "unknown")) &&
+    best.filter(({ kind }) => kind === "unknown").length === Object.keys(value ?? {}).length &&
+    best.some(({ kind }) => kind === "missing") &&
+    !best.some(({ message }) => message.includes("did you mean")) &&
+    flatten(issue.ast.types).some((ast) => !SchemaAST.isObjects(ast))
+  return strange ? [{ path, message: mismatch(issue.ast.types, value), kind: "type" }] : best
 }
 
 const mismatch = (asts: ReadonlyArray<SchemaAST.AST>, value: unknown): string => {
@@ -102,12 +121,10 @@ const mismatch = (asts: ReadonlyArray<SchemaAST.AST>, value: unknown): string =>
           literals.filter((literal) => typeof literal === "string")
         )
       : undefined
-  const got =
-    close !== undefined
-      ? `; did you mean "${close}"?`
-      : literals.length > 0 && typeof value === "string"
-        ? ""
-        : `, got ${nameOf(value)}`
+  // A list that nobody reads to its end is left out where the answer is at hand.
+  if (close !== undefined && literals.length > 8) return `not known; did you mean "${close}"?`
+  const sameType = literals.some((literal) => typeof literal === typeof value)
+  const got = close !== undefined ? `; did you mean "${close}"?` : sameType ? "" : `, got ${nameOf(value)}`
   return `expected ${choices.join(" or ")}${got}`
 }
 
@@ -122,13 +139,19 @@ const flatten = (asts: ReadonlyArray<SchemaAST.AST>): ReadonlyArray<SchemaAST.AS
 const kindOf = (ast: SchemaAST.AST): string => {
   switch (ast._tag) {
     case "String":
+      return patternOf(ast) ?? "a string"
     case "TemplateLiteral":
       return "a string"
     case "Number":
       return "a number"
     case "Boolean":
       return "a boolean"
-    case "Objects":
+    case "Objects": {
+      const names = ast.propertySignatures
+        .filter(({ type }) => !SchemaAST.isOptional(type))
+        .map(({ name }) => String(name))
+      return names.length === 0 ? "an object" : `an object with ${names.join(", ")}`
+    }
     case "ObjectKeyword":
       return "an object"
     case "Arrays":
@@ -138,6 +161,13 @@ const kindOf = (ast: SchemaAST.AST): string => {
     default:
       return SchemaAST.resolveIdentifier(ast) ?? "another value"
   }
+}
+
+/** What a text must look like, in words, where a pattern says it. */
+const patternOf = (ast: SchemaAST.String): string | undefined => {
+  const check = ast.checks?.at(-1)
+  const { representation, expected } = (check?.annotations ?? {}) as Schema.Annotations.Filter
+  return representation?.id === "effect/schema/isPattern" ? expected : undefined
 }
 
 const nameOf = (value: unknown): string => {

@@ -14,7 +14,12 @@ export interface Interpretation {
   /** Scalars that a message may quote: reached through known keys alone, and not secret. */
   readonly quotable: ReadonlySet<Node>
   readonly repeated: ReadonlyArray<RepeatedKey>
+  /** Credentials that are written as text, with their values. */
+  readonly credentials: ReadonlyArray<{ readonly path: Path; readonly node: Node }>
 }
+
+/** An address with user information, wherever it stands. */
+const hasPassword = (scalar: Node["scalar"]) => typeof scalar === "string" && /:\/\/[^/?#\s]*@/.test(scalar)
 
 /** Walks the document and the shape together. In mappings with free keys a repeated key is allowed: the last one counts. */
 export const interpret = (root: Node, rootShape: Shape): Interpretation => {
@@ -22,6 +27,7 @@ export const interpret = (root: Node, rootShape: Shape): Interpretation => {
   // Two aliases share the values below their anchor; what is secret in one place is secret in both.
   const hidden = new Set<Node>()
   const repeated: Array<RepeatedKey> = []
+  const credentials: Array<{ readonly path: Path; readonly node: Node }> = []
 
   const visit = (node: Node, shape: Shape | undefined, path: Path, known: boolean): unknown => {
     const open = known && shape !== undefined && !shape.secret
@@ -41,10 +47,12 @@ export const interpret = (root: Node, rootShape: Shape): Interpretation => {
     }
     if (node.items !== undefined)
       return node.items.map((item, index) => visit(item, shape?.item(index), [...path, index], open))
-    if (open) quotable.add(node)
+    if (shape?.credential === true && typeof node.scalar === "string") credentials.push({ path, node })
+    // A value where none belongs may be a key that lost its name.
+    if (open && shape.scalar && !hasPassword(node.scalar)) quotable.add(node)
     else hidden.add(node)
     return node.scalar
   }
 
-  return { value: visit(root, rootShape, [], true), quotable: quotable.difference(hidden), repeated }
+  return { value: visit(root, rootShape, [], true), quotable: quotable.difference(hidden), repeated, credentials }
 }

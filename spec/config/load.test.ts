@@ -140,7 +140,7 @@ describe("decoding", () => {
       "config.yaml:3:11: gateways.a.port: expected a port between 1 and 65535",
       'config.yaml:4:11: gateways.a.mode: expected one of "strict", "optional"; did you mean "strict"?',
       "config.yaml:5:3: gateways.b.port: required",
-      "config.yaml:6:10: timeout: expected a string, got a number",
+      "config.yaml:6:10: timeout: expected a duration such as 10s, 1h30m or 250ms, got a number",
       "config.yaml:7:1: kye: unknown key, did you mean key?",
       "config.yaml:8:8: rule.alow: unknown key, did you mean allow?",
       "config.yaml:9:8: names: expected a list, got a string"

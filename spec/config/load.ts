@@ -4,7 +4,7 @@
  */
 import { Result, Schema } from "effect"
 import { defaultLimits, type Limits, type Node, parseDocument } from "./document.ts"
-import { type Environment, expand, toSource, type Unresolved } from "./expand.ts"
+import { type Environment, expand, replacementIn, toSource, type Unresolved } from "./expand.ts"
 import { explain, type Finding } from "./explain.ts"
 import { interpret } from "./interpret.ts"
 import { formatPath, type Path } from "./path.ts"
@@ -25,7 +25,13 @@ export interface Input {
 }
 
 export type Loaded<A> =
-  | { readonly ok: true; readonly value: A; readonly positions: Positions }
+  | {
+      readonly ok: true
+      readonly value: A
+      readonly positions: Positions
+      /** Where a credential is written out, instead of being taken from the environment or a file. */
+      readonly inlineCredentials: ReadonlyArray<Path>
+    }
   | { readonly ok: false; readonly problems: ReadonlyArray<Problem> }
 
 /** Loads one file. Never throws. The problems are in the order of the text. */
@@ -57,7 +63,7 @@ export const load = <A, I>(input: Input, schema: Schema.Codec<A, I>): Loaded<A> 
     return { ok: false, problems: inOrder([...unset, ...broken]) }
   }
 
-  const { value, quotable, repeated } = interpret(document.root, shapeOf(schema.ast))
+  const { value, quotable, repeated, credentials } = interpret(document.root, shapeOf(schema.ast))
   const places = positions(input.name, document.root, expanded, original, quotable)
   const decoded = decode(schema, value)
   const problems = [
@@ -72,10 +78,20 @@ export const load = <A, I>(input: Input, schema: Schema.Codec<A, I>): Loaded<A> 
       .map(({ path, message, kind }) => places.locate({ path, message, ...codes[kind] }))
   ]
   if (problems.length > 0) return { ok: false, problems: inOrder(problems) }
-  return decoded.ok ? { ok: true, value: decoded.value, positions: places } : { ok: false, problems: [] }
+  const inlineCredentials = credentials
+    .filter(({ node }) => replacementIn(expanded, node.start, node.end) === undefined)
+    .map(({ path }) => path)
+  return decoded.ok
+    ? { ok: true, value: decoded.value, positions: places, inlineCredentials }
+    : { ok: false, problems: [] }
 }
 
-const codes = { value: {}, missing: { code: "required" }, unknown: { code: "unknown-key", about: "key" } } as const
+const codes = {
+  type: {},
+  value: {},
+  missing: { code: "required" },
+  unknown: { code: "unknown-key", about: "key" }
+} as const
 
 const unexplained: Finding = { path: [], message: "the value is not valid", kind: "value" }
 

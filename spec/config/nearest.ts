@@ -29,7 +29,10 @@ export const nearest = (word: string, known: Iterable<string>): string | undefin
   let best: string | undefined
   let bestDistance = Math.max(1, Math.floor(wanted.length / 3)) + 1
   for (const candidate of known) {
-    const edits = distance(wanted, plain(candidate))
+    const other = plain(candidate)
+    // The beginning of a longer name is closer than another word.
+    const beginning = wanted.length > 2 && other.startsWith(wanted)
+    const edits = beginning ? 0.5 : distance(wanted, other)
     if (edits < bestDistance) {
       best = candidate
       bestDistance = edits

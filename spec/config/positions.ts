@@ -23,6 +23,8 @@ export interface Positions {
   at(path: Path | string): Position
   /** Where the key of a value begins; for list items where the item begins. */
   keyAt(path: Path | string): Position
+  /** Whether a value is written in the file; defaults are not. */
+  has(path: Path | string): boolean
   /** Adds place and excerpt. */
   locate(complaint: Complaint): Problem
 }
@@ -72,6 +74,7 @@ export const positions = (
     file,
     at: (path) => source.position(offsetOf(pathOf(path), "value")),
     keyAt: (path) => source.position(offsetOf(pathOf(path), "key")),
+    has: (path) => find(pathOf(path)).exact,
     locate: ({ path, message, severity = "error", code, about = "value" }) => {
       pieces ??= piecesOf(root, expanded, quotable)
       const where = pathOf(path)

@@ -7,8 +7,12 @@ import { SchemaAST } from "effect"
 declare module "effect/Schema" {
   namespace Annotations {
     interface Annotations {
-      /** The value is a credential: it is never quoted in a message. */
+      /** The value is never quoted in a message. */
       readonly secret?: boolean | undefined
+      /** The value is a credential, which belongs in the environment or in a file. */
+      readonly credential?: boolean | undefined
+      /** What to say to keys that are not there: where they belong, or what replaced them. */
+      readonly hints?: Readonly<Record<string, string>> | undefined
       /** The value is of a schema that contains this one; see `recursive`. */
       readonly recursion?: { readonly identifier: string; readonly schema: () => SchemaAST.AST } | undefined
     }
@@ -18,6 +22,9 @@ declare module "effect/Schema" {
 /** The expectation at one place; several alternatives of a union are seen as one. */
 export interface Shape {
   readonly secret: boolean
+  readonly credential: boolean
+  /** Text, a number or a boolean belongs here. */
+  readonly scalar: boolean
   readonly nullable: boolean
   /** A key may be left out, so an explicit `null` leaves it out too. */
   readonly optional: boolean
@@ -47,7 +54,7 @@ const isFree = (ast: SchemaAST.AST) =>
   SchemaAST.isUnknown(ast) || SchemaAST.isAny(ast) || SchemaAST.isDeclaration(ast) || SchemaAST.isObjectKeyword(ast)
 
 // An annotation of a schema with checks sits on its last check.
-const isSecret = (ast: SchemaAST.AST) => SchemaAST.resolve(ast)?.["secret"] === true
+const isMarked = (mark: "secret" | "credential") => (ast: SchemaAST.AST) => SchemaAST.resolve(ast)?.[mark] === true
 
 const single = new WeakMap<SchemaAST.AST, Shape>()
 
@@ -72,7 +79,9 @@ const make = (asts: ReadonlyArray<SchemaAST.AST>): Shape => {
   const properties = new Map<string, Shape | undefined>()
   const free = all.some(isFree)
   return {
-    secret: [...asts, ...all].some(isSecret),
+    secret: [...asts, ...all].some(isMarked("secret")),
+    scalar: all.some((ast) => !SchemaAST.isObjects(ast) && !SchemaAST.isArrays(ast) && !SchemaAST.isNull(ast)),
+    credential: all.some(isMarked("credential")),
     nullable: free || all.some(SchemaAST.isNull),
     optional: asts.some(SchemaAST.isOptional),
     keys: new Set(named.keys()),

@@ -1,6 +1,6 @@
 /** Schemas to reference pages for people: a page for each section and each policy, and one for the types that several of them share. */
 import type { Schema } from "effect"
-import type { PolicyPlace, PolicySpec, PolicySpecs } from "../standalone/policies.ts"
+import { type PolicyPlace, type PolicySpec, type PolicySpecs, placeNames } from "../standalone/policies.ts"
 import { type Document, document, type Node } from "./json-schema.ts"
 
 /** Pages by file name, relative to the folder of the reference. */
@@ -14,16 +14,9 @@ interface Page {
   readonly note?: string
 }
 
-const placeNames: Readonly<Record<PolicyPlace, string>> = {
-  gateway: "gateways and listeners",
-  route: "routes",
-  tcpRoute: "TCP routes",
-  backend: "backends",
-  tcpBackend: "backends of TCP routes",
-  llm: "`llm.policies`",
-  ui: "`ui.policies`",
-  frontend: "`frontendPolicies`"
-}
+/** Paths of the file are set as code, kinds of objects are words. */
+const placeText = (place: PolicyPlace) =>
+  place === "llm" || place === "ui" || place === "frontend" ? `\`${placeNames[place]}\`` : placeNames[place]
 
 const kebab = (name: string) => name.replace(/[A-Z]+(?![a-z])|[A-Z]/g, (upper) => `-${upper.toLowerCase()}`)
 
@@ -100,7 +93,7 @@ const isPolicies = (node: Node, specs: PolicySpecs): boolean => {
 }
 
 const whereWritten = ({ places, conditional, alias }: PolicySpec): string => {
-  const where = `It can be written on ${list(places.map((place) => placeNames[place]))}.`
+  const where = `It can be written on ${list(places.map((place) => placeText(place)))}.`
   const choice =
     conditional === true
       ? " On listeners and routes it may be `conditional`: a list of up to 64 entries, each with the fields above and a `condition`; the first entry whose condition is true applies, and only the last one may have none."
@@ -226,7 +219,7 @@ const index = (top: Node, pages: ReadonlyArray<Page>, link: Link, specs: PolicyS
     .filter(({ file }) => file.startsWith("policies/"))
     .map(({ file, title }) => {
       const { places } = specs[title.replaceAll("`", "")]!
-      return `| [${title}](${file}) | ${list(places.map((place) => placeNames[place]))} |`
+      return `| [${title}](${file}) | ${list(places.map((place) => placeText(place)))} |`
     })
   return `${[
     "# Configuration reference",

@@ -1,10 +1,10 @@
 /** What accepts connections: the named gateways, and the raw form of binds with listeners. */
 import { Schema } from "effect"
 import { CipherSuite, KeyExchangeGroup, TlsVersion } from "../connection/crypto.ts"
-import { defaulted, object, optional, required, withAliases } from "../field.ts"
+import { defaulted, hinted, object, optional, required, withAliases } from "../field.ts"
 import { LongString, PortNumber, ShortString } from "../primitives.ts"
 import { Hostname } from "../target.ts"
-import { type PolicySpecs, policiesAt, policyFields } from "./policies.ts"
+import { misplaced, type PolicySpecs, policiesAt, policyFields } from "./policies.ts"
 import type { routeSchemas } from "./route.ts"
 
 const ServerTlsForm = object(
@@ -75,6 +75,8 @@ const TunnelProtocol = Schema.Literals(["direct", "hboneWaypoint", "hboneGateway
 export const listenerSchemas = (specs: PolicySpecs, { Route, TcpRoute }: ReturnType<typeof routeSchemas>) => {
   const onListener = policyFields(specs, "gateway")
 
+  const hints = misplaced(specs, "gateway")
+
   const GatewayListener = object("GatewayListener", "A listener of a gateway with its policies.", {
     name: optional(ShortString, "Name of the listener; `listener<index>` when left out."),
     hostname: optional(Hostname, "Host names that the listener serves; any when left out."),
@@ -88,7 +90,7 @@ export const listenerSchemas = (specs: PolicySpecs, { Route, TcpRoute }: ReturnT
     protocol: optional(GatewayProtocol, "What the gateway speaks; HTTPS with `tls`, else HTTP, when left out."),
     tls: optional(ServerTls, "TLS towards clients."),
     listeners: optional(
-      Schema.Array(GatewayListener).check(Schema.isMinLength(1, { expected: "at least one listener" })),
+      Schema.Array(hinted(GatewayListener, hints)).check(Schema.isMinLength(1, { expected: "at least one listener" })),
       "Several listeners on one port. `protocol`, `tls` and policies then stand on them."
     ),
     ...onListener
@@ -126,7 +128,7 @@ export const listenerSchemas = (specs: PolicySpecs, { Route, TcpRoute }: ReturnT
     listeners: required(Schema.Array(Listener), "The listeners; the host name of a request chooses among them.")
   })
 
-  return { Gateway, Bind }
+  return { Gateway: hinted(Gateway, hints), Bind }
 }
 
 type Schemas = ReturnType<typeof listenerSchemas>

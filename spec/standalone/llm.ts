@@ -7,6 +7,7 @@ import {
   defaulted,
   exactlyOneOf,
   exclusive,
+  hinted,
   object,
   optional,
   type Rule,
@@ -21,7 +22,7 @@ import { CelExpression, Count, Duration, Fraction, HttpUrl, PortNumber, ShortStr
 import { RuleSet } from "../rules.ts"
 import { HostPort } from "../target.ts"
 import { ServerTls } from "./listener.ts"
-import { type PolicySpecs, policyFields } from "./policies.ts"
+import { misplaced, type PolicySpecs, policyFields } from "./policies.ts"
 import { AzureResourceType, CustomProvider, providerAddress } from "./provider.ts"
 import { gatewayRefs } from "./route.ts"
 
@@ -310,7 +311,7 @@ export const llmSchema = (specs: PolicySpecs) => {
       virtualModels: optional(Schema.Array(VirtualModel), "Names that lead to one of several models."),
       providers: optional(Schema.Array(Provider), "Providers that several models refer to."),
       guardrails: optional(PromptGuard, "Guards over prompts and completions of all models."),
-      policies: optional(LlmPolicies, "Policies of all models.")
+      policies: optional(hinted(LlmPolicies, misplaced(specs, "llm")), "Policies of all models.")
     },
     exclusive("gateways", "port", "llm.gateways cannot be used with llm.port or llm.tls"),
     exclusive("gateways", "tls", "llm.gateways cannot be used with llm.port or llm.tls")

@@ -3,7 +3,7 @@
  * no policy by name, so that one from outside is written like one from here.
  */
 import { Schema, SchemaAST, SchemaGetter } from "effect"
-import { extended, object, optional, type Rule, required, ruled } from "../field.ts"
+import { extended, hinted, object, optional, type Rule, required, ruled } from "../field.ts"
 import { CelExpression } from "../primitives.ts"
 
 /**
@@ -125,6 +125,33 @@ export const policyFields = (
       })
   )
 
+/** The words for where policies may be written. */
+export const placeNames: Readonly<Record<PolicyPlace, string>> = {
+  gateway: "gateways and listeners",
+  route: "routes",
+  tcpRoute: "TCP routes",
+  backend: "backends",
+  tcpBackend: "backends of TCP routes",
+  llm: "llm.policies",
+  ui: "ui.policies",
+  frontend: "frontendPolicies"
+}
+
+/** What to say to a policy that is written where it cannot be. */
+export const misplaced = (specs: PolicySpecs, place: PolicyPlace): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(specs)
+      .filter(([, spec]) => !spec.places.includes(place))
+      .map(([name, spec]) => [
+        name,
+        `cannot be written here; it is a policy of ${spec.places.map((each) => placeNames[each]).join(", ")}`
+      ])
+  )
+
+/** What to say to a policy beside the object of policies. */
+export const besidePolicies = (specs: PolicySpecs): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.keys(specs).map((name) => [name, "is a policy; write it under policies"]))
+
 /** The object of the policies that may be written in a place. */
 export const policiesAt = (
   specs: PolicySpecs,
@@ -132,4 +159,4 @@ export const policiesAt = (
   identifier: string,
   description: string
 ): Schema.Codec<Policies, Readonly<Record<string, unknown>>> =>
-  object(identifier, description, policyFields(specs, place))
+  hinted(object(identifier, description, policyFields(specs, place)), misplaced(specs, place))

@@ -1,11 +1,11 @@
 /** Routes: what they match, the policies on them, and where they lead. */
 import { Schema } from "effect"
-import { defaulted, exactlyOneOf, object, optional, required } from "../field.ts"
+import { defaulted, exactlyOneOf, hinted, object, optional, required } from "../field.ts"
 import { HeaderMatch, QueryMatch, Regex } from "../header.ts"
 import { ShortString } from "../primitives.ts"
 import { Hostname } from "../target.ts"
 import type { backendSchemas } from "./backend.ts"
-import { type PolicySpecs, policiesAt } from "./policies.ts"
+import { besidePolicies, type PolicySpecs, policiesAt } from "./policies.ts"
 
 const path = Schema.String.check(Schema.isStartingWith("/", { expected: "a path that begins with /" }))
 
@@ -93,17 +93,24 @@ export const routeSchemas = (
     )
   }
 
+  const hints = besidePolicies(specs)
   return {
-    Route: object("Route", "A route of HTTP requests.", route),
-    TcpRoute: object("TcpRoute", "A route of TCP connections.", tcpRoute),
-    AttachedRoute: object("AttachedRoute", "A route of HTTP requests, attached to gateways.", {
-      gateways: gatewayRefs,
-      ...route
-    }),
-    AttachedTcpRoute: object("AttachedTcpRoute", "A route of TCP connections, attached to gateways.", {
-      gateways: gatewayRefs,
-      ...tcpRoute
-    }),
+    Route: hinted(object("Route", "A route of HTTP requests.", route), hints),
+    TcpRoute: hinted(object("TcpRoute", "A route of TCP connections.", tcpRoute), hints),
+    AttachedRoute: hinted(
+      object("AttachedRoute", "A route of HTTP requests, attached to gateways.", {
+        gateways: gatewayRefs,
+        ...route
+      }),
+      hints
+    ),
+    AttachedTcpRoute: hinted(
+      object("AttachedTcpRoute", "A route of TCP connections, attached to gateways.", {
+        gateways: gatewayRefs,
+        ...tcpRoute
+      }),
+      hints
+    ),
     RoutePolicies
   }
 }

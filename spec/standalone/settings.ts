@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { Keepalives } from "../connection/tcp.ts"
 import { redacted, Secret } from "../content.ts"
-import { defaulted, object, optional, required } from "../field.ts"
+import { defaulted, hinted, object, optional, required } from "../field.ts"
 import { HeaderName } from "../header.ts"
 import { ByteSize, CelExpression, Duration, LongString, PositiveCount, ShortString } from "../primitives.ts"
 import { ModelCatalogSource } from "./catalog.ts"
@@ -32,9 +32,13 @@ const Dns = object("Dns", "Name resolution.", {
   edns0: optional(Schema.Boolean, "Whether EDNS(0) is used.")
 })
 
+const DatabaseUrl = redacted(
+  LongString.annotate({ identifier: "DatabaseUrl", description: "The address of a database; it is never printed." })
+)
+
 const Database = object("Database", "A database.", {
   url: required(
-    Secret,
+    DatabaseUrl,
     "A `postgres://` or `postgresql://` URL; anything else names a SQLite database, `sqlite://<path>`."
   ),
   maxConnections: defaulted(PositiveCount, 5, "Connections of the pool.")
@@ -53,7 +57,8 @@ const Session = object("Session", "Sessions of MCP clients.", {
     redacted(
       Schema.String.check(Schema.isPattern(/^[0-9A-Fa-f]{64}$/u, { expected: "64 hexadecimal digits" })).annotate({
         identifier: "SessionKey",
-        description: "An AES-256-GCM key, 64 hexadecimal digits."
+        description: "An AES-256-GCM key, 64 hexadecimal digits.",
+        credential: true
       })
     ),
     "Key that encrypts session ids, so that any replica can resume a session. SESSION_KEY in the environment wins."
@@ -124,75 +129,81 @@ const WorkerThreads = Schema.Union([
 const identity = (what: string) => optional(LongString, `${what} Used in a mesh or under a control plane.`)
 
 /** The whole section. Environment variables of the same meaning win over it. */
-export const Settings = object("Settings", "Settings of the process, read once at start.", {
-  adminAddr: defaulted(
-    BindAddress,
-    "localhost:15000",
-    "Address of the admin interface, which has no authentication of its own."
-  ),
-  statsAddr: optional(BindAddress, "Address of the metrics; `[::]:15020` when left out, `0.0.0.0:15020` without IPv6."),
-  readinessAddr: optional(
-    BindAddress,
-    "Address of the readiness check; `[::]:15021` when left out, `0.0.0.0:15021` without IPv6."
-  ),
-  enableIpv6: defaulted(Schema.Boolean, true, "Whether IPv6 is used."),
-  workerThreads: defaulted(WorkerThreads, 1, "Threads that serve traffic."),
-  connectionTerminationDeadline: defaulted(
-    Duration,
-    "5s",
-    "How long connections may live on after a shutdown was asked for."
-  ),
-  connectionMinTerminationDeadline: defaulted(
-    Duration,
-    "0s",
-    "How long new connections are still accepted after a shutdown was asked for."
-  ),
-  logging: optional(Logging, "The log of the process."),
-  metrics: optional(Metrics, "The metrics of the process."),
-  histograms: defaulted(
-    Schema.Literals(["classic", "native", "both"]),
-    "classic",
-    "Kind of the histograms in the metrics."
-  ),
-  tracing: optional(Tracing, "Deprecated: use `frontendPolicies.tracing`."),
-  dns: optional(Dns, "Name resolution."),
-  backend: defaulted(BackendDefaults, {}, "Connections to backends, unless a policy says otherwise."),
-  session: optional(Session, "Sessions of MCP clients."),
-  mcp: optional(
-    Schema.Struct({ sessionTtl: defaulted(Duration, "30m", "Idle time after which a session ends.") }),
-    "MCP sessions."
-  ),
-  modelCatalog: optional(
-    Schema.Array(ModelCatalogSource),
-    "Prices and formats of models; later sources win. Reloaded without a restart."
-  ),
-  database: optional(Database, "The database of configuration changes and of the request log."),
-  storage: optional(Storage, "How the user interface changes the configuration."),
-  standardAttributes: optional(StandardAttributes, "Who made a request, for the request log."),
-  sensitiveHeaders: optional(
-    Schema.Array(HeaderName),
-    "Further headers to hide in logs and traces, beside `authorization` and its kin."
-  ),
-  customFunctions: optional(Schema.String, "Definitions of functions for all expressions."),
-  hbone: optional(Hbone, "Mesh tunnels."),
-  localXdsPath: identity("A file with the configuration of the control plane."),
-  caAddress: identity("Address of the certificate authority."),
-  caAuthToken: optional(Secret, "Token for the certificate authority."),
-  xdsAddress: identity("Address of the control plane."),
-  xdsAuthToken: optional(Secret, "Token for the control plane."),
-  spiffe: optional(
-    Schema.Struct({ endpoint: optional(LongString, "Address of the Workload API.") }),
-    "Workload identities by SPIFFE."
-  ),
-  namespace: identity("Namespace of this proxy."),
-  gateway: identity("Gateway of this proxy."),
-  trustDomain: identity("Trust domain of this proxy."),
-  additionalTrustDomains: identity("Further trust domains, separated by commas."),
-  skipValidateTrustDomain: optional(Schema.Boolean, "Whether the trust domain of peers is left unchecked."),
-  serviceAccount: identity("Service account of this proxy."),
-  clusterId: defaulted(ShortString, "Kubernetes", "Name of the cluster."),
-  network: identity("Network of this proxy.")
-})
+export const Settings = hinted(
+  object("Settings", "Settings of the process, read once at start.", {
+    adminAddr: defaulted(
+      BindAddress,
+      "localhost:15000",
+      "Address of the admin interface, which has no authentication of its own."
+    ),
+    statsAddr: optional(
+      BindAddress,
+      "Address of the metrics; `[::]:15020` when left out, `0.0.0.0:15020` without IPv6."
+    ),
+    readinessAddr: optional(
+      BindAddress,
+      "Address of the readiness check; `[::]:15021` when left out, `0.0.0.0:15021` without IPv6."
+    ),
+    enableIpv6: defaulted(Schema.Boolean, true, "Whether IPv6 is used."),
+    workerThreads: defaulted(WorkerThreads, 1, "Threads that serve traffic."),
+    connectionTerminationDeadline: defaulted(
+      Duration,
+      "5s",
+      "How long connections may live on after a shutdown was asked for."
+    ),
+    connectionMinTerminationDeadline: defaulted(
+      Duration,
+      "0s",
+      "How long new connections are still accepted after a shutdown was asked for."
+    ),
+    logging: optional(Logging, "The log of the process."),
+    metrics: optional(Metrics, "The metrics of the process."),
+    histograms: defaulted(
+      Schema.Literals(["classic", "native", "both"]),
+      "classic",
+      "Kind of the histograms in the metrics."
+    ),
+    tracing: optional(Tracing, "Deprecated: use `frontendPolicies.tracing`."),
+    dns: optional(Dns, "Name resolution."),
+    backend: defaulted(BackendDefaults, {}, "Connections to backends, unless a policy says otherwise."),
+    session: optional(Session, "Sessions of MCP clients."),
+    mcp: optional(
+      Schema.Struct({ sessionTtl: defaulted(Duration, "30m", "Idle time after which a session ends.") }),
+      "MCP sessions."
+    ),
+    modelCatalog: optional(
+      Schema.Array(ModelCatalogSource),
+      "Prices and formats of models; later sources win. Reloaded without a restart."
+    ),
+    database: optional(Database, "The database of configuration changes and of the request log."),
+    storage: optional(Storage, "How the user interface changes the configuration."),
+    standardAttributes: optional(StandardAttributes, "Who made a request, for the request log."),
+    sensitiveHeaders: optional(
+      Schema.Array(HeaderName),
+      "Further headers to hide in logs and traces, beside `authorization` and its kin."
+    ),
+    customFunctions: optional(Schema.String, "Definitions of functions for all expressions."),
+    hbone: optional(Hbone, "Mesh tunnels."),
+    localXdsPath: identity("A file with the configuration of the control plane."),
+    caAddress: identity("Address of the certificate authority."),
+    caAuthToken: optional(Secret, "Token for the certificate authority."),
+    xdsAddress: identity("Address of the control plane."),
+    xdsAuthToken: optional(Secret, "Token for the control plane."),
+    spiffe: optional(
+      Schema.Struct({ endpoint: optional(LongString, "Address of the Workload API.") }),
+      "Workload identities by SPIFFE."
+    ),
+    namespace: identity("Namespace of this proxy."),
+    gateway: identity("Gateway of this proxy."),
+    trustDomain: identity("Trust domain of this proxy."),
+    additionalTrustDomains: identity("Further trust domains, separated by commas."),
+    skipValidateTrustDomain: optional(Schema.Boolean, "Whether the trust domain of peers is left unchecked."),
+    serviceAccount: identity("Service account of this proxy."),
+    clusterId: defaulted(ShortString, "Kubernetes", "Name of the cluster."),
+    network: identity("Network of this proxy.")
+  }),
+  { listener: "removed; move to frontendPolicies" }
+)
 
 export type Settings = typeof Settings.Type
 

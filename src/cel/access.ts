@@ -1,10 +1,9 @@
 /** Reading variables and what lies inside them: fields, elements, headers, and the question whether they are there. */
 import { elementAt, jsonField, lengthOf, valueAt } from "./compare.ts"
 import type { Compiled, Compiler } from "./compile.ts"
-import type { Frame, Outcome, Run } from "./frame.ts"
-import { hasHeader, headerField } from "./headers.ts"
+import { type Frame, type Outcome, outOfWork, type Run } from "./frame.ts"
+import { HeadersView, hasHeader, headerField } from "./headers.ts"
 import { fromHost, type HostObject, isHeldAsIs, restField, StructView } from "./host.ts"
-import { toText } from "./json.ts"
 import { kindOf } from "./kind.ts"
 import { noOverload } from "./operators.ts"
 import type { VariableName } from "./phases.ts"
@@ -16,13 +15,13 @@ import { dottedName, isShadowed, typeNamed } from "./types.ts"
 import { type CelValue, type JsonObject, type ListValue, type MapValue, Optional, Uint } from "./value.ts"
 
 /** A structure of the host that a path of names leads to: `source.identity`. It is read without a value being made of it. */
-export interface HostPath {
+interface HostPath {
   readonly struct: Struct
   readonly read: (frame: Frame) => HostObject | null | undefined
 }
 
 /** The path that a node is, if it is one. */
-export const hostPath = (compiler: Compiler, node: Node, scope: Scope | undefined): HostPath | undefined => {
+const hostPath = (compiler: Compiler, node: Node, scope: Scope | undefined): HostPath | undefined => {
   if (node.kind === "ident") {
     if (!node.absolute && lookup(scope, node.name) !== undefined) return undefined
     const struct = compiler.names.variables.get(node.name)
@@ -65,7 +64,7 @@ const headersPath = (
   return (frame) => read(frame)?.[name] as RawHeaders | null | undefined
 }
 
-export const missingKey = (name: string, node: Node) =>
+const missingKey = (name: string, node: Node) =>
   new CelError("no_such_key", `no such key: ${name}`, node.start, node.end)
 
 /** A name that stands alone. */
@@ -121,7 +120,8 @@ export const compileSelect = (
     return {
       run: (frame) => {
         const raw = headers(frame)
-        return raw === undefined || raw === null ? missing : (headerField(raw, lower) ?? missing)
+        if (raw === undefined || raw === null) return missing
+        return frame.spend(raw.length >> 5) ? (headerField(raw, lower) ?? missing) : outOfWork
       }
     }
   }
@@ -168,6 +168,7 @@ const compileDynamic = (
     if (value instanceof CelError) return value
     const at = index(frame)
     if (at instanceof CelError) return at
+    if (value instanceof HeadersView && !frame.spend(value.headers.length >> 5)) return outOfWork
     const found = optional ? selectOptional(value, at) : selectIndex(value, at)
     return found instanceof CelError ? found.at(start, end) : found
   })
@@ -185,14 +186,14 @@ const selectIndex = (value: CelValue, key: CelValue): Outcome => {
   if (value instanceof Optional) return selectOptional(value, key)
   switch (kindOf(value)) {
     case "map":
-      return orMissing(valueAt(value as MapValue, key), noSuchKey(key))
+      return orMissing(valueAt(value as MapValue, key), noSuchKey)
     case "list": {
       const index = listIndex(key)
       if (index === undefined) return noOverload("[]", value, key)
-      return index < lengthOf(value as ListValue) ? elementAt(value as ListValue, index) : outOfRange(key)
+      return index < lengthOf(value as ListValue) ? elementAt(value as ListValue, index) : outOfRange
     }
     case "null":
-      return noSuchKey(key)
+      return noSuchKey
     default:
       return noOverload("[]", value, key)
   }
@@ -214,8 +215,9 @@ const listIndex = (key: CelValue): number | undefined => {
   return typeof index === "number" && Number.isInteger(index) ? (index < 0 ? Number.MAX_VALUE : index) : undefined
 }
 
-const noSuchKey = (key: CelValue) => new CelError("no_such_key", `no such key: ${toText(key)}`)
-const outOfRange = (key: CelValue) => new CelError("no_such_key", `index out of range: ${toText(key)}`)
+/** Keys that only run time knows are not told: they may be secret, and errors are logged. */
+const noSuchKey = new CelError("no_such_key", "no such key")
+const outOfRange = new CelError("no_such_key", "index out of range")
 
 /** `has(a.b)`: whether the field is there. What is no map has no fields; a missing parent is still an error. */
 export const compileHas = (
@@ -232,7 +234,13 @@ export const compileHas = (
   const headers = headersPath(compiler, step.operand, scope)
   if (headers !== undefined) {
     const lower = name.toLowerCase()
-    return { run: (frame) => hasHeader(headers(frame), lower) }
+    return {
+      run: (frame) => {
+        const raw = headers(frame)
+        if (raw === undefined || raw === null) return false
+        return frame.spend(raw.length >> 5) ? hasHeader(raw, lower) : outOfWork
+      }
+    }
   }
   const parent = hostPath(compiler, step.operand, scope)
   if (parent !== undefined) {

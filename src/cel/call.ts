@@ -2,7 +2,7 @@
 import { compileHas } from "./access.ts"
 import type { Compiled, Compiler } from "./compile.ts"
 import { compileCustom } from "./custom-functions.ts"
-import type { Outcome, Run } from "./frame.ts"
+import { type Outcome, outOfWork, type Run } from "./frame.ts"
 import type { Body, Overload, ParameterKind } from "./function.ts"
 import { kindOf } from "./kind.ts"
 import { overloadsOf } from "./library.ts"
@@ -38,12 +38,12 @@ export interface Callee {
 }
 
 /** Tells a namespace from a receiver: `math.least(a, b)` calls a function of that name, `a.least(b)` a method of `a`. */
-export const calleeOf = (compiler: Compiler, node: NodeOf<"call">, scope: Scope | undefined): Callee => {
+export const calleeOf = (compiler: Compiler, node: NodeOf<"call">, isLocal: (name: string) => boolean): Callee => {
   const { name, target, args } = node
   if (target === undefined) return { name, method: false, args }
   const namespace = dottedName(target)
   const first = namespace?.split(".", 1)[0]
-  if (first !== undefined && lookup(scope, first) === undefined && !isVariable(compiler, first)) {
+  if (first !== undefined && !isLocal(first) && !isVariable(compiler, first)) {
     const qualified = `${namespace}.${name}`
     if (overloadsOf(qualified, false).length > 0) return { name: qualified, method: false, args }
   }
@@ -54,7 +54,7 @@ const isVariable = (compiler: Compiler, name: string): boolean =>
   compiler.names.variables.has(name) || compiler.names.extra.has(name)
 
 const compileOverloads = (compiler: Compiler, node: NodeOf<"call">, scope: Scope | undefined): Compiled => {
-  const callee = calleeOf(compiler, node, scope)
+  const callee = calleeOf(compiler, node, (name) => lookup(scope, name) !== undefined)
   const overloads = overloadsOf(callee.name, callee.method)
   const fitting = overloads.filter((overload) => takes(overload, callee.args.length))
   if (fitting.length === 0) {
@@ -83,7 +83,7 @@ const prepare = (
   overload: Overload,
   constants: ReadonlyArray<CelValue | undefined>
 ): Body => {
-  const body = constants.some((constant) => constant !== undefined) ? overload.prepare?.(constants) : undefined
+  const body = overload.prepare?.(constants)
   if (!(body instanceof CelError)) return body ?? overload.body
   compiler.report(node, body.message)
   return overload.body
@@ -102,12 +102,14 @@ const applyTo = (
 ): Run => {
   const simple = overloads.every((overload) => !overload.variadic)
   const kinds = overloads.map((overload) => overload.parameters)
+  const costs = overloads.map((overload) => overload.cost)
   const [first, second] = [args[0]?.run, args[1]?.run]
   if (simple && args.length === 1)
     return (frame) => {
       const a = first!(frame)
       if (a instanceof CelError) return a
-      for (let i = 0; i < bodies.length; i++) if (fits(kinds[i]![0], a)) return bodies[i]!(frame, a)
+      for (let i = 0; i < bodies.length; i++)
+        if (fits(kinds[i]![0], a)) return frame.spend(costs[i]!) ? bodies[i]!(frame, a) : outOfWork
       return fail([a])
     }
   if (simple && args.length === 2)
@@ -117,7 +119,8 @@ const applyTo = (
       const b = second!(frame)
       if (b instanceof CelError) return b
       for (let i = 0; i < bodies.length; i++)
-        if (fits(kinds[i]![0], a) && fits(kinds[i]![1], b)) return bodies[i]!(frame, a, b)
+        if (fits(kinds[i]![0], a) && fits(kinds[i]![1], b))
+          return frame.spend(costs[i]!) ? bodies[i]!(frame, a, b) : outOfWork
       return fail([a, b])
     }
   const runs = args.map((arg) => arg.run)
@@ -129,7 +132,8 @@ const applyTo = (
       values.push(value)
     }
     const at = overloads.findIndex((overload) => values.every((value, i) => fits(parameterAt(overload, i), value)))
-    return at === -1 ? fail(values) : bodies[at]!(frame, ...values)
+    if (at === -1) return fail(values)
+    return frame.spend(costs[at]!) ? bodies[at]!(frame, ...values) : outOfWork
   }
 }
 

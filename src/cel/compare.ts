@@ -1,7 +1,8 @@
 /** Equality and order across all types, and the keys under which equal values meet in a set. */
+import { Buffer } from "node:buffer"
 import { type Frame, outOfWork } from "./frame.ts"
 import { fromJson } from "./json.ts"
-import { kindOf, typeNameOf } from "./kind.ts"
+import { isPlainObject, kindOf, typeNameOf } from "./kind.ts"
 import { maxNesting } from "./limits.ts"
 import { CelError } from "./problem.ts"
 import type { Duration, Timestamp } from "./time.ts"
@@ -15,6 +16,7 @@ import {
   MapView,
   type Opaque,
   type Optional,
+  Secret,
   type TypeValue,
   Uint
 } from "./value.ts"
@@ -46,13 +48,17 @@ export const jsonField = (object: JsonObject, key: string): CelValue | undefined
  * budget of the frame does not suffice.
  */
 export const equals = (a: CelValue, b: CelValue, frame: Frame, depth = 0): boolean | undefined => {
-  if (typeof a !== "object" && typeof a === typeof b) {
-    return a === b && (typeof a !== "string" || frame.spendText(a.length)) ? true : a === b ? undefined : false
-  }
+  if (typeof a !== "object" && typeof a === typeof b)
+    return typeof a === "string" && !frame.spendText(a.length) ? undefined : a === b
   if (a === null || b === null) return a === b
+  // JSON has no NaN, so that the same container is equal to itself.
+  if (a === b && (Array.isArray(a) || isPlainObject(a))) return true
   const kind = kindOf(a)
   const other = kindOf(b)
-  if (kind !== other) return isNumber(kind) && isNumber(other) ? compareNumbers(a, b) === 0 : false
+  if (kind !== other) {
+    if (isNumber(kind) && isNumber(other)) return compareNumbers(a, b) === 0
+    return (kind === "secret" && hides(a, b)) || (other === "secret" && hides(b, a))
+  }
   switch (kind) {
     case "uint":
       return (a as Uint).value === (b as Uint).value
@@ -79,6 +85,9 @@ export const equals = (a: CelValue, b: CelValue, frame: Frame, depth = 0): boole
   }
 }
 
+/** A secret equals the text that it hides: comparing gives nothing away. */
+const hides = (secret: CelValue, text: CelValue): boolean => secret instanceof Secret && secret.unredacted() === text
+
 const equalLists = (a: ListValue, b: ListValue, frame: Frame, depth: number): boolean | undefined => {
   const length = lengthOf(a)
   if (length !== lengthOf(b)) return false
@@ -91,8 +100,9 @@ const equalLists = (a: ListValue, b: ListValue, frame: Frame, depth: number): bo
 }
 
 const equalMaps = (a: MapValue, b: MapValue, frame: Frame, depth: number): boolean | undefined => {
-  if (sizeOfMap(a) !== sizeOfMap(b)) return false
-  for (const key of keysOf(a)) {
+  const keys = keysOf(a)
+  if (keys.length !== sizeOfMap(b)) return false
+  for (const key of keys) {
     if (!frame.spend(2)) return undefined
     const [left, right] = [valueAt(a, key), valueAt(b, key)]
     if (left === undefined || right === undefined) {
@@ -125,14 +135,10 @@ const compareNumbers = (a: CelValue, b: CelValue): number => {
 
 const integral = (value: CelValue) => (value instanceof Uint ? value.value : (value as bigint | number))
 
-const compareBytes = (a: Uint8Array, b: Uint8Array): number => {
-  const length = Math.min(a.length, b.length)
-  for (let i = 0; i < length; i++) if (a[i] !== b[i]) return a[i]! - b[i]!
-  return a.length - b.length
-}
+const compareBytes = (a: Uint8Array, b: Uint8Array): number => Buffer.compare(a, b)
 
 /** Order of strings by code point. UTF-16 units order the same way unless a surrogate meets a unit above the surrogates. */
-export const compareText = (a: string, b: string): number => {
+const compareText = (a: string, b: string): number => {
   if (a === b) return 0
   const length = Math.min(a.length, b.length)
   let i = 0

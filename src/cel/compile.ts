@@ -36,7 +36,8 @@ export class Compiler {
   readonly problems: Array<CelProblem> = []
   /** Slots that a frame needs. */
   slots = 0
-  readonly #observe: Observe | undefined
+  #observe: Observe | undefined
+  #foldingSteps = maxFoldingSteps
 
   constructor(source: string, names: Names, observe?: Observe) {
     this.source = source
@@ -49,6 +50,16 @@ export class Compiler {
     if (this.#observe === undefined || node.kind === "literal") return compiled
     const run = this.#observe(node, compiled.run)
     return compiled.constant === undefined ? { run } : { run, constant: compiled.constant }
+  }
+
+  /** Compiles a part of another text: the body of a function of the configuration. Nobody looks on, and its faults are told there. */
+  compileElsewhere(node: Node, scope: Scope | undefined): Compiled {
+    const [observe, count] = [this.#observe, this.problems.length]
+    this.#observe = undefined
+    const compiled = this.compile(node, scope)
+    this.#observe = observe
+    this.problems.length = count
+    return compiled
   }
 
   /** A slot for the value of a name that the expression introduces. */
@@ -67,8 +78,9 @@ export class Compiler {
   fold(parts: ReadonlyArray<Compiled>, run: Run): Compiled {
     if (this.#observe !== undefined || parts.some((part) => part.constant === undefined)) return { run }
     const frame = new Frame(this.slots)
-    frame.steps = maxFoldingSteps
+    frame.steps = this.#foldingSteps
     const constant = run(frame)
+    this.#foldingSteps = Math.max(0, frame.steps)
     return constant instanceof CelError || frame.steps < 0 ? { run } : { run: () => constant, constant }
   }
 

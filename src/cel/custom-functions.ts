@@ -1,8 +1,8 @@
 /** Functions that the configuration defines: how they are called. Their bodies are compiled once per expression. */
 import type { Compiled, Compiler } from "./compile.ts"
+import { turnCost } from "./cost.ts"
 import { type Outcome, outOfWork, type Run, tooLarge } from "./frame.ts"
 import { maxElements } from "./limits.ts"
-import { costOf } from "./macros.ts"
 import { CelError } from "./problem.ts"
 import type { Scope } from "./scope.ts"
 import type { Node, NodeOf } from "./syntax.ts"
@@ -44,7 +44,7 @@ const definitionOf = (compiler: Compiler, declared: CustomFunction): Definition 
     scope = compiler.bind(name, scope)
     slots.push(scope.slot)
   }
-  const definition = { slots, body: compiler.compile(declared.body, scope).run, cost: costOf(declared.body) }
+  const definition = { slots, body: compiler.compileElsewhere(declared.body, scope).run, cost: turnCost(declared.body) }
   known.set(declared, definition)
   return definition
 }
@@ -72,6 +72,7 @@ export const compileCustom = (
   const given = node.target === undefined ? node.args : [node.target, ...node.args]
   const args = given.map((arg) => compiler.compile(arg, scope).run)
   const { slots, body, cost } = definitionOf(compiler, declared)
+  const { name, start, end } = node
   const single = declared.rest ? slots.length - 1 : slots.length
   return {
     run: (frame) => {
@@ -80,7 +81,8 @@ export const compileCustom = (
       for (const arg of args) values.push(arg(frame))
       for (let i = 0; i < single; i++) frame.locals[slots[i]!] = values[i]!
       if (declared.rest) frame.locals[slots[single]!] = restOf(values, single)
-      return body(frame)
+      const result = body(frame)
+      return result instanceof CelError ? new CelError(result.code, `${name}: ${result.message}`, start, end) : result
     }
   }
 }

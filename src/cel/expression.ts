@@ -5,31 +5,42 @@
 import * as Result from "effect/Result"
 import { type Attributes, analyse } from "./attributes.ts"
 import type { Bindings } from "./bindings.ts"
+import { check } from "./check.ts"
 import { Compiler, type Names } from "./compile.ts"
+import { type Cost, costOf } from "./cost.ts"
 import { type CustomFunctions, noFunctions } from "./custom-functions.ts"
 import { Frame, noBindings, type Outcome, outOfWork, type Run } from "./frame.ts"
+import type { Kind } from "./kind.ts"
 import { maxSteps } from "./limits.ts"
 import { parse } from "./parse.ts"
-import { type Phase, variablesOf } from "./phases.ts"
+import { type Phase, variables } from "./phases.ts"
 import type { CelError, CelProblem } from "./problem.ts"
 import type { Node } from "./syntax.ts"
 import type { CelValue } from "./value.ts"
 
 export type { Attributes } from "./attributes.ts"
-export type { Bindings, RequestView, ResponseView } from "./bindings.ts"
+export type { Bindings } from "./bindings.ts"
+export type { Cost } from "./cost.ts"
+export type { CustomFunctions } from "./custom-functions.ts"
+export { type Explanation, explain, type Step } from "./explain.ts"
+export { parseFunctions } from "./function-source.ts"
 export { fromJson, toJson, toText } from "./json.ts"
-export { type Phase, phases, variables, variablesOf } from "./phases.ts"
+export { type Phase, phases, variables } from "./phases.ts"
 export { CelError, type CelErrorCode, type CelProblem } from "./problem.ts"
 export type { RawHeaders } from "./schema.ts"
 export { Duration, Timestamp } from "./time.ts"
-export { CelList, CelMap, type CelValue, MapView, Optional, Secret, Uint } from "./value.ts"
+export { CelList, CelMap, type CelValue, Flattened, MapView, Optional, Secret, Uint } from "./value.ts"
 
 export interface CompileOptions {
-  /** The phase in which the expression is evaluated: decides which variables exist. */
+  /** The phase in which the expression is evaluated: decides which variables it may read. */
   readonly phase: Phase
-  /** Further variables, of any type, which {@link Bindings} gives in `extra`. */
+  /** The kind of value that is needed. An expression that surely gives another kind does not compile; rules expect `bool`. */
+  readonly expect?: Kind
+  /** Leaves out the check of names and types: what does not exist fails when it is evaluated, as the cluster form wants. */
+  readonly unchecked?: boolean
+  /** Further variables, of any type, which {@link Bindings} gives in `extra`. They hide variables of the same name. */
   readonly extra?: Iterable<string>
-  /** Functions of the configuration. */
+  /** Functions of the configuration, from {@link parseFunctions}. */
   readonly functions?: CustomFunctions
 }
 
@@ -38,30 +49,39 @@ export class Expression {
   readonly source: string
   /** What the expression reads, known without evaluating it. */
   readonly attributes: Attributes
+  /** How much work an evaluation is, as far as the text tells. */
+  readonly cost: Cost
   /** The value where it depends on nothing. */
   readonly constant: CelValue | undefined
+  /** The syntax tree and the names it refers to, for explanations. */
+  readonly syntax: Node
+  readonly names: Names
   readonly #run: Run
   readonly #slots: number
   /** The state of the last evaluation, for the next one to use; absent while one is under way. */
   #frame: Frame | undefined
 
-  /** Use {@link compile}. */
-  constructor(source: string, attributes: Attributes, run: Run, slots: number, constant: CelValue | undefined) {
-    this.source = source
-    this.attributes = attributes
+  private constructor(compiler: Compiler, syntax: Node, run: Run, constant: CelValue | undefined) {
+    this.source = compiler.source
+    this.syntax = syntax
+    this.names = compiler.names
+    this.attributes = analyse(syntax, compiler.names)
+    this.cost = costOf(syntax, compiler.names)
     this.constant = constant
     this.#run = run
-    this.#slots = slots
+    this.#slots = compiler.slots
   }
 
-  /** The value, or the error that took its place. Never throws. */
+  /** The value, or the error that took its place. Never throws; what a getter of the host throws passes. */
   evaluate(bindings: Bindings): CelValue | CelError {
     const frame = this.#frame ?? new Frame(this.#slots)
     this.#frame = undefined
     frame.bindings = bindings
     frame.steps = maxSteps
     const outcome: Outcome = this.#run(frame)
+    // Nothing of the request outlives its evaluation.
     frame.bindings = noBindings
+    if (this.#slots > 0) frame.locals.fill(null)
     this.#frame = frame
     return frame.steps < 0 ? outOfWork : outcome
   }
@@ -70,30 +90,29 @@ export class Expression {
   test(bindings: Bindings): boolean {
     return this.evaluate(bindings) === true
   }
-}
 
-/** Compiles an expression, or tells everything that is wrong with it. */
-export const compile = (
-  source: string,
-  options: CompileOptions
-): Result.Result<Expression, ReadonlyArray<CelProblem>> => {
-  const node = parse(source)
-  if ("message" in node) return Result.fail([node])
-  const names: Names = {
-    variables: new Map([...variablesOf(options.phase)].map(([name, declared]) => [name, declared.struct])),
-    extra: new Set(options.extra),
-    functions: options.functions ?? noFunctions
+  /** Compiles an expression, or tells everything that is wrong with it, in the order of the text. */
+  static compile(source: string, options: CompileOptions): Result.Result<Expression, ReadonlyArray<CelProblem>> {
+    const syntax = parse(source)
+    if ("message" in syntax) return Result.fail([syntax])
+    const extra = new Set(options.extra)
+    const known = Object.entries(variables).filter(([name]) => !extra.has(name))
+    const compiler = new Compiler(source, {
+      variables: new Map(known.map(([name, { struct }]) => [name, struct])),
+      extra,
+      functions: options.functions ?? noFunctions
+    })
+    const kind = options.unchecked ? "dyn" : check(compiler, syntax, options.phase).kind
+    if (options.expect !== undefined && kind !== "dyn" && kind !== options.expect)
+      compiler.report(syntax, `the expression gives a ${kind} where a ${options.expect} is needed`)
+    const { run, constant } = compiler.compile(syntax, undefined)
+    const expression = new Expression(compiler, syntax, run, constant)
+    if (expression.cost.least > maxSteps)
+      compiler.report(syntax, "the expression needs more work than one evaluation may do")
+    if (compiler.problems.length > 0) return Result.fail(compiler.problems.sort((a, b) => a.start - b.start))
+    return Result.succeed(expression)
   }
-  return compileNode(source, node, names)
 }
 
-const compileNode = (
-  source: string,
-  node: Node,
-  names: Names
-): Result.Result<Expression, ReadonlyArray<CelProblem>> => {
-  const compiler = new Compiler(source, names)
-  const { run, constant } = compiler.compile(node, undefined)
-  if (compiler.problems.length > 0) return Result.fail(compiler.problems)
-  return Result.succeed(new Expression(source, analyse(node, names), run, compiler.slots, constant))
-}
+/** Compiles an expression, or tells everything that is wrong with it, in the order of the text. */
+export const compile = Expression.compile

@@ -25,6 +25,8 @@ export interface Overload {
   /** Whether equal arguments always give equal results, so that a call with constants can be folded. */
   readonly pure: boolean
   readonly body: Body
+  /** Steps that a call takes whatever its arguments; what grows with them, the body takes itself. */
+  readonly cost: number
   /** A body made for arguments that are known when the expression is compiled, `undefined` where they are not; or their fault. */
   readonly prepare?: ((constants: ReadonlyArray<CelValue | undefined>) => Body | CelError | undefined) | undefined
 }
@@ -32,6 +34,7 @@ export interface Overload {
 interface Options {
   readonly variadic?: boolean
   readonly pure?: boolean
+  readonly cost?: number
   readonly prepare?: Overload["prepare"]
 }
 
@@ -50,6 +53,7 @@ const declare = (
   body,
   variadic: options.variadic ?? false,
   pure: options.pure ?? true,
+  cost: options.cost ?? 1,
   prepare: options.prepare
 })
 

@@ -7,7 +7,7 @@ import { CelList, type CelValue, MapView, redacted } from "./value.ts"
  * How a field is shown: `text` one line as a string and several as a list (the default), `join` the lines joined with commas, `raw` always a
  * list of the lines, `split` a list of the comma-separated parts.
  */
-export type HeaderForm = "text" | "join" | "raw" | "split"
+type HeaderForm = "text" | "join" | "raw" | "split"
 
 /** One field of a header list in a form; `undefined` where no line has the name. Names are in lower case on both sides. */
 export const headerField = (headers: RawHeaders, name: string, form: HeaderForm = "text"): CelValue | undefined => {
@@ -29,8 +29,7 @@ export const headerField = (headers: RawHeaders, name: string, form: HeaderForm 
 }
 
 /** Whether a line has the name. */
-export const hasHeader = (headers: RawHeaders | null | undefined, name: string): boolean => {
-  if (headers === undefined || headers === null) return false
+export const hasHeader = (headers: RawHeaders, name: string): boolean => {
   for (let i = 0; i < headers.length; i += 2) if (headers[i] === name) return true
   return false
 }

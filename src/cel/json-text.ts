@@ -30,42 +30,52 @@ const exactIntegers = function (
   value: unknown,
   context?: { readonly source?: string }
 ): unknown {
-  return typeof value === "number" && !Number.isSafeInteger(value) && /^-?\d+$/.test(context?.source ?? "")
+  return typeof value === "number" && !Number.isSafeInteger(value) && /^-?\d{1,20}$/.test(context?.source ?? "")
     ? BigInt(context!.source!)
     : value
 }
 
+/** What starts a value, a string or an entry. The engine's search for it skips everything else at a tenth of a nanosecond a character. */
+const structure = /["[{:,]/g
+const price: Readonly<Record<string, number>> = { '"': 1, ":": 5, "[": 3, "{": 3, ",": 1 }
+
 /**
- * Steps that parsing will take, or more than `limit`: five for a key, three for a container, one for any other value, and the length.
- * Strings are skipped by searching for their closing quote.
+ * Steps that parsing will take, or more than `limit`: for keys, containers, strings and other values, for escapes, and for the characters
+ * between them.
  */
 const work = (text: string, limit: number): number => {
-  let steps = text.length >> 6
-  for (let at = 0; at < text.length && steps <= limit; at++) {
-    switch (text.charCodeAt(at)) {
-      case 0x22:
-        at = endOfString(text, at)
-        steps += 2
-        break
-      case 0x3a:
-        steps += 5
-        break
-      case 0x5b:
-      case 0x7b:
-        steps += 3
-        break
-      case 0x2c:
-        steps += 1
+  let steps = text.length >> 8
+  let from = 0
+  let escapes = 0
+  let backslash = indexOrEnd(text, 0)
+  structure.lastIndex = 0
+  while (steps <= limit && structure.test(text)) {
+    const at = structure.lastIndex - 1
+    steps += price[text[at]!]! + ((at - from) >> 4)
+    from = at + 1
+    if (text[at] !== '"') continue
+    // A string ends at the first quote that no backslash stands before; each backslash takes the next character with it.
+    let end = text.indexOf('"', from)
+    if (backslash < from) backslash = indexOrEnd(text, from)
+    while (backslash < end) {
+      from = backslash + 2
+      backslash = indexOrEnd(text, from)
+      if (end < from) end = text.indexOf('"', from)
+      // Few escapes are counted one by one; where there are many, the rest of the text is taken to consist of them.
+      if (++escapes > manyEscapes) return steps + (escapes >> 1) + ((text.length - from) >> 4)
     }
+    if (end === -1) break
+    from = end + 1
+    structure.lastIndex = from
   }
-  return steps
+  return steps + (escapes >> 1) + ((text.length - from) >> 4)
 }
 
-const endOfString = (text: string, from: number): number => {
-  for (let at = text.indexOf('"', from + 1); at !== -1; at = text.indexOf('"', at + 1)) {
-    let backslashes = 0
-    while (text.charCodeAt(at - 1 - backslashes) === 0x5c) backslashes++
-    if (backslashes % 2 === 0) return at
-  }
-  return text.length
+/** The next backslash, which may stand far behind the string that is looked at: it is searched for once. */
+const indexOrEnd = (text: string, from: number): number => {
+  const at = text.indexOf("\\", from)
+  return at === -1 ? text.length : at
 }
+
+/** Counting them costs some 20 ns each. */
+const manyEscapes = 40_000

@@ -4,14 +4,25 @@ import { type Frame, tooLarge } from "./frame.ts"
 import { maxNesting, maxTextLength } from "./limits.ts"
 import type { CelError } from "./problem.ts"
 import { Duration, durationText, Timestamp, timestampText } from "./time.ts"
-import { CelList, CelMap, type CelValue, type JsonObject, MapView, Opaque, Optional, TypeValue, Uint } from "./value.ts"
+import {
+  CelList,
+  CelMap,
+  type CelValue,
+  type JsonObject,
+  type MapValue,
+  MapView,
+  Opaque,
+  Optional,
+  TypeValue,
+  Uint
+} from "./value.ts"
 
 const minInt = -(2n ** 63n)
 const maxInt = 2n ** 63n - 1n
 const maxUint = 2n ** 64n - 1n
 
 /** A number of JSON: integral within 64 bits is an int (a uint above that), everything else a double. */
-export const fromJsonNumber = (number: number): bigint | Uint | number => {
+const fromJsonNumber = (number: number): bigint | Uint | number => {
   if (!Number.isInteger(number) || number >= 2 ** 64 || number < -(2 ** 63)) return number
   const integer = BigInt(number)
   return integer <= maxInt ? integer : new Uint(integer)
@@ -45,7 +56,7 @@ export const fromJson = (json: unknown): CelValue => {
 }
 
 /** Entries of a map as pairs, JSON converted. */
-export const entriesOf = function* (map: CelMap | MapView | JsonObject): Generator<readonly [CelValue, CelValue]> {
+export const entriesOf = function* (map: MapValue): Generator<readonly [CelValue, CelValue]> {
   if (map instanceof CelMap) for (const key of map.keys()) yield [key, map.get(key)!]
   else if (map instanceof MapView) {
     for (const key of map.keys()) {
@@ -55,62 +66,92 @@ export const entriesOf = function* (map: CelMap | MapView | JsonObject): Generat
   } else for (const key of Object.keys(map)) yield [key, fromJson(map[key])]
 }
 
-/** Where a conversion to text stands: what it wrote, and what it may still write. */
-class Writer {
-  text = ""
+/** Characters of a string that are written at once. */
+const piece = 8_192
+
+/** Keys that need no escapes, by far the most. */
+const plainKey = /^[\w.-]*$/
+
+/** Writes JSON in parts, and stops when the result or the work grows too large. */
+class JsonWriter {
+  readonly parts: Array<string> = []
   readonly #frame: Frame | undefined
+  #length = 0
+
   constructor(frame: Frame | undefined) {
     this.#frame = frame
   }
-  write(part: string): boolean {
-    this.text += part
-    return this.text.length <= maxTextLength && (this.#frame?.spend(1 + (part.length >> 5)) ?? true)
+
+  value(value: CelValue, depth: number): boolean {
+    if (depth > maxNesting) return false
+    switch (typeof value) {
+      case "string":
+        return this.#string(value)
+      case "number":
+        return this.#write(Number.isFinite(value) ? String(value) : `"${value}"`, 4)
+      case "boolean":
+      case "bigint":
+        return this.#write(String(value), 3)
+    }
+    if (value === null) return this.#write("null", 1)
+    if (value instanceof Optional) return this.value(value.value ?? null, depth + 1)
+    if (Array.isArray(value)) return this.#list(value, true, depth)
+    if (value instanceof CelList) return this.#list(value.items, false, depth)
+    const scalar = scalarText(value)
+    if (scalar === undefined) return this.#map(value as MapValue, depth)
+    return this.#write(value instanceof Uint ? scalar : JSON.stringify(scalar), 4 + (scalar.length >> 4))
+  }
+
+  #write(part: string, steps: number): boolean {
+    this.parts.push(part)
+    this.#length += part.length
+    return this.#length <= maxTextLength && (this.#frame?.spend(steps) ?? true)
+  }
+
+  /** Escapes are slow, and only the result tells how many there were, so long strings are written in pieces. */
+  #string(text: string): boolean {
+    if (text.length <= piece) return this.#write(JSON.stringify(text), 5 + (text.length >> 5))
+    if (!this.#write('"', 1)) return false
+    for (let from = 0; from < text.length; ) {
+      const end = Math.min(from + piece, text.length)
+      const to = end < text.length && (text.charCodeAt(end - 1) & 0xfc00) === 0xd800 ? end + 1 : end
+      const written = JSON.stringify(text.slice(from, to)).slice(1, -1)
+      if (!this.#write(written, ((to - from) >> 6) + ((written.length - (to - from)) >> 1))) return false
+      from = to
+    }
+    return this.#write('"', 1)
+  }
+
+  #list(items: ReadonlyArray<unknown>, json: boolean, depth: number): boolean {
+    if (!this.#write("[", 1)) return false
+    for (let i = 0; i < items.length; i++) {
+      if (i > 0) this.parts.push(",")
+      if (!this.value(json ? fromJson(items[i]) : (items[i] as CelValue), depth + 1)) return false
+    }
+    return this.#write("]", 1)
+  }
+
+  #map(map: MapValue, depth: number): boolean {
+    if (!this.#write("{", 1)) return false
+    let first = true
+    for (const [key, value] of entriesOf(map)) {
+      const name = toText(key)
+      const written = plainKey.test(name) ? `"${name}":` : `${JSON.stringify(name)}:`
+      if (!this.#write(first ? written : `,${written}`, 12 + (name.length >> 4))) return false
+      first = false
+      if (!this.value(value, depth + 1)) return false
+    }
+    return this.#write("}", 1)
   }
 }
 
 /**
  * The compact JSON text of a value: bytes as base64, timestamps as RFC 3339, durations as `1.5s`, NaN and the infinities as strings, types
- * and addresses by name, secrets as `<redacted>`. Maps need keys that are strings, numbers or booleans. With a frame, the work counts
- * against its budget.
+ * and addresses by name, secrets as `<redacted>`; keys of maps as their text. With a frame, the work counts against its budget.
  */
 export const toJson = (value: CelValue, frame?: Frame): string | CelError => {
-  const writer = new Writer(frame)
-  return writeJson(value, writer, 0) ? writer.text : tooLarge
-}
-
-const writeJson = (value: CelValue, writer: Writer, depth: number): boolean => {
-  if (depth > maxNesting) return false
-  switch (typeof value) {
-    case "string":
-      return writer.write(JSON.stringify(value))
-    case "number":
-      return writer.write(Number.isFinite(value) ? String(value) : JSON.stringify(String(value)))
-    case "boolean":
-    case "bigint":
-      return writer.write(String(value))
-  }
-  if (value === null) return writer.write("null")
-  if (value instanceof Optional) return writeJson(value.value ?? null, writer, depth + 1)
-  const items = Array.isArray(value) ? value : value instanceof CelList ? value.items : undefined
-  if (items !== undefined) {
-    const convert = items === value
-    if (!writer.write("[")) return false
-    for (let i = 0; i < items.length; i++) {
-      if (i > 0) writer.text += ","
-      if (!writeJson(convert ? fromJson(items[i]) : items[i], writer, depth + 1)) return false
-    }
-    return writer.write("]")
-  }
-  const scalar = scalarText(value)
-  if (scalar !== undefined) return writer.write(value instanceof Uint ? scalar : JSON.stringify(scalar))
-  if (!writer.write("{")) return false
-  let first = true
-  for (const [key, entry] of entriesOf(value as CelMap | MapView | JsonObject)) {
-    if (!writer.write(`${first ? "" : ","}${JSON.stringify(toText(key))}:`)) return false
-    first = false
-    if (!writeJson(entry, writer, depth + 1)) return false
-  }
-  return writer.write("}")
+  const writer = new JsonWriter(frame)
+  return writer.value(value, 0) ? writer.parts.join("") : tooLarge
 }
 
 /** The text of objects that are scalars; `undefined` for containers. */

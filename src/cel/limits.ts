@@ -10,7 +10,7 @@ export const maxNesting = 250
 export const maxElements = 10_000
 
 /** Characters of a string, or bytes, that an evaluation builds: a body of 2 MiB in base64 still fits. */
-export const maxTextLength = 4 * 1024 * 1024
+export const maxTextLength = 3 * 1024 * 1024
 
 /**
  * Work of one evaluation, in steps. A step stands for at most some 40 ns: one turn of a macro, a few dozen bytes of a native string
@@ -18,5 +18,5 @@ export const maxTextLength = 4 * 1024 * 1024
  */
 export const maxSteps = 100_000
 
-/** Work spent at compile time on evaluating constant parts; what needs more is left for run time. */
-export const maxFoldingSteps = 2_000
+/** Work spent on the constant parts of an expression when it is compiled; what needs more is left for run time. */
+export const maxFoldingSteps = 10_000

@@ -1,6 +1,7 @@
 /** The macros: calls whose arguments are evaluated with a new variable, many times or perhaps not at all. */
 import { keysOf, sortedOrder, valueAt } from "./compare.ts"
 import type { Compiled, Compiler } from "./compile.ts"
+import { turnCost } from "./cost.ts"
 import { type Frame, type Outcome, outOfWork, type Run, tooLarge } from "./frame.ts"
 import { fromJson } from "./json.ts"
 import { kindOf } from "./kind.ts"
@@ -8,7 +9,7 @@ import { maxElements } from "./limits.ts"
 import { noOverload } from "./operators.ts"
 import { CelError } from "./problem.ts"
 import type { Scope } from "./scope.ts"
-import { childrenOf, type Node, type NodeOf } from "./syntax.ts"
+import type { Node, NodeOf } from "./syntax.ts"
 import { CelList, CelMap, type CelValue, type MapValue, Optional } from "./value.ts"
 
 /** What a macro runs over, ready to be indexed. */
@@ -64,11 +65,6 @@ const over = (loop: Loop, body: (frame: Frame, range: Range) => Outcome): Run =>
     return result instanceof CelError ? result.at(node.start, node.end) : result
   }
 }
-
-/** The work that one evaluation of a part stands for, in steps. */
-export const costOf = (node: Node): number => 1 + (countNodes(node) >> 2)
-
-const countNodes = (node: Node): number => childrenOf(node).reduce((sum, child) => sum + countNodes(child), 1)
 
 /** `all` stops at the first false, `exists` at the first true; an error counts only where no turn decides. */
 const quantifier = (loop: Loop, predicate: Run, stop: boolean): Run =>
@@ -153,6 +149,7 @@ const filterKeys = (loop: Loop, predicate: Run): Run =>
       if (passes !== true) return notBool(loop, passes)
       const key = range.items[at] as CelValue
       map.set(key, valueAt(range.map, key)!)
+      if (map.size > maxElements) return tooLarge
     }
     return map
   })
@@ -168,6 +165,7 @@ const mapValues = (loop: Loop, transform: Run): Run =>
       const value = transform(frame)
       if (value instanceof CelError) return value
       map.set(key, value)
+      if (map.size > maxElements) return tooLarge
     }
     return map
   })
@@ -240,6 +238,16 @@ const twoVariables = new Set([
   "transformMapEntry"
 ])
 
+/** The names of all macros that introduce a variable. */
+export const macroNames: ReadonlySet<string> = new Set([
+  ...oneVariable,
+  ...twoVariables,
+  "bind",
+  "with",
+  "optMap",
+  "optFlatMap"
+])
+
 /** A macro taken apart: what is evaluated outside of it, the names it introduces, and what is evaluated with them. */
 export interface Macro {
   readonly form: "loop" | "binding" | "optional"
@@ -290,7 +298,7 @@ export const compileMacro = (
   const [first, second = -1] = slots as [number, number?]
   if (macro.form === "binding") return compiler.fold(parts, binding(outside.run, first, body))
   if (macro.form === "optional") return compiler.fold(parts, optionalMap(node, outside.run, first, body))
-  const cost = macro.bodies.reduce((sum, part) => sum + costOf(part), 0)
+  const cost = macro.bodies.reduce((sum, part) => sum + turnCost(part), 0)
   return compiler.fold(
     parts,
     loopRun({ node, range: outside.run, first, second, cost }, bodies.length === 2 ? bodies[0]!.run : undefined, body)

@@ -7,7 +7,7 @@ import { CelError } from "./problem.ts"
 import { findText } from "./search.ts"
 import type { BinaryOperator } from "./syntax.ts"
 import { Duration, Timestamp } from "./time.ts"
-import { CelList, CelMap, type CelValue, type ListValue, type MapValue, MapView, Secret, Uint } from "./value.ts"
+import { CelList, type CelValue, type ListValue, type MapValue, Secret, Uint } from "./value.ts"
 
 /** An operator on two values, neither an error. */
 export type Binary = (a: CelValue, b: CelValue, frame: Frame) => Outcome
@@ -30,16 +30,16 @@ const timestamp = (nanos: bigint): Outcome => Timestamp.of(nanos) ?? timeOverflo
 const duration = (nanos: bigint): Outcome => Duration.of(nanos) ?? timeOverflow
 
 /** Joins two texts, bounded. */
-export const concatenate = (a: string, b: string, frame: Frame): string | CelError => {
+const concatenate = (a: string, b: string, frame: Frame): string | CelError => {
   if (a.length + b.length > maxTextLength) return tooLarge
-  return frame.spendText(a.length + b.length) ? a + b : outOfWork
+  return frame.spend((a.length + b.length) >> 5) ? a + b : outOfWork
 }
 
 /** Joins two lists, bounded. */
-export const concatenateLists = (a: ListValue, b: ListValue, frame: Frame): Outcome => {
+const concatenateLists = (a: ListValue, b: ListValue, frame: Frame): Outcome => {
   const [left, right] = [lengthOf(a), lengthOf(b)]
   if (left + right > maxElements) return tooLarge
-  if (!frame.spend(1 + ((left + right) >> 2))) return outOfWork
+  if (!frame.spend(1 + left + right)) return outOfWork
   const items: Array<CelValue> = []
   for (let i = 0; i < left; i++) items.push(elementAt(a, i))
   for (let i = 0; i < right; i++) items.push(elementAt(b, i))
@@ -131,9 +131,12 @@ export const contains: Binary = (element, container, frame) => {
   switch (kindOf(container)) {
     case "list": {
       const list = container as ListValue
+      if (typeof element === "string" && Array.isArray(list)) {
+        return frame.spend(1 + (list.length >> 2)) ? list.includes(element) : outOfWork
+      }
       const length = lengthOf(list)
       for (let i = 0; i < length; i++) {
-        if (!frame.spend(1)) return outOfWork
+        if (!frame.spend(2)) return outOfWork
         const same = equals(elementAt(list, i), element, frame)
         if (same !== false) return same ?? outOfWork
       }
@@ -159,10 +162,4 @@ export const binaryOperators: Readonly<Record<BinaryOperator, Binary>> = {
   ">": ordered(">", (order) => order > 0),
   ">=": ordered(">=", (order) => order >= 0),
   in: contains
-}
-
-/** Whether a map of any form has a key; `undefined` where the value is no map. */
-export const hasKey = (value: CelValue, key: string): boolean | undefined => {
-  if (value instanceof CelMap || value instanceof MapView) return value.get(key) !== undefined
-  return kindOf(value) === "map" ? valueAt(value as MapValue, key) !== undefined : undefined
 }

@@ -161,7 +161,7 @@ const isDigit = (char: string | undefined) => char !== undefined && char >= "0" 
 const isWordStart = (char: string) => (char >= "a" && char <= "z") || (char >= "A" && char <= "Z") || char === "_"
 
 /** Where the content of the literal whose first quote is at `at` lies, and where the literal ends; or what is wrong with it. */
-const closingQuote = (
+export const closingQuote = (
   source: string,
   at: number,
   raw: boolean

@@ -8,6 +8,9 @@ import type { Scope } from "./scope.ts"
 import type { Node, NodeOf } from "./syntax.ts"
 import { CelMap, Optional } from "./value.ts"
 
+/** The names of these functions; `or` and `orValue` have a receiver. */
+export const specialNames: ReadonlySet<string> = new Set(["default", "coalesce", "variables", "or", "orValue"])
+
 /** Compiles `default`, `coalesce`, `or`, `orValue` and `variables`; `undefined` for any other call. */
 export const compileSpecial = (
   compiler: Compiler,

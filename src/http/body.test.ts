@@ -195,6 +195,51 @@ describe("bodies", () => {
     assert.deepStrictEqual(ends, [undefined])
   })
 
+  it.live("what was read only in part flows on at once, when its reader comes while the source still pushes", () =>
+    Effect.gen(function* () {
+      // A source as sockets are: it pushes later, and notes that it has to wait when its push is over.
+      const chunks = ["ab", "cd", "ef"].map((text) => new TextEncoder().encode(text))
+      let sink: BodySink | undefined
+      let held = false
+      const push = () => {
+        setImmediate(() => {
+          const chunk = chunks.shift()
+          if (chunk === undefined) sink!.end()
+          else if (sink!.data(chunk)) push()
+          else held = true
+        })
+      }
+      const source: BodySource = {
+        start: (to) => {
+          sink = to
+          push()
+        },
+        resume: () => {
+          if (!held) return
+          held = false
+          push()
+        },
+        cancel: () => {}
+      }
+      const found = yield* read(source, 3)
+      assert.isFalse(found.complete)
+      const passed: Array<number> = []
+      yield* Effect.callback<void>((resume) => {
+        assert.isTrue(isSource(found.body))
+        if (isSource(found.body))
+          found.body.start({
+            data: (chunk) => {
+              passed.push(...chunk)
+              return true
+            },
+            end: () => resume(Effect.void),
+            fail: () => {}
+          })
+      }).pipe(Effect.timeout("1 second"))
+      assert.strictEqual(new TextDecoder().decode(Uint8Array.from(passed)), "abcdef")
+    })
+  )
+
   it("an observer is told once how it ended", () => {
     const broken = new BodyAborted({ source: "backend", detail: "reset" })
     assert.strictEqual(broken.status, 502)

@@ -107,6 +107,8 @@ const join = (chunks: ReadonlyArray<Uint8Array>, size: number): Uint8Array => {
 class Switch implements BodySink {
   readonly source: BodySource
   sink: BodySink
+  #pushing = false
+  #resumed = false
   constructor(source: BodySource, sink: BodySink) {
     this.source = source
     this.sink = sink
@@ -115,7 +117,16 @@ class Switch implements BodySink {
     this.source.start(this)
   }
   data(chunk: Uint8Array): boolean {
-    return this.sink.data(chunk)
+    this.#pushing = true
+    this.#resumed = false
+    const more = this.sink.data(chunk)
+    this.#pushing = false
+    return more || this.#resumed
+  }
+  /** A reader that comes while a chunk is being pushed is told to the source by the answer to that push. */
+  resume(): void {
+    if (this.#pushing) this.#resumed = true
+    else this.source.resume()
   }
   end(trailers?: HeaderList): void {
     this.sink.end(trailers)
@@ -150,7 +161,7 @@ class Rejoined implements BodySource, BodySink {
       ended()
       return
     }
-    this.#rest?.source.resume()
+    this.#rest?.resume()
   }
   cancel(): void {
     this.#chunks.length = 0

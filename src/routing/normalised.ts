@@ -28,6 +28,8 @@ export interface Normalised {
   readonly backends: Readonly<Record<string, Backend>>
   /** Policies that name what they apply to. */
   readonly targeted: ReadonlyArray<TargetedPolicy>
+  /** Routes that another one with the same key replaced. */
+  readonly replaced: ReadonlyArray<{ readonly path: Path; readonly by: Path }>
   /** Services and workloads of a mesh, as they are written. */
   readonly discovery: ReadonlyArray<{
     readonly kind: "service" | "workload"

@@ -1,5 +1,6 @@
 /** From the text of a configuration file to its normalised form, with every problem of every step at its line and column. */
 import { type Input, load } from "../../spec/config/load.ts"
+import type { Path } from "../../spec/config/path.ts"
 import type { Positions } from "../../spec/config/positions.ts"
 import { inOrder, type Problem } from "../../spec/config/problem.ts"
 import type { PolicySpecs } from "../../spec/standalone/policies.ts"
@@ -12,6 +13,8 @@ export interface Configuration {
   readonly file: Standalone
   readonly normalised: Normalised
   readonly positions: Positions
+  /** Where a credential is written out, instead of being taken from the environment or a file. */
+  readonly inlineCredentials: ReadonlyArray<Path>
 }
 
 export type ReadResult =
@@ -24,10 +27,10 @@ export const reader = (specs: PolicySpecs): ((input: Input) => ReadResult) => {
   return (input) => {
     const loaded = load(input, schema)
     if (!loaded.ok) return loaded
-    const { value: file, positions } = loaded
+    const { value: file, positions, inlineCredentials } = loaded
     const result = normalise(file, specs)
     if (!result.ok)
       return { ok: false, problems: inOrder(result.complaints.map((complaint) => positions.locate(complaint))) }
-    return { ok: true, value: { file, normalised: result.value, positions } }
+    return { ok: true, value: { file, normalised: result.value, positions, inlineCredentials } }
   }
 }

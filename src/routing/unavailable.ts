@@ -1,7 +1,7 @@
 /** What a configuration uses that this build does not have: it is checked like everything else, and refused at start with its place. */
 import type { Path } from "../../spec/config/path.ts"
 import type { Complaint } from "../../spec/config/positions.ts"
-import type { Destination, Normalised, Policies, Route, TcpRoute } from "./normalised.ts"
+import type { Normalised, Policies, Route, TcpRoute } from "./normalised.ts"
 
 /** One use of a policy, of a kind of backend, or of another part of the language. */
 export interface Use {
@@ -14,14 +14,18 @@ export interface Use {
 /** What there is. */
 export interface Available {
   readonly policies: ReadonlySet<string>
-  readonly backends: ReadonlySet<Destination["kind"] | "service">
+  /** Kinds of backends, and `service`. */
+  readonly backends: ReadonlySet<string>
   readonly parts: ReadonlySet<Part>
 }
 
 /** Parts of the language beside policies and backends. `tunnel` are binds that take connections out of a tunnel or have no socket. */
 export type Part = "tcpRoutes" | "routeGroups" | "policies" | "discovery" | "hbone" | "tunnel" | "tls"
 
-/** Everything that a configuration uses, in the order of the normalised form. A route that is on several listeners is told once. */
+/**
+ * Everything that a configuration uses, in the order of the normalised form. A route that is on several listeners is told
+ * once. The policies of a model are not here: the terminal for models applies them itself and refuses what it lacks.
+ */
 export const uses = (config: Normalised): ReadonlyArray<Use> => {
   const found = new Map<string, Use>()
   const add = (feature: Use["feature"], name: string, path: Path) =>
@@ -59,7 +63,6 @@ export const uses = (config: Normalised): ReadonlyArray<Use> => {
     policies(own)
     if (destination.kind === "ai")
       for (const { providers } of destination.config.groups) for (const each of providers) policies(each.policies)
-    if (destination.kind === "llm") for (const model of destination.config.models) policies(model.policies)
   }
   for (const { policy, path } of config.targeted) {
     part("policies", path)
@@ -70,7 +73,10 @@ export const uses = (config: Normalised): ReadonlyArray<Use> => {
 }
 
 /** What of it there is not, as problems. */
-export const unavailable = (config: Normalised, available: Available): ReadonlyArray<Complaint> => {
+export const unavailable = (
+  config: Normalised,
+  available: Available
+): ReadonlyArray<Complaint & { readonly path: Path }> => {
   const has = { policy: available.policies, backend: available.backends, part: available.parts } as Readonly<
     Record<Use["feature"], ReadonlySet<string>>
   >

@@ -4,7 +4,7 @@
  */
 import { Buffer } from "node:buffer"
 import { Effect, Exit, Result } from "effect"
-import { type BodyObserver, isSource, observe } from "../../src/http/body.ts"
+import { type BodyObserver, observe } from "../../src/http/body.ts"
 import { contentCoding, decoded } from "../../src/http/content-coding.ts"
 import type { Answer } from "../../src/http/message.ts"
 import { defaultBodyLimit, type Exchange } from "../../src/pipeline/exchange.ts"
@@ -70,7 +70,7 @@ export const answered = (router: Router, x: Exchange, prepared: Prepared): Outco
   if (!success) return prepared.translated ? translatedError(x, prepared) : next
   if (isStream(answer)) {
     watchStream(router, answer, prepared)
-    if (!prepared.translated || !isSource(answer.body)) return next
+    if (!prepared.translated) return next
     const stream = prepared.translation.stream((name) => answer.headers.get(name))
     if (stream === undefined) return next
     x.note("llmStreamingTranslation", {

@@ -1,6 +1,13 @@
 /** A streamed answer in the client's format, made event by event out of the provider's while it passes. */
 import { Buffer } from "node:buffer"
-import { BodyAborted as Aborted, type BodyAborted, type BodySink, type BodySource } from "../../src/http/body.ts"
+import {
+  BodyAborted as Aborted,
+  type Body,
+  type BodyAborted,
+  type BodySink,
+  type BodySource,
+  isSource
+} from "../../src/http/body.ts"
 import type { HeaderList } from "../../src/http/header-list.ts"
 import { EventStreamDecoder } from "../../src/protocols/llm/eventstream/decoder.ts"
 import type { EventStreamBroken } from "../../src/protocols/llm/eventstream/failure.ts"
@@ -13,7 +20,7 @@ import type { StreamTranslation } from "../../src/protocols/llm/translate/transl
 import type { Framing } from "../../src/protocols/llm/usage/stream.ts"
 
 export class TranslatedBody implements BodySource, BodySink {
-  readonly #source: BodySource
+  readonly #source: Body
   readonly #translation: StreamTranslation
   readonly #decoder: {
     readonly push: (chunk: Uint8Array) => SseTooLarge | EventStreamBroken | undefined
@@ -23,7 +30,7 @@ export class TranslatedBody implements BodySource, BodySink {
   #text = ""
   #over = false
 
-  constructor(source: BodySource, translation: StreamTranslation, framing: Framing) {
+  constructor(source: Body, translation: StreamTranslation, framing: Framing) {
     this.#source = source
     this.#translation = translation
     this.#decoder =
@@ -45,13 +52,20 @@ export class TranslatedBody implements BodySource, BodySink {
 
   start(sink: BodySink): void {
     this.#sink = sink
-    this.#source.start(this)
+    const source = this.#source
+    if (isSource(source)) {
+      source.start(this)
+      return
+    }
+    // A short stream may have come whole.
+    if (source !== undefined) this.data(typeof source === "string" ? Buffer.from(source, "utf8") : source)
+    this.end()
   }
   resume(): void {
-    this.#source.resume()
+    if (isSource(this.#source)) this.#source.resume()
   }
   cancel(): void {
-    this.#source.cancel()
+    if (isSource(this.#source)) this.#source.cancel()
   }
 
   #take(events: ReadonlyArray<SseEvent>): void {
@@ -70,7 +84,7 @@ export class TranslatedBody implements BodySource, BodySink {
     if (this.#over) return false
     const broken = this.#decoder.push(chunk)
     if (broken === undefined) return this.#flush()
-    this.#source.cancel()
+    this.cancel()
     this.#break(broken.message)
     return false
   }

@@ -26,15 +26,24 @@ export const buffer = policy({
       const responseLimit = limits.response ?? defaultBodyLimit
       const nodes: Array<Node<never, typeof bodyLimits, BodyTooLarge>> = [
         {
-          name: "buffer",
+          // Holds for later stages, too, whatever becomes of the body here.
+          name: "buffer.limits",
           phase: "request",
           run: (x) => {
             x.set(bodyLimits, limits)
-            if (request === undefined || x.requestBody === undefined || x.upgrade !== undefined) return next
-            return held(x.readRequestBody(requestLimit), "request", requestLimit)
+            return next
           }
         }
       ]
+      if (request !== undefined)
+        nodes.push({
+          name: "buffer",
+          phase: "request",
+          run: (x) =>
+            x.requestBody === undefined || x.upgrade !== undefined
+              ? next
+              : held(x.readRequestBody(requestLimit), "request", requestLimit)
+        })
       if (response !== undefined)
         nodes.push({
           name: "buffer.response",

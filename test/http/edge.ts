@@ -10,7 +10,7 @@ import { HeaderList } from "../../src/http/header-list.ts"
 import type { Answer } from "../../src/http/message.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
 import type { Outcome } from "../../src/pipeline/view.ts"
-import { type Upstream, type UpstreamOptions, Upstreams } from "../../src/services/upstreams.ts"
+import { type Upstream, type UpstreamOptions, type UpstreamRequest, Upstreams } from "../../src/services/upstreams.ts"
 
 /** An answer with a line of text. */
 export const text = (status: number, body: string, headers: ReadonlyArray<string> = []): Answer => ({
@@ -131,3 +131,16 @@ export const tcpBackend = (connected: (socket: Socket, index: number) => void) =
 
 export const portOf = (address: unknown): number =>
   typeof address === "object" && address !== null && "port" in address ? Number(address.port) : 0
+
+/** A request to an upstream: GET, unless something else is said. */
+export const upstreamRequest = (changes: Partial<UpstreamRequest> = {}): UpstreamRequest => ({
+  method: "GET",
+  pathAndQuery: "/",
+  authority: "a",
+  headers: new HeaderList(),
+  body: undefined,
+  timeout: undefined,
+  upgrade: undefined,
+  onInformation: undefined,
+  ...changes
+})

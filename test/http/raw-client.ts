@@ -1,9 +1,12 @@
 /** A client that sends exactly the bytes it is told, and shows exactly what comes back. */
 import { connect, type Socket } from "node:net"
+import { Effect } from "effect"
 
 export class RawClient {
   readonly socket: Socket
   #chunks: Array<Buffer> = []
+  /** Bytes that were received. */
+  size = 0
   /** The peer stopped sending. */
   ended = false
   closed = false
@@ -15,6 +18,7 @@ export class RawClient {
     this.socket = connect({ port, host, allowHalfOpen: true, noDelay: true })
     this.socket.on("data", (chunk: Buffer) => {
       this.#chunks.push(chunk)
+      this.size += chunk.length
       this.#changed()
     })
     this.socket.on("end", () => {
@@ -143,3 +147,16 @@ export const eventually = async (holds: () => boolean, patience = 3000): Promise
     await new Promise((resolve) => setTimeout(resolve, 5))
   }
 }
+
+/** The value of the first header line of that name. */
+export const header = (response: RawResponse | undefined, name: string) =>
+  response?.headers.find(([key]) => key === name)?.[1]
+
+/** Sends bytes and waits for a number of responses. */
+export const exchange = (port: number, bytes: string | Buffer, count = 1) =>
+  Effect.promise(async () => {
+    const client = new RawClient(port).send(bytes)
+    const responses = await client.responses(count)
+    client.socket.destroy()
+    return responses
+  })

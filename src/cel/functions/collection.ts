@@ -15,7 +15,7 @@ import { CelList, CelMap, type CelValue, Flattened, type ListValue, type MapValu
 /** The elements of a list as values; `undefined` when there are more than an evaluation may build. */
 const itemsOf = (frame: Frame, list: ListValue): Array<CelValue> | undefined => {
   const length = lengthOf(list)
-  if (length > maxElements || !frame.spend(1 + (length >> 2))) return undefined
+  if (length > maxElements || !frame.spend(1 + length)) return undefined
   return Array.from({ length }, (_, i) => elementAt(list, i))
 }
 
@@ -23,7 +23,7 @@ const slice = (frame: Frame, list: ListValue, from: bigint, to: bigint): Outcome
   if (from < 0n || to > lengthOf(list) || from > to) return invalid(`invalid range: ${from} to ${to}`)
   const [start, end] = [Number(from), Number(to)]
   if (end - start > maxElements) return tooLarge
-  if (!frame.spend(1 + ((end - start) >> 2))) return outOfWork
+  if (!frame.spend(1 + end - start)) return outOfWork
   return new CelList(Array.from({ length: end - start }, (_, i) => elementAt(list, start + i)))
 }
 
@@ -73,8 +73,10 @@ const sort = (frame: Frame, list: ListValue): Outcome => {
 
 const range = (frame: Frame, count: bigint): Outcome => {
   if (count > BigInt(maxElements)) return tooLarge
-  const length = count < 0n ? 0 : Number(count)
-  return frame.spend(1 + (length >> 1)) ? new CelList(Array.from({ length }, (_, i) => BigInt(i))) : outOfWork
+  if (!frame.spend(1 + Number(count < 0n ? 0n : count))) return outOfWork
+  const items: Array<CelValue> = []
+  for (let at = 0n; at < count; at++) items.push(at)
+  return new CelList(items)
 }
 
 /** Whether every element of `inner` is in `outer`. */
@@ -98,7 +100,7 @@ const merge = (frame: Frame, map: MapValue, other: MapValue): Outcome => {
   const merged = new CelMap()
   for (const each of [map, other])
     for (const key of keysOf(each)) {
-      if (!frame.spend(1)) return outOfWork
+      if (!frame.spend(3)) return outOfWork
       const value = valueAt(each, key)
       if (value !== undefined) merged.set(key, value)
       if (merged.size > maxElements) return tooLarge
@@ -121,7 +123,7 @@ const flatten = (frame: Frame, value: CelValue, recursive: boolean): Outcome => 
         ? keysOf(item as MapValue)
         : Array.from({ length: lengthOf(item as ListValue) }, (_, i) => BigInt(i))
     for (const key of keys) {
-      if (!frame.spend(2)) return outOfWork
+      if (!frame.spend(5)) return outOfWork
       const child = kind === "map" ? valueAt(item as MapValue, key) : elementAt(item as ListValue, Number(key))
       if (child === undefined) continue
       const failed = visit(prefix === "" ? toText(key) : `${prefix}.${toText(key)}`, child, depth + 1)
@@ -146,22 +148,28 @@ const element = (list: ListValue, at: number) =>
 export const collectionFunctions = [
   global("size", ["list"], "int", (_, list) => BigInt(lengthOf(list))),
   method("size", ["list"], "int", (_, list) => BigInt(lengthOf(list))),
-  global("size", ["map"], "int", (_, map) => BigInt(sizeOfMap(map))),
-  method("size", ["map"], "int", (_, map) => BigInt(sizeOfMap(map))),
+  global("size", ["map"], "int", (_, map) => BigInt(sizeOfMap(map)), { cost: 12 }),
+  method("size", ["map"], "int", (_, map) => BigInt(sizeOfMap(map)), { cost: 12 }),
   global("size", ["bytes"], "int", (_, bytes) => BigInt(bytes.length)),
   method("size", ["bytes"], "int", (_, bytes) => BigInt(bytes.length)),
   method("contains", ["list", "dyn"], "bool", (frame, list, item) => contains(item, list, frame)),
-  method("contains", ["map", "dyn"], "bool", (frame, map, key) => contains(key, map, frame)),
-  method("contains", ["bytes", "bytes"], "bool", containsBytes),
-  method("slice", ["list", "int", "int"], "list", slice),
+  method("contains", ["map", "dyn"], "bool", (frame, map, key) => contains(key, map, frame), { cost: 12 }),
+  method("contains", ["bytes", "bytes"], "bool", containsBytes, { cost: 20 }),
+  method("slice", ["list", "int", "int"], "list", slice, { cost: 8 }),
   method("flatten", ["list"], "list", (frame, list) => flattenList(frame, list, 1n)),
   method("flatten", ["list", "int"], "list", flattenList),
-  method("distinct", ["list"], "list", distinct),
-  method("sort", ["list"], "list", sort),
-  method("reverse", ["list"], "list", (frame, list) => {
-    const items = itemsOf(frame, list)
-    return items === undefined ? tooLarge : new CelList(items.reverse())
-  }),
+  method("distinct", ["list"], "list", distinct, { cost: 15 }),
+  method("sort", ["list"], "list", sort, { cost: 40 }),
+  method(
+    "reverse",
+    ["list"],
+    "list",
+    (frame, list) => {
+      const items = itemsOf(frame, list)
+      return items === undefined ? tooLarge : new CelList(items.reverse())
+    },
+    { cost: 8 }
+  ),
   method("first", ["list"], "optional", (_, list) => element(list, 0)),
   method("last", ["list"], "optional", (_, list) => element(list, lengthOf(list) - 1)),
   global("lists.range", ["int"], "list", range),
@@ -171,8 +179,8 @@ export const collectionFunctions = [
     return within === true ? containsAll(frame, b, a) : within
   }),
   global("sets.intersects", ["list", "list"], "bool", intersects),
-  method("merge", ["map", "map"], "map", merge),
-  global("flatten", ["dyn"], "map", (frame, value) => flatten(frame, value, false)),
-  global("flattenRecursive", ["dyn"], "map", (frame, value) => flatten(frame, value, true)),
-  global("flatten_recursive", ["dyn"], "map", (frame, value) => flatten(frame, value, true))
+  method("merge", ["map", "map"], "map", merge, { cost: 25 }),
+  global("flatten", ["dyn"], "map", (frame, value) => flatten(frame, value, false), { cost: 25 }),
+  global("flattenRecursive", ["dyn"], "map", (frame, value) => flatten(frame, value, true), { cost: 25 }),
+  global("flatten_recursive", ["dyn"], "map", (frame, value) => flatten(frame, value, true), { cost: 25 })
 ]

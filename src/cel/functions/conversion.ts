@@ -9,20 +9,21 @@ import type { CelError } from "../problem.ts"
 import { durationText, parseDuration, parseTimestamp, Timestamp, timestampText } from "../time.ts"
 import { TypeValue, type Uint } from "../value.ts"
 
-const outOfRange = (type: string, value: unknown) => invalid(`${String(value)} is out of the range of ${type}`)
+const outOfRange = (type: string) => invalid(`the value is out of the range of ${type}`)
 
 const integral = (type: string, value: number, convert: (value: bigint) => bigint | Uint | CelError) =>
-  Number.isFinite(value) ? convert(BigInt(Math.trunc(value))) : outOfRange(type, value)
+  Number.isFinite(value) ? convert(BigInt(Math.trunc(value))) : outOfRange(type)
 
 /** Doubles at or beyond the limits are refused: there they no longer tell neighbours apart. */
 const intOfDouble = (value: number) =>
-  value <= -(2 ** 63) || value >= 2 ** 63 ? outOfRange("int", value) : integral("int", value, int)
+  value <= -(2 ** 63) || value >= 2 ** 63 ? outOfRange("int") : integral("int", value, int)
 
-const noNumber = (type: string, text: string) => invalid(`${JSON.stringify(text.slice(0, 64))} is no ${type}`)
+/** Errors never quote what they are about: it may be a credential, and errors are logged. */
+const noSuch = (type: string) => invalid(`the text is no ${type}`)
 
 const parseInteger = (text: string, type: "int" | "uint") => {
   const form = type === "int" ? /^[+-]?\d{1,32}$/ : /^\d{1,32}$/
-  if (!form.test(text)) return noNumber(type, text)
+  if (!form.test(text)) return noSuch(type)
   const value = BigInt(text.startsWith("+") ? text.slice(1) : text)
   return type === "int" ? int(value) : uint(value)
 }
@@ -30,7 +31,7 @@ const parseInteger = (text: string, type: "int" | "uint") => {
 const doubleForm = /^[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|inf|infinity|nan)$/i
 
 const parseDouble = (text: string) => {
-  if (text.length > 512 || !doubleForm.test(text)) return noNumber("double", text)
+  if (text.length > 512 || !doubleForm.test(text)) return noSuch("double")
   if (/nan$/i.test(text)) return Number.NaN
   if (/^[+-]?inf/i.test(text)) return text.startsWith("-") ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY
   return Number(text)
@@ -55,7 +56,7 @@ const encoder = new TextEncoder()
 /** Bytes as text. What is not UTF-8 is an error: a rule that cannot read a body must fail, not look at something else. */
 export const decodeText = (frame: Frame, bytes: Uint8Array): string | CelError => {
   if (bytes.length > maxTextLength) return tooLarge
-  if (!frame.spendText(bytes.length)) return outOfWork
+  if (!frame.spend(1 + (bytes.length >> 7))) return outOfWork
   try {
     return decoder.decode(bytes)
   } catch {
@@ -67,47 +68,49 @@ export const conversionFunctions = [
   global("int", ["int"], "int", (_, value) => value),
   global("int", ["uint"], "int", (_, value) => int(value.value)),
   global("int", ["double"], "int", (_, value) => intOfDouble(value)),
-  global("int", ["string"], "int", (_, text) => parseInteger(text, "int")),
+  global("int", ["string"], "int", (_, text) => parseInteger(text, "int"), { cost: 8 }),
   global("int", ["timestamp"], "int", (_, time) => BigInt(Math.floor(time.millis / 1000))),
   global("uint", ["uint"], "uint", (_, value) => value),
   global("uint", ["int"], "uint", (_, value) => uint(value)),
   global("uint", ["double"], "uint", (_, value) =>
-    value < 0 || value >= 2 ** 64 ? outOfRange("uint", value) : integral("uint", value, uint)
+    value < 0 || value >= 2 ** 64 ? outOfRange("uint") : integral("uint", value, uint)
   ),
-  global("uint", ["string"], "uint", (_, text) => parseInteger(text, "uint")),
+  global("uint", ["string"], "uint", (_, text) => parseInteger(text, "uint"), { cost: 8 }),
   global("double", ["double"], "double", (_, value) => value),
   global("double", ["int"], "double", (_, value) => Number(value)),
   global("double", ["uint"], "double", (_, value) => Number(value.value)),
-  global("double", ["string"], "double", (_, text) => parseDouble(text)),
+  global("double", ["string"], "double", (_, text) => parseDouble(text), { cost: 8 }),
   global("bool", ["bool"], "bool", (_, value) => value),
-  global("bool", ["string"], "bool", (_, text) =>
-    Object.hasOwn(truths, text) ? truths[text]! : noNumber("bool", text)
-  ),
+  global("bool", ["string"], "bool", (_, text) => (Object.hasOwn(truths, text) ? truths[text]! : noSuch("bool"))),
   global("string", ["string"], "string", (_, text) => text),
   global("string", ["bool"], "string", (_, value) => String(value)),
   global("string", ["int"], "string", (_, value) => String(value)),
   global("string", ["uint"], "string", (_, value) => String(value.value)),
-  global("string", ["double"], "string", (_, value) => String(value)),
-  global("string", ["bytes"], "string", decodeText),
-  global("string", ["timestamp"], "string", (_, time) => timestampText(time)),
-  global("string", ["duration"], "string", (_, span) => durationText(span)),
+  global("string", ["double"], "string", (_, value) => String(value), { cost: 4 }),
+  global("string", ["bytes"], "string", decodeText, { cost: 8 }),
+  global("string", ["timestamp"], "string", (_, time) => timestampText(time), { cost: 20 }),
+  global("string", ["duration"], "string", (_, span) => durationText(span), { cost: 8 }),
   global("string", ["secret"], "string", (_, secret) => secret.toString()),
-  global("string", ["ip"], "string", (_, ip) => toText(ip)),
-  global("string", ["cidr"], "string", (_, cidr) => toText(cidr)),
+  global("string", ["ip"], "string", (_, ip) => toText(ip), { cost: 50 }),
+  global("string", ["cidr"], "string", (_, cidr) => toText(cidr), { cost: 50 }),
   global("bytes", ["bytes"], "bytes", (_, bytes) => bytes),
-  global("bytes", ["string"], "bytes", (frame, text) =>
-    frame.spendText(text.length) ? encoder.encode(text) : outOfWork
+  global(
+    "bytes",
+    ["string"],
+    "bytes",
+    (frame, text) => (frame.spendText(text.length) ? encoder.encode(text) : outOfWork),
+    { cost: 8 }
   ),
   global("timestamp", ["timestamp"], "timestamp", (_, time) => time),
-  global("timestamp", ["string"], "timestamp", (_, text) => parseTimestamp(text) ?? noNumber("timestamp", text)),
+  global("timestamp", ["string"], "timestamp", (_, text) => parseTimestamp(text) ?? noSuch("timestamp"), { cost: 35 }),
   global(
     "timestamp",
     ["int"],
     "timestamp",
-    (_, seconds) => Timestamp.of(seconds * 1_000_000_000n) ?? outOfRange("timestamp", seconds)
+    (_, seconds) => Timestamp.of(seconds * 1_000_000_000n) ?? outOfRange("timestamp")
   ),
   global("duration", ["duration"], "duration", (_, span) => span),
-  global("duration", ["string"], "duration", (_, text) => parseDuration(text) ?? noNumber("duration", text)),
+  global("duration", ["string"], "duration", (_, text) => parseDuration(text) ?? noSuch("duration"), { cost: 40 }),
   global("dyn", ["dyn"], "dyn", (_, value) => value),
   global("type", ["dyn"], "type", (_, value) => new TypeValue(typeNameOf(value)))
 ]

@@ -15,7 +15,7 @@ const base64Form = /^[A-Za-z0-9+/]*={0,2}$/
 
 const encode = (frame: Frame, octets: string | Uint8Array): Outcome => {
   if (octets.length > (maxTextLength / 4) * 3) return tooLarge
-  if (!frame.spend(1 + (octets.length >> 5))) return outOfWork
+  if (!frame.spend(octets.length >> 5)) return outOfWork
   const buffer =
     typeof octets === "string" ? Buffer.from(octets) : Buffer.from(octets.buffer, octets.byteOffset, octets.length)
   return buffer.toString("base64")
@@ -69,7 +69,7 @@ const formEncode = (frame: Frame, map: MapValue): Outcome => {
     if (kind === "null") return undefined
     if (kind === "map" || kind === "list") return noOverload("form.encode", value)
     const text = toText(value)
-    if (!frame.spend(1 + (text.length >> 2))) return outOfWork
+    if (!frame.spend(10 + (text.length >> 2))) return outOfWork
     return pairs.push([name, text]) > maxElements ? tooLarge : undefined
   }
   for (const [key, value] of entriesOf(map)) {
@@ -86,23 +86,23 @@ const formEncode = (frame: Frame, map: MapValue): Outcome => {
 
 const digest = (name: string, algorithm: string): ReadonlyArray<Overload> => {
   const of = (frame: Frame, octets: string | Uint8Array): Outcome =>
-    frame.spend(20 + (octets.length >> 4)) ? createHash(algorithm).update(octets).digest("hex") : outOfWork
+    frame.spend(30 + (octets.length >> 4)) ? createHash(algorithm).update(octets).digest("hex") : outOfWork
   return [global(name, ["string"], "string", of), global(name, ["bytes"], "string", of)]
 }
 
 export const encodingFunctions = [
   ...["base64.encode", "base64Encode"].flatMap((name) => [
-    global(name, ["string"], "string", encode),
-    global(name, ["bytes"], "string", encode)
+    global(name, ["string"], "string", encode, { cost: 12 }),
+    global(name, ["bytes"], "string", encode, { cost: 12 })
   ]),
   ...["base64.decode", "base64Decode"].flatMap((name) => [
-    global(name, ["string"], "bytes", decode),
-    global(name, ["bytes"], "bytes", decode)
+    global(name, ["string"], "bytes", decode, { cost: 15 }),
+    global(name, ["bytes"], "bytes", decode, { cost: 15 })
   ]),
-  global("url.encode", ["string"], "string", percentEncode),
-  global("url.decode", ["string"], "string", percentDecode),
-  global("form.decode", ["string"], "map", formDecode),
-  global("form.encode", ["map"], "string", formEncode),
+  global("url.encode", ["string"], "string", percentEncode, { cost: 10 }),
+  global("url.decode", ["string"], "string", percentDecode, { cost: 40 }),
+  global("form.decode", ["string"], "map", formDecode, { cost: 30 }),
+  global("form.encode", ["map"], "string", formEncode, { cost: 40 }),
   ...digest("sha1.encode", "sha1"),
   ...digest("sha256.encode", "sha256"),
   ...digest("md5.encode", "md5")

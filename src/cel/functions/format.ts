@@ -12,7 +12,7 @@ const clause = /%(?:(\.(\d{0,3}))?(.)|$)/gsu
 
 /** `"%s is %d".format([name, age])`: the clauses of Go's fmt that the extension names. */
 export const format = (frame: Frame, template: string, args: ListValue): string | CelError => {
-  if (!frame.spend(1 + (template.length >> 3))) return outOfWork
+  if (!frame.spend(30 + (template.length >> 3))) return outOfWork
   let result = ""
   let from = 0
   let next = 0
@@ -40,6 +40,7 @@ export const format = (frame: Frame, template: string, args: ListValue): string 
 const misfit = (letter: string, value: CelValue) => invalid(`%${letter} cannot format a ${typeNameOf(value)}`)
 
 const formatted = (frame: Frame, letter: string, value: CelValue, digits: number | undefined): string | CelError => {
+  if (!frame.spend(letter === "f" || letter === "e" ? 40 + (digits ?? 6) : 4)) return outOfWork
   const integer = typeof value === "bigint" ? value : value instanceof Uint ? value.value : undefined
   switch (letter) {
     case "s":
@@ -107,6 +108,7 @@ const textOf = (frame: Frame, value: CelValue, depth: number): string | CelError
   if (kind !== "map") return frame.spendText(typeof value === "string" ? value.length : 64) ? toText(value) : outOfWork
   const entries: Array<readonly [string, string]> = []
   for (const [key, entry] of entriesOf(value as MapValue)) {
+    if (!frame.spend(12)) return outOfWork
     const text = textOf(frame, entry, depth + 1)
     if (text instanceof CelError) return text
     entries.push([toText(key), text])

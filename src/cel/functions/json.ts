@@ -32,7 +32,7 @@ const parseBytes = (frame: Frame, bytes: Uint8Array): Outcome => {
 const field = (container: Outcome, name: string): Outcome => {
   if (container instanceof CelError) return container
   const value = isPlainObject(container) ? jsonField(container as JsonObject, name) : undefined
-  return value === undefined ? new CelError("no_such_key", `no such key: ${name}`) : value
+  return value === undefined ? new CelError("no_such_key", "no such key") : value
 }
 
 const payload = (frame: Frame, token: string): Outcome => {
@@ -46,11 +46,15 @@ const payload = (frame: Frame, token: string): Outcome => {
 const write = (frame: Frame, value: CelValue): Outcome => toJson(value, frame)
 
 export const jsonFunctions = [
-  global("json", ["string"], "dyn", parse),
-  global("json", ["bytes"], "dyn", parseBytes),
-  global("jsonField", ["string", "string"], "dyn", (frame, text, name) => field(parse(frame, text), name)),
-  global("jsonField", ["bytes", "string"], "dyn", (frame, bytes, name) => field(parseBytes(frame, bytes), name)),
-  global("toJson", ["dyn"], "string", write),
-  global("to_json", ["dyn"], "string", write),
-  global("unvalidatedJwtPayload", ["string"], "dyn", payload)
+  global("json", ["string"], "dyn", parse, { cost: 80 }),
+  global("json", ["bytes"], "dyn", parseBytes, { cost: 80 }),
+  global("jsonField", ["string", "string"], "dyn", (frame, text, name) => field(parse(frame, text), name), {
+    cost: 40
+  }),
+  global("jsonField", ["bytes", "string"], "dyn", (frame, bytes, name) => field(parseBytes(frame, bytes), name), {
+    cost: 60
+  }),
+  global("toJson", ["dyn"], "string", write, { cost: 20 }),
+  global("to_json", ["dyn"], "string", write, { cost: 20 }),
+  global("unvalidatedJwtPayload", ["string"], "dyn", payload, { cost: 80 })
 ]

@@ -10,12 +10,10 @@ import { CelList } from "../value.ts"
 const maxAddressLength = 64
 
 const ip = (text: string): Ip | CelError =>
-  (text.length > maxAddressLength ? undefined : Ip.parse(text)) ??
-  invalid(`${JSON.stringify(text.slice(0, 64))} is no IP address`)
+  (text.length > maxAddressLength ? undefined : Ip.parse(text)) ?? invalid("the text is no IP address")
 
 const cidr = (text: string): Cidr | CelError =>
-  (text.length > maxAddressLength ? undefined : Cidr.parse(text)) ??
-  invalid(`${JSON.stringify(text.slice(0, 64))} is no CIDR block`)
+  (text.length > maxAddressLength ? undefined : Cidr.parse(text)) ?? invalid("the text is no CIDR block")
 
 const containsIp = (block: Cidr, text: string): boolean | CelError => {
   const address = ip(text)
@@ -45,7 +43,7 @@ const spendUri = (frame: Frame, uri: string) => frame.spend(5 + (uri.length >> 1
 const query = (frame: Frame, uri: string, name: string): Outcome => {
   if (!spendUri(frame, uri)) return outOfWork
   const values = new URLSearchParams(parts(uri).query).getAll(name)
-  if (values.length === 0) return new CelError("no_such_key", `no such key: ${name}`)
+  if (values.length === 0) return new CelError("no_such_key", "the query has no such name")
   return values.length > maxElements ? tooLarge : new CelList(values)
 }
 
@@ -66,26 +64,30 @@ const setQuery = (frame: Frame, uri: string, name: string, value: string): Outco
 }
 
 export const networkFunctions = [
-  global("isIP", ["string"], "bool", (_, text) => text.length <= maxAddressLength && Ip.parse(text) !== undefined),
-  global("isCIDR", ["string"], "bool", (_, text) => text.length <= maxAddressLength && Cidr.parse(text) !== undefined),
-  global("ip", ["string"], "ip", (_, text) => ip(text)),
+  global("isIP", ["string"], "bool", (_, text) => text.length <= maxAddressLength && Ip.parse(text) !== undefined, {
+    cost: 20
+  }),
+  global("isCIDR", ["string"], "bool", (_, text) => text.length <= maxAddressLength && Cidr.parse(text) !== undefined, {
+    cost: 50
+  }),
+  global("ip", ["string"], "ip", (_, text) => ip(text), { cost: 30 }),
   global("ip", ["ip"], "ip", (_, address) => address),
   method("family", ["ip"], "int", (_, address) => BigInt(address.family)),
   method("isUnspecified", ["ip"], "bool", (_, address) => address.isUnspecified),
-  method("isLoopback", ["ip"], "bool", (_, address) => address.isLoopback),
-  method("isLinkLocalMulticast", ["ip"], "bool", (_, address) => address.isLinkLocalMulticast),
-  method("isLinkLocalUnicast", ["ip"], "bool", (_, address) => address.isLinkLocalUnicast),
-  method("isGlobalUnicast", ["ip"], "bool", (_, address) => address.isGlobalUnicast),
-  global("cidr", ["string"], "cidr", (_, text) => cidr(text)),
+  method("isLoopback", ["ip"], "bool", (_, address) => address.isLoopback, { cost: 4 }),
+  method("isLinkLocalMulticast", ["ip"], "bool", (_, address) => address.isLinkLocalMulticast, { cost: 4 }),
+  method("isLinkLocalUnicast", ["ip"], "bool", (_, address) => address.isLinkLocalUnicast, { cost: 4 }),
+  method("isGlobalUnicast", ["ip"], "bool", (_, address) => address.isGlobalUnicast, { cost: 12 }),
+  global("cidr", ["string"], "cidr", (_, text) => cidr(text), { cost: 50 }),
   global("cidr", ["cidr"], "cidr", (_, block) => block),
-  method("containsIP", ["cidr", "ip"], "bool", (_, block, address) => block.containsIp(address)),
-  method("containsIP", ["cidr", "string"], "bool", (_, block, text) => containsIp(block, text)),
-  method("containsCIDR", ["cidr", "cidr"], "bool", (_, block, other) => block.containsCidr(other)),
-  method("containsCIDR", ["cidr", "string"], "bool", (_, block, text) => containsCidr(block, text)),
+  method("containsIP", ["cidr", "ip"], "bool", (_, block, address) => block.containsIp(address), { cost: 8 }),
+  method("containsIP", ["cidr", "string"], "bool", (_, block, text) => containsIp(block, text), { cost: 40 }),
+  method("containsCIDR", ["cidr", "cidr"], "bool", (_, block, other) => block.containsCidr(other), { cost: 8 }),
+  method("containsCIDR", ["cidr", "string"], "bool", (_, block, text) => containsCidr(block, text), { cost: 60 }),
   method("ip", ["cidr"], "ip", (_, block) => block.ip),
-  method("masked", ["cidr"], "cidr", (_, block) => block.masked()),
+  method("masked", ["cidr"], "cidr", (_, block) => block.masked(), { cost: 8 }),
   method("prefixLength", ["cidr"], "int", (_, block) => BigInt(block.prefixLength)),
-  method("query", ["string", "string"], "list", query),
-  method("addQuery", ["string", "string", "string"], "string", addQuery),
-  method("setQuery", ["string", "string", "string"], "string", setQuery)
+  method("query", ["string", "string"], "list", query, { cost: 40 }),
+  method("addQuery", ["string", "string", "string"], "string", addQuery, { cost: 40 }),
+  method("setQuery", ["string", "string", "string"], "string", setQuery, { cost: 50 })
 ]

@@ -70,6 +70,7 @@ const allMatches = (frame: Frame, pattern: Pattern, text: string, limit: number)
 /** `regex.replace`: groups as `\1`, which must exist. */
 const replaceMatches = withPattern((frame, pattern, text, replacement, count) => {
   const template = replacement as string
+  if (!frame.spend(template.length >> 2)) return outOfWork
   for (const [, , group] of template.matchAll(backslash))
     if (Number(group) > pattern.groups) return invalid(`the pattern has no group ${group}`)
   const limit = count === undefined || (count as bigint) < 0n ? Number.POSITIVE_INFINITY : Number(count)

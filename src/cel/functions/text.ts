@@ -23,6 +23,23 @@ const containsText = (frame: Frame, text: string, part: string): Outcome => {
   return at instanceof CelError ? at : at !== -1
 }
 
+const startsWith = (frame: Frame, text: string, prefix: string): Outcome =>
+  frame.spend(prefix.length >> 3) ? text.startsWith(prefix) : outOfWork
+
+const endsWith = (frame: Frame, text: string, suffix: string): Outcome =>
+  frame.spend(suffix.length >> 3) ? text.endsWith(suffix) : outOfWork
+
+const ascii = /^[\x00-\x7f]*$/
+
+/** Changes ASCII letters alone; the engine's own conversion is fast where there are no others. */
+const convertAscii =
+  (letters: RegExp, convert: (text: string) => string) =>
+  (frame: Frame, text: string): Outcome => {
+    if (!frame.spendText(text.length)) return outOfWork
+    if (ascii.test(text)) return frame.spendText(text.length) ? convert(text) : outOfWork
+    return frame.spend(10 + (text.length >> 1)) ? text.replace(letters, convert) : outOfWork
+  }
+
 const charAt = (frame: Frame, text: string, index: bigint): Outcome => {
   if (!spendPositions(frame, text)) return outOfWork
   const offset = offsetOf(text, index)
@@ -135,8 +152,8 @@ const reverse = (text: string): string => Array.from(text).reverse().join("")
 export const textFunctions = [
   global("size", ["string"], "int", size),
   method("size", ["string"], "int", size),
-  method("startsWith", ["string", "string"], "bool", (_, text, prefix) => text.startsWith(prefix)),
-  method("endsWith", ["string", "string"], "bool", (_, text, suffix) => text.endsWith(suffix)),
+  method("startsWith", ["string", "string"], "bool", startsWith),
+  method("endsWith", ["string", "string"], "bool", endsWith),
   method("contains", ["string", "string"], "bool", containsText),
   method("charAt", ["string", "int"], "string", charAt),
   method("indexOf", ["string", "string"], "int", (frame, text, part) => indexOf(frame, text, part, 0n)),
@@ -155,19 +172,27 @@ export const textFunctions = [
     replace(frame, text, part, by, -1n)
   ),
   method("replace", ["string", "string", "string", "int"], "string", replace),
-  method("lowerAscii", ["string"], "string", (frame, text) =>
-    frame.spend(text.length >> 3) ? text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase()) : outOfWork
+  method(
+    "lowerAscii",
+    ["string"],
+    "string",
+    convertAscii(/[A-Z]+/g, (text) => text.toLowerCase()),
+    { cost: 3 }
   ),
-  method("upperAscii", ["string"], "string", (frame, text) =>
-    frame.spend(text.length >> 3) ? text.replace(/[a-z]+/g, (letters) => letters.toUpperCase()) : outOfWork
+  method(
+    "upperAscii",
+    ["string"],
+    "string",
+    convertAscii(/[a-z]+/g, (text) => text.toUpperCase()),
+    { cost: 3 }
   ),
   method("trim", ["string"], "string", (frame, text) => (frame.spend(text.length >> 3) ? trim(text) : outOfWork)),
   method("reverse", ["string"], "string", (frame, text) => (frame.spend(text.length) ? reverse(text) : outOfWork)),
-  method("stripPrefix", ["string", "string"], "string", (_, text, prefix) =>
-    text.startsWith(prefix) ? text.slice(prefix.length) : text
+  method("stripPrefix", ["string", "string"], "string", (frame, text, prefix) =>
+    startsWith(frame, text, prefix) === true ? text.slice(prefix.length) : text
   ),
-  method("stripSuffix", ["string", "string"], "string", (_, text, suffix) =>
-    suffix !== "" && text.endsWith(suffix) ? text.slice(0, -suffix.length) : text
+  method("stripSuffix", ["string", "string"], "string", (frame, text, suffix) =>
+    endsWith(frame, text, suffix) === true ? text.slice(0, text.length - suffix.length) : text
   ),
   global("strings.quote", ["string"], "string", (frame, text) =>
     frame.spend(text.length >> 2) ? quote(text) : outOfWork

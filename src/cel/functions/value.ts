@@ -50,26 +50,34 @@ const headers = (name: string, value: MapValue, then: (view: HeadersView) => Out
   value instanceof HeadersView ? then(value) : noOverload(name, value)
 
 const cookie = (view: HeadersView, name: string): Outcome =>
-  view.cookie(name) ?? new CelError("no_such_key", `no such key: ${name}`)
+  view.cookie(name) ?? new CelError("no_such_key", "no such cookie")
 
-const impure = { pure: false } as const
+const impure = { pure: false, cost: 10 } as const
 
 export const valueFunctions = [
   global("optional.of", ["dyn"], "optional", (_, value) => new Optional(value)),
   global("optional.none", [], "optional", () => Optional.none),
-  global("optional.ofNonZeroValue", ["dyn"], "optional", (_, value) =>
-    isZero(value) ? Optional.none : new Optional(value)
+  global(
+    "optional.ofNonZeroValue",
+    ["dyn"],
+    "optional",
+    (_, value) => (isZero(value) ? Optional.none : new Optional(value)),
+    { cost: 12 }
   ),
   global("optional.unwrap", ["list"], "list", unwrap),
   method("unwrapOpt", ["list"], "list", unwrap),
   method("hasValue", ["optional"], "bool", (_, optional) => optional.value !== undefined),
   method("value", ["optional"], "dyn", (_, optional) => (optional.value === undefined ? noValue : optional.value)),
-  method("join", ["map"], "map", (_, map) => headers("join", map, (view) => view.as("join"))),
-  method("raw", ["map"], "map", (_, map) => headers("raw", map, (view) => view.as("raw"))),
-  method("split", ["map"], "map", (_, map) => headers("split", map, (view) => view.as("split"))),
-  method("redacted", ["map"], "map", (_, map) => headers("redacted", map, (view) => view.redacted())),
-  method("cookie", ["map", "string"], "string", (frame, map, name) =>
-    frame.spend(10) ? headers("cookie", map, (view) => cookie(view, name)) : outOfWork
+  method("join", ["map"], "map", (_, map) => headers("join", map, (view) => view.as("join")), { cost: 4 }),
+  method("raw", ["map"], "map", (_, map) => headers("raw", map, (view) => view.as("raw")), { cost: 4 }),
+  method("split", ["map"], "map", (_, map) => headers("split", map, (view) => view.as("split")), { cost: 4 }),
+  method("redacted", ["map"], "map", (_, map) => headers("redacted", map, (view) => view.redacted()), { cost: 4 }),
+  method(
+    "cookie",
+    ["map", "string"],
+    "string",
+    (_, map, name) => headers("cookie", map, (view) => cookie(view, name)),
+    { cost: 20 }
   ),
   method("unredacted", ["secret"], "string", (_, secret) => secret.unredacted()),
   global("random", [], "double", () => Math.random(), impure),

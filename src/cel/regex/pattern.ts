@@ -54,7 +54,8 @@ export class Pattern {
     if (known !== undefined) return known
     if (!frame.spend(5_000)) return outOfWork
     const pattern = Pattern.#compile(source, ofRequests)
-    if (pattern instanceof CelError) return pattern
+    // Without an automaton, the library keeps up to 8 MB of states for a pattern: that is not kept for what a request brought.
+    if (pattern instanceof CelError || pattern.#automaton === undefined) return pattern
     if (recent.size >= maxRecent) recent.delete(recent.keys().next().value!)
     recent.set(source, pattern)
     return pattern
@@ -69,7 +70,10 @@ export class Pattern {
       const program = regex && programOf(regex)
       return new Pattern(source, library, program && Automaton.of(program, bounds.work))
     } catch (error) {
-      return invalidPattern(error instanceof Error ? `is not valid: ${error.message}` : "is not valid")
+      // What a request brought is not quoted: errors are logged.
+      return invalidPattern(
+        bounds === ofRules && error instanceof Error ? `is not valid: ${error.message}` : "is not valid"
+      )
     }
   }
 
@@ -77,12 +81,12 @@ export class Pattern {
   test(text: string, frame: Frame): boolean | CelError {
     if (this.#automaton !== undefined)
       return frame.spend(1 + (text.length >> 3)) ? this.#automaton.test(text) : outOfWork
-    return frame.spend(1 + text.length * this.#size * 2) ? this.#library.test(text) : outOfWork
+    return frame.spend(20 + text.length * this.#size * 2) ? this.#library.test(text) : outOfWork
   }
 
   /** The first match at or after an offset. */
   find(text: string, from: number, frame: Frame): Match | undefined | CelError {
-    if (!frame.spend(1 + (text.length - from) * this.#size * 2)) return outOfWork
+    if (!frame.spend(40 + (text.length - from) * this.#size * 2)) return outOfWork
     const matcher = this.#library.matcher(text)
     if (!matcher.find(from)) return undefined
     return Array.from({ length: this.groups + 1 }, (_, group) => [matcher.start(group), matcher.end(group)] as const)

@@ -1,5 +1,5 @@
 /** A decoded file in its normalised form. Everything that its parts demand of one another is checked here, all of it at once. */
-import type { Path } from "../../../spec/config/path.ts"
+import { formatPath, type Path } from "../../../spec/config/path.ts"
 import type { Complaint } from "../../../spec/config/positions.ts"
 import type { PolicySpecs } from "../../../spec/standalone/policies.ts"
 import { defaultSettings } from "../../../spec/standalone/settings.ts"
@@ -23,6 +23,7 @@ export const normalise = (file: Standalone, specs: PolicySpecs): Result => {
   const backends = new Map<string, Backend>()
   const routes = new Map<string, Map<string, Route>>()
   const tcpRoutes = new Map<string, Map<string, TcpRoute>>()
+  const replaced: Array<Normalised["replaced"][number]> = []
 
   // A second route with the same key on a listener replaces the first, and so do its backends.
   const put = <R extends Route | TcpRoute>(
@@ -31,6 +32,8 @@ export const normalise = (file: Standalone, specs: PolicySpecs): Result => {
     found: WithBackends<R>
   ) => {
     const onListener = into.get(listener.key) ?? new Map<string, R>()
+    const before = onListener.get(found.route.key)
+    if (before !== undefined) replaced.push({ path: before.path, by: found.route.path })
     into.set(listener.key, onListener.set(found.route.key, found.route))
     for (const backend of found.inline) backends.set(backend.key, backend)
   }
@@ -102,8 +105,9 @@ export const normalise = (file: Standalone, specs: PolicySpecs): Result => {
       binds: ports.map((bind): Bind => ({ ...bind, listeners: bind.listeners.map(withRoutes) })),
       frontend: frontends(file.frontendPolicies, specs),
       routeGroups: groups.groups,
-      backends: Object.fromEntries(backends),
+      backends: record(backends),
       targeted,
+      replaced,
       discovery: [
         ...discovered("service", "services", file.services),
         ...discovered("workload", "workloads", file.workloads)
@@ -115,23 +119,27 @@ export const normalise = (file: Standalone, specs: PolicySpecs): Result => {
 const discovered = (kind: "service" | "workload", section: string, configs: ReadonlyArray<unknown> = []) =>
   configs.map((config, index) => ({ kind, config, path: [section, index] }))
 
+/** A record in which every name is absent that the file does not give. */
+const record = <A>(entries: Iterable<readonly [string, A]>): Readonly<Record<string, A>> =>
+  Object.assign(Object.create(null), Object.fromEntries(entries))
+
 const routeGroups = (file: Standalone, context: Context) => {
-  const groups: Record<string, RouteGroup> = {}
+  const groups = new Map<string, RouteGroup>()
   const inline: Array<Backend> = []
   file.routeGroups?.forEach(({ name, routes }, index) => {
     const path: Path = ["routeGroups", index]
-    if (Object.hasOwn(groups, name)) context.problems.add(path, `route group ${name} is defined twice`)
+    if (groups.has(name)) context.problems.add(path, `route group ${name} is defined twice`)
     const found = routes.map((route, at) => httpRoute(route, `group/${name}`, [...path, "routes", at], context))
     inline.push(...found.flatMap(({ inline }) => inline))
-    groups[name] = { name, routes: [...new Map(found.map(({ route }) => [route.key, route])).values()], path }
+    groups.set(name, { name, routes: [...new Map(found.map(({ route }) => [route.key, route])).values()], path })
   })
-  return { groups, inline }
+  return { groups: record(groups), inline }
 }
 
 const uniquePorts = (binds: ReadonlyArray<BareBind>, problems: Complaints) => {
   const owners = new Map<string, string>()
   for (const { key, port, path } of binds) {
-    const owner = path.join(".")
+    const owner = formatPath(path)
     const first = owners.get(key)
     if (first === undefined) owners.set(key, owner)
     else if (port === 0) problems.add(path, "there can be one internal bind without a port")

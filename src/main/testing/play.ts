@@ -1,0 +1,122 @@
+/** Plays a request through the engine, watched or not, and tells everything that came of it. */
+import { Effect, Exit } from "effect"
+import type { TraceEvent } from "../../../spec/trace-events.ts"
+import { isSource } from "../../http/body.ts"
+import { HeaderList } from "../../http/header-list.ts"
+import { RequestHead } from "../../http/message.ts"
+import { Exchange } from "../../pipeline/exchange.ts"
+import type { Listener } from "../../pipeline/route.ts"
+import { observedLoop, plainLoop, type StageFinished } from "../../pipeline/run.ts"
+import { makeServe, noHooks } from "../../pipeline/serve.ts"
+import { Trace } from "../../pipeline/trace.ts"
+import { both, type Watch, watchHooks, watchStages } from "../../pipeline/watch.ts"
+import type { Content, Request } from "./arbitraries.ts"
+import { bodyOf, collect } from "./flow.ts"
+import type { Received, World } from "./world.ts"
+
+export interface Played {
+  readonly status: number
+  /** Lower-case name, value, name, value … */
+  readonly headers: ReadonlyArray<string>
+  readonly body: string
+  /** Why the body is not whole, if it is not. */
+  readonly failure: string | undefined
+  /** The failure that was answered for. */
+  readonly error: { readonly tag: string; readonly status: number; readonly message: string } | undefined
+  /** What the backend received; `undefined` when it was not called. */
+  readonly received: Received | undefined
+  /** What threw. */
+  readonly defects: ReadonlyArray<unknown>
+  /** What each node made of it. Only of a watched request. */
+  readonly stages: ReadonlyArray<StageFinished>
+  /** The events of its trace. Only of a watched request. */
+  readonly events: ReadonlyArray<TraceEvent>
+}
+
+const ignored = () => {}
+
+/** Keeps what each node did. */
+const recording = (stages: Array<StageFinished>): Watch => ({
+  note: ignored,
+  started: ignored,
+  entering: ignored,
+  passed: ignored,
+  selected: ignored,
+  calling: ignored,
+  called: ignored,
+  ready: ignored,
+  final: ignored,
+  stage: (_, event) => stages.push(event)
+})
+
+/** The exchange of a request that has just come in. */
+export const exchangeOf = (request: Request, world: World): Exchange => {
+  const length = lengthOf(request.body)
+  const headers = HeaderList.from(request.headers)
+  if (length !== undefined) headers.set("content-length", length)
+  const head = new RequestHead(request.method, request.scheme, request.authority, request.path, headers)
+  const peer = { address: "192.0.2.1", port: 40_000, rawAddress: "192.0.2.1", rawPort: 40_000 }
+  const x = new Exchange(head, bodyOf("request", request.body, world.flows), peer, world.wall, world.now)
+  x.matchedPrefix = request.prefix
+  const onFinish = x.onFinish.bind(x)
+  x.onFinish = (callback) => {
+    world.awaited++
+    onFinish((outcome) => {
+      world.awaited--
+      callback(outcome)
+    })
+  }
+  return x
+}
+
+/** A body that is in memory declares its length, one that is streamed is chunked. */
+const lengthOf = (body: Content | undefined): string | undefined =>
+  body === undefined || body.streamed ? undefined : String(Buffer.byteLength(body.chunks.join("")))
+
+/** Plays a request. Interrupting it does what the edge does when a client goes away. */
+export const play = (listener: Listener, request: Request, world: World, watched: boolean): Effect.Effect<Played> =>
+  Effect.suspend(() => {
+    const x = exchangeOf(request, world)
+    const before = world.received.length
+    const defects: Array<unknown> = []
+    const stages: Array<StageFinished> = []
+    const events: Array<TraceEvent> = []
+    const contained = ({ cause }: { readonly cause: unknown }) => defects.push(cause)
+    const settings = {
+      env: { podName: null, namespace: null, gateway: null },
+      clock: world.clock,
+      locate: (path: ReadonlyArray<string | number>) => path.join("."),
+      sensitiveHeaders: new Set<string>()
+    }
+    if (watched) x.watch = both(recording(stages), new Trace(settings, (event) => events.push(event)))
+    const serve = watched
+      ? makeServe(observedLoop(world.clock, watchStages), watchHooks, world.clock, contained)
+      : makeServe(plainLoop(world.clock), noHooks, world.clock, contained)
+    const release = (body: Exchange["requestBody"]) => {
+      if (isSource(body)) body.cancel()
+    }
+    const gone = Effect.sync(() => {
+      release(x.response?.body)
+      release(x.requestBody)
+      x.finish({ status: undefined, failure: "the client went away", bytes: 0 })
+    })
+    return Effect.flatMap(serve(x, listener), (answer) =>
+      Effect.map(collect(answer.body), ({ text, failure }): Played => {
+        // What nobody read of the request is dropped with the connection.
+        release(x.requestBody)
+        x.finish({ status: answer.status, failure, bytes: Buffer.byteLength(text) })
+        const error = x.error
+        return {
+          status: answer.status,
+          headers: [...answer.headers.flat],
+          body: text,
+          failure,
+          error: error && { tag: error._tag, status: error.status, message: error.message },
+          received: world.received[before],
+          defects,
+          stages,
+          events
+        }
+      })
+    ).pipe(Effect.onExit((exit) => (Exit.isSuccess(exit) ? Effect.void : gone)))
+  })

@@ -1,0 +1,86 @@
+/** A way through the engine without a configuration file: policies at their sites, and a backend behind them. */
+import { Effect, Schema, type Scope } from "effect"
+import type { Answer } from "../../http/message.ts"
+import { compileSite, responseSteps } from "../../pipeline/compile.ts"
+import type { Exchange } from "../../pipeline/exchange.ts"
+import type { Orders, Registry, Services } from "../../pipeline/registry.ts"
+import type { Backend, Listener, Route } from "../../pipeline/route.ts"
+import {
+  type AnyPolicy,
+  type ConfigProblem,
+  type ResponsePhase,
+  type Site,
+  type StageError,
+  sites
+} from "../../pipeline/stage.ts"
+
+/** Decoded configurations by policy name, at each site. */
+export type Attached = { readonly [S in Site]?: Readonly<Record<string, unknown>> }
+
+/** A registry that knows one policy. */
+export const registryOf = <const P extends AnyPolicy>(policy: P): Registry<readonly [P]> => {
+  const at = (site: Site) => (policy.sites.includes(site) ? [policy.name] : [])
+  const responds = (phase: ResponsePhase) =>
+    policy.responds.includes(phase) ? policy.sites.map((site) => `${site} ${policy.name}`) : []
+  const orders: Orders = {
+    gateway: at("gateway"),
+    route: at("route"),
+    backend: at("backend"),
+    backendResponse: responds("backendResponse"),
+    response: responds("response")
+  }
+  const schema = Schema.Struct({ [policy.name]: Schema.optionalKey(policy.schema) })
+  // The one field has a computed name, which the compiler cannot see.
+  return { policies: [policy], byName: new Map([[policy.name, policy]]), orders, schema: schema as never }
+}
+
+/** Compiles policies at their sites. The prefix by which the route is matched is that of the request that is played. */
+export const compileWay = <const L extends ReadonlyArray<AnyPolicy>>(
+  registry: Registry<L>,
+  attached: Attached,
+  call: (exchange: Exchange) => Effect.Effect<Answer, StageError>
+): Effect.Effect<Listener, ReadonlyArray<ConfigProblem>, Services<L> | Scope.Scope> =>
+  Effect.gen(function* () {
+    const [gateway, route, backend] = yield* Effect.forEach(sites, (site) =>
+      compileSite(
+        registry,
+        site,
+        Object.entries(attached[site] ?? {}).map(([name, config]) => ({
+          name,
+          entries: [{ config, path: [site, name] }]
+        }))
+      )
+    )
+    const all = [gateway!, route!, backend!]
+    const end: Backend = {
+      name: "backend",
+      type: "static",
+      protocol: "http",
+      target: "backend.example:80",
+      steps: backend!.request,
+      backendResponse: responseSteps(registry, "backendResponse", all),
+      response: responseSteps(registry, "response", all),
+      effective: backend!.effective,
+      call
+    }
+    const way: Route = {
+      key: "gateway/test/default/route",
+      name: "route",
+      namespace: "default",
+      rule: undefined,
+      steps: route!.request,
+      response: responseSteps(registry, "response", all.slice(0, 2)),
+      effective: route!.effective,
+      choose: () => end
+    }
+    return {
+      key: "gateway/test",
+      name: "test",
+      bind: "bind/8080",
+      gateway: "default/default",
+      steps: gateway!.request,
+      response: responseSteps(registry, "response", all.slice(0, 1)),
+      effective: gateway!.effective,
+      select: (x) => ({ route: way, prefix: x.matchedPrefix, evaluated: () => [way.key] })
+    }
+  })

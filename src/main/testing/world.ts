@@ -1,0 +1,151 @@
+/**
+ * Everything outside of the engine, in memory: a backend, the servers that policies ask, and time. It counts what is open,
+ * so that a test can tell whether everything was released.
+ */
+import { Effect, Exit, Layer } from "effect"
+import * as Jwks from "../../../layers/jwks/live.ts"
+import * as ConsoleLog from "../../../layers/log/console.ts"
+import * as RateLimits from "../../../layers/rate-limits/memory.ts"
+import { HeaderList } from "../../http/header-list.ts"
+import type { Answer } from "../../http/message.ts"
+import type { Exchange } from "../../pipeline/exchange.ts"
+import type { StageError } from "../../pipeline/stage.ts"
+import { type Fetched, FetchFailed, type FetchRequest, HttpFetch } from "../../services/http-fetch.ts"
+import { Monotonic } from "../../services/monotonic.ts"
+import { UpstreamFailed } from "../../services/upstreams.ts"
+import type { Content } from "./arbitraries.ts"
+import { bodyOf, collect, type Flow } from "./flow.ts"
+import { keySet, metadata } from "./issuer.ts"
+
+/** What the backend answers. */
+export interface BackendAnswer {
+  readonly status: number
+  readonly headers: ReadonlyArray<readonly [name: string, value: string]>
+  readonly body: Content | undefined
+}
+
+/** What the backend received. */
+export interface Received {
+  readonly method: string
+  readonly authority: string
+  readonly path: string
+  readonly headers: ReadonlyArray<string>
+  readonly body: string
+}
+
+export interface WorldOptions {
+  /** Default: 200 without a body. A function sees the request. */
+  readonly backend?: BackendAnswer | ((received: Received) => BackendAnswer) | undefined
+  /** What other servers answer, by request; `undefined`: what the test issuer does, or 404. */
+  readonly outside?: ((request: FetchRequest) => Fetched | undefined) | undefined
+  /** Whether everything outside answers in a later turn of the event loop. Default: at once. */
+  readonly waits?: boolean | undefined
+  /** Whether every server that a policy asks is down. The backend is not. */
+  readonly failing?: boolean | undefined
+}
+
+const nothing: BackendAnswer = { status: 200, headers: [], body: undefined }
+
+const published: ReadonlyArray<readonly [end: string, body: string]> = [
+  ["/jwks", keySet],
+  ["/certs", keySet],
+  ["/.well-known/jwks.json", keySet],
+  ["/.well-known/openid-configuration", metadata],
+  ["/.well-known/oauth-authorization-server", metadata]
+]
+
+/** The services that a world provides. */
+export type WorldServices = Layer.Success<World["layer"]>
+
+export class World {
+  readonly #options: WorldOptions
+  /** What the backend received, in order. */
+  readonly received: Array<Received> = []
+  /** Every streamed body, of requests and of answers. */
+  readonly flows: Array<Flow> = []
+  /** Calls that have begun and not ended. */
+  open = 0
+  /** Those who want to know how an exchange ended, and were not told. */
+  awaited = 0
+  /** Milliseconds: both clocks of the exchanges. */
+  readonly wall = Date.UTC(2026, 0, 1)
+  now = 0
+
+  constructor(options: WorldOptions = {}) {
+    this.#options = options
+  }
+
+  readonly clock = (): number => this.now
+
+  #call<A, E>(answer: Effect.Effect<A, E>): Effect.Effect<A, E> {
+    const waiting = this.#options.waits === true ? Effect.andThen(Effect.yieldNow, answer) : answer
+    return Effect.suspend(() => {
+      this.open++
+      if (Exit.isExit(waiting)) {
+        this.open--
+        return waiting
+      }
+      return Effect.ensuring(
+        waiting,
+        Effect.sync(() => this.open--)
+      )
+    })
+  }
+
+  /** Calls the backend. */
+  readonly backend = (x: Exchange): Effect.Effect<Answer, StageError> =>
+    this.#call(
+      Effect.flatMap(collect(x.requestBody), ({ text, failure }): Effect.Effect<Answer, StageError> => {
+        if (failure !== undefined) return Effect.fail(new UpstreamFailed({ kind: "request body", detail: failure }))
+        const { method, authority, pathAndQuery, headers } = x.request
+        const received = { method, authority, path: pathAndQuery, headers: [...headers.flat], body: text }
+        this.received.push(received)
+        const { backend = nothing } = this.#options
+        const said = typeof backend === "function" ? backend(received) : backend
+        const answer = Effect.sync(
+          (): Answer => ({
+            status: said.status,
+            headers: HeaderList.from(said.headers),
+            body: method === "HEAD" ? undefined : bodyOf("answer", said.body, this.flows)
+          })
+        )
+        return this.#options.waits === true ? Effect.andThen(Effect.yieldNow, answer) : answer
+      })
+    )
+
+  readonly #fetch = (request: FetchRequest): Effect.Effect<Fetched, FetchFailed> =>
+    this.#call(
+      Effect.suspend(() => {
+        if (this.#options.failing === true)
+          return Effect.fail(new FetchFailed({ url: request.url, detail: "connection refused" }))
+        const said = this.#options.outside?.(request)
+        if (said !== undefined) return Effect.succeed(said)
+        const body = published.find(([end]) => request.url.endsWith(end))?.[1]
+        return Effect.succeed({
+          status: body === undefined ? 404 : 200,
+          headers: new HeaderList(["content-type", "application/json"]),
+          body: Buffer.from(body ?? "{}")
+        })
+      })
+    )
+
+  /** The services of the proxy's own policies. */
+  readonly layer = Layer.suspend(() => {
+    const quiet = ConsoleLog.layer({ filter: "off", format: "text", write: () => {}, now: this.clock })
+    const outside = Layer.mergeAll(
+      Layer.succeed(HttpFetch, { fetch: this.#fetch }),
+      Layer.succeed(Monotonic, this.clock),
+      quiet
+    )
+    return Layer.provideMerge(Layer.mergeAll(Jwks.layer, RateLimits.layer), outside)
+  })
+
+  /** What was opened and not released; empty when nothing leaks. */
+  leaks(): ReadonlyArray<string> {
+    return [
+      ...(this.open === 0 ? [] : [`${this.open} calls are still open`]),
+      ...(this.awaited === 0 ? [] : [`${this.awaited} finishers were not told, or told twice`]),
+      ...this.flows.filter(({ released }) => !released).map(({ name }) => `the body of a ${name} was not released`)
+    ]
+  }
+}

@@ -1,0 +1,38 @@
+/** Looks at a configuration that is right for what is probably not meant: warnings with codes, each at its place. */
+import { inOrder, type Problem } from "../../../spec/config/problem.ts"
+import type { Configuration } from "../read.ts"
+import { deprecated } from "./deprecated.ts"
+import {
+  adminExposed,
+  dynamicExposed,
+  inlineCredentials,
+  insecureTls,
+  keysExposed,
+  openCors,
+  optionalAuthentication
+} from "./exposure.ts"
+import { limits } from "./limits.ts"
+import { references, replacedRoutes, shadowed, unservedHosts, unusedModels, withoutBackend } from "./reachability.ts"
+
+/** Every warning, in the order of the text. */
+export const lint = (configuration: Configuration): ReadonlyArray<Problem> => {
+  const { normalised, positions } = configuration
+  const complaints = [
+    ...shadowed(normalised),
+    ...replacedRoutes(normalised),
+    ...unservedHosts(normalised),
+    ...references(normalised),
+    ...withoutBackend(normalised),
+    ...unusedModels(normalised),
+    ...adminExposed(configuration),
+    ...dynamicExposed(configuration),
+    ...keysExposed(configuration),
+    ...optionalAuthentication(configuration),
+    ...inlineCredentials(configuration),
+    ...insecureTls(configuration),
+    ...openCors(configuration),
+    ...limits(configuration),
+    ...deprecated(configuration)
+  ]
+  return inOrder(complaints.map((complaint) => positions.locate(complaint)))
+}

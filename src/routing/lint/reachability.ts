@@ -1,0 +1,217 @@
+/** Routes and models that no request can reach, and references that lead nowhere. */
+import { formatPath } from "../../../spec/config/path.ts"
+import type { Complaint } from "../../../spec/config/positions.ts"
+import type { RouteMatch } from "../../../spec/standalone/route.ts"
+import type { Listener, Normalised, Route, RouteGroup } from "../normalised.ts"
+import { routesWithListeners, warn } from "./finding.ts"
+
+interface Candidate {
+  readonly route: Route
+  readonly match: RouteMatch
+  readonly index: number
+}
+
+/** Matches with the same key have the same paths. A wider prefix never comes before a narrower one; regular expressions are not looked into. */
+const pathKey = ({ path }: RouteMatch): string => {
+  if (path.exact !== undefined) return `= ${path.exact}`
+  return path.regex === undefined ? `> ${path.pathPrefix.replace(/\/+$/, "")}` : `~ ${path.regex}`
+}
+
+const coversList = (wide: ReadonlyArray<object> = [], narrow: ReadonlyArray<object> = []): boolean => {
+  const texts = new Set(narrow.map((each) => JSON.stringify(each)))
+  return wide.every((each) => texts.has(JSON.stringify(each)))
+}
+
+/** Whether every request that matches `narrow` matches `wide`, their paths being the same. */
+const covers = (wide: RouteMatch, narrow: RouteMatch): boolean =>
+  (wide.method === undefined || wide.method === narrow.method) &&
+  coversList(wide.headers, narrow.headers) &&
+  coversList(wide.query, narrow.query)
+
+/** The order in which matches of the same host name and the same path are tried. */
+const compare = (a: Candidate, b: Candidate): number => {
+  const rank = ({ match: { path, method, headers = [], query = [] } }: Candidate) => [
+    -(path.pathPrefix?.length ?? 0),
+    method === undefined ? 1 : 0,
+    -headers.length,
+    -query.length
+  ]
+  const left = rank(a)
+  const right = rank(b)
+  for (const [index, value] of left.entries()) if (value !== right[index]) return value - right[index]!
+  return a.route.key < b.route.key ? -1 : a.route.key > b.route.key ? 1 : a.index - b.index
+}
+
+const hostsOf = (route: Route): ReadonlyArray<string> => (route.hostnames.length === 0 ? ["*"] : route.hostnames)
+
+/** The matches of one listener or one group by host name and path. */
+const indexed = (routes: ReadonlyArray<Route>): ReadonlyMap<string, ReadonlyArray<Candidate>> => {
+  const index = new Map<string, Array<Candidate>>()
+  for (const route of routes)
+    for (const [at, match] of route.matches.entries())
+      for (const host of hostsOf(route)) {
+        const key = `${host} ${pathKey(match)}`
+        const bucket = index.get(key) ?? []
+        if (bucket.length === 0) index.set(key, bucket)
+        bucket.push({ route, match, index: at })
+      }
+  return index
+}
+
+/** Matches of which another one takes every request, on every listener and for every host name. */
+export const shadowed = (config: Normalised): ReadonlyArray<Complaint> => {
+  const indexes = new Map<Listener | RouteGroup, ReadonlyMap<string, ReadonlyArray<Candidate>>>()
+  const indexOf = (place: Listener | RouteGroup) => {
+    const index = indexes.get(place) ?? indexed(place.routes)
+    indexes.set(place, index)
+    return index
+  }
+  return routesWithListeners(config).flatMap(({ route, listeners }) => {
+    const { path } = route
+    if (route.matches.length === 0)
+      return [warn("never-matches", [...path, "matches"], "an empty list of matches never matches")]
+    const places =
+      listeners.length > 0
+        ? listeners
+        : Object.values(config.routeGroups).filter(({ routes }) => routes.includes(route))
+    return route.matches.flatMap((match, index) => {
+      const shadows = places.flatMap((place) =>
+        hostsOf(route).map((host) => {
+          const rivals = indexOf(place).get(`${host} ${pathKey(match)}`) ?? []
+          // The same route has another key on every listener.
+          const own = rivals.find((rival) => rival.route.path === path && rival.index === index)
+          return own && rivals.find((rival) => rival !== own && compare(rival, own) < 0 && covers(rival.match, match))
+        })
+      )
+      const first = shadows[0]
+      if (first === undefined || shadows.includes(undefined)) return []
+      const by = first.route.path === path ? `matches[${first.index}]` : formatPath(first.route.path)
+      const at = route.matches.length === 1 ? path : [...path, "matches", index]
+      return [warn("never-matches", at, `never matches: ${by} comes first and takes all of its requests`)]
+    })
+  })
+}
+
+const hostsMeet = (route: string, listener: string): boolean => {
+  if (listener === "" || listener === "*" || route === "*") return true
+  const below = (suffix: string, name: string) => name.endsWith(suffix.slice(1)) && name.length > suffix.length - 1
+  if (listener.startsWith("*."))
+    return route === listener || below(listener, route) || (route.startsWith("*.") && below(route, listener))
+  return route === listener || (route.startsWith("*.") && below(route, listener))
+}
+
+/** Host names of routes that none of their listeners serves. */
+export const unservedHosts = (config: Normalised): ReadonlyArray<Complaint> =>
+  routesWithListeners(config).flatMap(({ route, listeners }) =>
+    listeners.length === 0
+      ? []
+      : route.hostnames.flatMap((host, index) =>
+          listeners.some((listener: Listener) => hostsMeet(host.toLowerCase(), listener.hostname.toLowerCase()))
+            ? []
+            : [
+                warn(
+                  "hostname-never-served",
+                  [...route.path, "hostnames", index],
+                  `${host} is not among the host names of ${listenerList(listeners)}`
+                )
+              ]
+        )
+  )
+
+const listenerList = (listeners: ReadonlyArray<Listener>) =>
+  listeners.map(({ key, hostname }) => `${key} (${hostname})`).join(", ")
+
+/** Routes that another one with the same key replaced. */
+export const replacedRoutes = (config: Normalised): ReadonlyArray<Complaint> => {
+  const told = new Map(config.replaced.map(({ path, by }) => [path.join("/"), { path, by }]))
+  return [...told.values()].map(({ path, by }) =>
+    warn("replaced-route", path, `replaced by ${formatPath(by)}, which has the same name on the same listener`)
+  )
+}
+
+/** References to backends and groups that are not there, and groups that lead back to themselves. */
+export const references = (config: Normalised): ReadonlyArray<Complaint> => {
+  const found = routesWithListeners(config).flatMap(({ route }) =>
+    route.backends.flatMap(({ target, path }) => {
+      if (target.kind === "backend" && !Object.hasOwn(config.backends, target.key))
+        return [
+          warn(
+            "unknown-backend",
+            [...path, "backend"],
+            `backend ${target.key} is not defined; requests are answered with 500`
+          )
+        ]
+      if (target.kind === "routeGroup" && !Object.hasOwn(config.routeGroups, target.name))
+        return [
+          warn(
+            "unknown-route-group",
+            [...path, "routeGroup"],
+            `route group ${target.name} is not defined; requests are answered with 404`
+          )
+        ]
+      return []
+    })
+  )
+  return [...found, ...cycles(config)]
+}
+
+const cycles = (config: Normalised): ReadonlyArray<Complaint> => {
+  const leadsTo = (name: string) =>
+    (config.routeGroups[name]?.routes ?? []).flatMap(({ backends }) =>
+      backends.flatMap(({ target }) => (target.kind === "routeGroup" ? [target.name] : []))
+    )
+  return Object.values(config.routeGroups).flatMap(({ name, path }) => {
+    const seen = new Set<string>()
+    const queue = leadsTo(name)
+    for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
+      if (next === name)
+        return [
+          warn("delegation-cycle", path, "delegates to itself; a request that comes here twice is answered with 500")
+        ]
+      if (!seen.has(next)) queue.push(...leadsTo(next))
+      seen.add(next)
+    }
+    return []
+  })
+}
+
+const answering = ["directResponse", "requestRedirect"]
+
+/** Routes without anything that could answer. */
+export const withoutBackend = (config: Normalised): ReadonlyArray<Complaint> =>
+  routesWithListeners(config).flatMap(({ route }) => {
+    if (answering.some((name) => Object.hasOwn(route.policies, name))) return []
+    if (config.targeted.some(({ target }) => target.route !== undefined)) return []
+    if (route.backends.length === 0)
+      return [warn("no-backend", route.path, "has no backend; requests are answered with 500")]
+    return route.backends.every(({ weight }) => weight === 0)
+      ? [warn("no-backend", [...route.path, "backends"], "every backend has weight 0; requests are answered with 500")]
+      : []
+  })
+
+/** Models behind another one of the same name that takes every request. */
+export const unusedModels = (config: Normalised): ReadonlyArray<Complaint> =>
+  Object.values(config.backends).flatMap(({ destination }) => {
+    if (destination.kind !== "llm") return []
+    const { models } = destination.config
+    return models.flatMap((model, index) => {
+      const first = models
+        .slice(0, index)
+        .find(
+          (other) =>
+            other.name === model.name &&
+            other.matches.length === 0 &&
+            other.visibility === "public" &&
+            !Object.hasOwn(other.policies, "authorization")
+        )
+      return first === undefined
+        ? []
+        : [
+            warn(
+              "model-never-used",
+              model.path,
+              `never used: ${formatPath(first.path)} has the same name and takes all of its requests`
+            )
+          ]
+    })
+  })
