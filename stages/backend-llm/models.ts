@@ -111,7 +111,6 @@ const compileModel = (config: ModelConfig): Effect.Effect<Model, ReadonlyArray<C
         ? { type: "mock", answer: mockUpstream(mockSettings(config.provider.config)) }
         : yield* httpDestination(provider, config)
     const { authorization, ai } = policies
-    if (ai?.promptGuard?.streaming === "Enabled") unavailable(pathOf("ai"), "guarding of streamed answers")
     const rules =
       authorization === undefined
         ? undefined
