@@ -1,6 +1,6 @@
 /** Guards over prompts and answers: regular expressions, and webhooks that are real HTTP servers. */
 import { assert, describe, it } from "@effect/vitest"
-import { afterAll, beforeAll } from "vitest"
+import { afterAll, afterEach, beforeAll } from "vitest"
 import { type Answering, chunks, completion, events, json, type Provider, startProvider } from "./provider.ts"
 import { eventually, freePort, type Headgate, startHeadgate } from "./running.ts"
 
@@ -26,8 +26,11 @@ beforeAll(async () => {
   hook = await startProvider((asked, response) => decide(asked, response))
 })
 
+afterEach(async () => {
+  for (const gate of gates.splice(0)) await gate.stop()
+})
+
 afterAll(async () => {
-  for (const gate of gates) await gate.stop()
   await upstream.stop()
   await hook.stop()
 })
