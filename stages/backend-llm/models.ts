@@ -111,7 +111,6 @@ const compileModel = (config: ModelConfig): Effect.Effect<Model, ReadonlyArray<C
         ? { type: "mock", answer: mockUpstream(mockSettings(config.provider.config)) }
         : yield* httpDestination(provider, config)
     const { authorization, ai } = policies
-    if (ai?.promptGuard?.streaming === "Enabled") unavailable(pathOf("ai"), "guarding of streamed answers")
     const rules =
       authorization === undefined
         ? undefined
@@ -182,6 +181,9 @@ const mockSettings = ({ seed, latency, tokensPerSecond, failureRate }: MockParam
   failureRate
 })
 
+/** Where clients of the various APIs put their keys. */
+const keyHeaders = ["x-api-key", "x-goog-api-key", "api-key"]
+
 const addressKey = ({ scheme, host, port }: Target) => `${scheme}://${host}:${port}`
 
 /** Every address that a call of this provider may have is opened now: none of them depends on the request. */
@@ -218,7 +220,11 @@ const httpDestination = (
       authorize: (x, target) => {
         const { headers } = x.request
         // Without a key of its own the model is called with what the client sent.
-        if (key !== undefined) headers.set("authorization", `Bearer ${Redacted.value(key)}`)
+        if (key !== undefined) {
+          // What the client proved itself with to the gateway is none of the provider's business.
+          for (const name of keyHeaders) headers.delete(name)
+          headers.set("authorization", `Bearer ${Redacted.value(key)}`)
+        }
         const placed = placeKey(target.credential, headers.get("authorization"), false)
         for (const name of placed.remove) headers.delete(name)
         for (const [name, value] of placed.set) headers.set(name, value)

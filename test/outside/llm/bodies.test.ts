@@ -96,10 +96,6 @@ describe("a configuration that cannot be applied", () => {
       "config.yaml:6:15",
       "invalid expression"
     ],
-    "guards of streams": [
-      model("      guardrails: { streaming: Enabled }\n"),
-      "guarding of streamed answers is not available yet"
-    ],
     "a managed guard": [
       `  guardrails:\n    request:\n      - openAIModeration: {}\n${model("")}`,
       "config.yaml:4:27: llm.guardrails.request[0]",
