@@ -20,8 +20,8 @@ describe("what this build reads but does not serve", () => {
   it.effect.each([
     ["frontendPolicies: { accessLog: {} }", "3: policy accessLog is not available yet"],
     ["frontendPolicies: { http: { maxBufferSize: 1 } }", "3: policy http is not available yet"],
-    ["services: [{}]", "3: a service of a mesh is not available yet"],
-    ["workloads: [{}]", "3: a workload of a mesh is not available yet"],
+    ["services: [{}]", "3: a service or workload of a mesh is not available yet"],
+    ["workloads: [{}]", "3: a service or workload of a mesh is not available yet"],
     [
       `policies: [{ name: { name: p, namespace: n }, target: { route: { name: r, namespace: n } }, policy: { cors: { allowOrigins: ["*"] } } }]`,
       "3: a targeted policy is not available yet"

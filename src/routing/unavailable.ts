@@ -43,6 +43,8 @@ export const uses = (config: Normalised): ReadonlyArray<Use> => {
     }
   }
 
+  for (const key of ["http", "tls", "tcp"] as const)
+    if (config.frontend[key] !== undefined) add("policy", key, [...config.frontend.path, key])
   policies(config.frontend.policies)
   for (const bind of config.binds) {
     if (bind.mode === "internal" || bind.tunnelProtocol !== "direct") part("tunnel", bind.path)
@@ -72,6 +74,16 @@ export const uses = (config: Normalised): ReadonlyArray<Use> => {
   return [...found.values()]
 }
 
+const told: Readonly<Record<Part, string>> = {
+  tcpRoutes: "a TCP route",
+  routeGroups: "a route group",
+  policies: "a targeted policy",
+  discovery: "a service or workload of a mesh",
+  hbone: "an HBONE listener",
+  tunnel: "a tunnel or internal bind",
+  tls: "TLS of a listener"
+}
+
 /** What of it there is not, as problems. */
 export const unavailable = (
   config: Normalised,
@@ -84,7 +96,7 @@ export const unavailable = (
     .filter(({ feature, name }) => !has[feature].has(name))
     .map(({ feature, name, path }) => ({
       path,
-      message: `${feature === "part" ? name : `${feature} ${name}`} is not available yet`,
+      message: `${feature === "part" ? told[name as Part] : `${feature} ${name}`} is not available yet`,
       code: "unavailable"
     }))
 }

@@ -94,6 +94,10 @@ const compileModel = (config: ModelConfig): Effect.Effect<Model, ReadonlyArray<C
     for (const name of Object.keys(policies)) if (!applied.has(name)) unavailable(pathOf(name), `${name} of a model`)
     for (const key of Object.keys(policies.ai ?? {}))
       if (!appliedByAi.has(key)) unavailable(pathOf("ai"), `${key} of a model`)
+    // The scheme comes from the base URL alone; what says whom to trust must not be left out silently.
+    for (const [key, value] of Object.entries(policies["backendTLS"] ?? {}))
+      if (value !== undefined && value !== false) unavailable(pathOf("backendTLS"), `${key} of backendTLS of a model`)
+    if (config.tokenize) unavailable([...config.path, "params", "tokenize"], "tokenize of a model")
     const meant = matchesOf(config, problems)
 
     const settings = providerSettings(config)

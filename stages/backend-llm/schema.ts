@@ -38,6 +38,7 @@ export interface ModelConfig {
   readonly hostOverride: Address | undefined
   readonly pathOverride: string | undefined
   readonly pathPrefix: string | undefined
+  readonly tokenize: boolean
   readonly policies: Readonly<Record<string, ModelPolicy>>
   readonly path: Path
 }
