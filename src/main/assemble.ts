@@ -113,7 +113,6 @@ class Assembly {
 
   run(): Compiling<Assembled> {
     return Effect.gen({ self: this }, function* () {
-      this.#refuseUnserved()
       const binds: Array<AssembledBind> = []
       for (const { path, message } of unavailable(this.#config, availableIn(this.#parts))) this.#problem(path, message)
       for (const bind of this.#config.binds) {
@@ -129,16 +128,6 @@ class Assembly {
     // What several routes share is compiled for each of them.
     const known = this.#problems.some((p) => p.message === message && p.path.join("\0") === path.join("\0"))
     if (!known) this.#problems.push({ path, message })
-  }
-
-  /** Sections that are read but not served: to leave them out silently would be to promise what does not hold. */
-  #refuseUnserved(): void {
-    const { frontend, targeted, discovery } = this.#config
-    for (const key of ["http", "tls", "tcp"] as const)
-      if (frontend[key] !== undefined) this.#problem([...frontend.path, key], notAvailable(`policy ${key}`))
-    for (const { name, path } of Object.values(frontend.policies)) this.#problem(path, notAvailable(`policy ${name}`))
-    for (const { path } of targeted) this.#problem(path, notAvailable("a targeted policy"))
-    for (const { kind, path } of discovery) this.#problem(path, notAvailable(`a ${kind} of a mesh`))
   }
 
   /** Runs a compilation; its problems are collected, and `undefined` stands for its result. */

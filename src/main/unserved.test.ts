@@ -20,11 +20,11 @@ describe("what this build reads but does not serve", () => {
   it.effect.each([
     ["frontendPolicies: { accessLog: {} }", "3: policy accessLog is not available yet"],
     ["frontendPolicies: { http: { maxBufferSize: 1 } }", "3: policy http is not available yet"],
-    ["services: [{}]", "3: a service of a mesh is not available yet"],
-    ["workloads: [{}]", "3: a workload of a mesh is not available yet"],
+    ["services: [{}]", "3: discovery is not available yet"],
+    ["workloads: [{}]", "3: discovery is not available yet"],
     [
       `policies: [{ name: { name: p, namespace: n }, target: { route: { name: r, namespace: n } }, policy: { cors: { allowOrigins: ["*"] } } }]`,
-      "3: a targeted policy is not available yet"
+      "3: policies is not available yet"
     ]
   ] as const)("%s is refused with its place", ([section, problem]) =>
     Effect.gen(function* () {
