@@ -136,7 +136,7 @@ export const requests = (...decoded: ReadonlyArray<unknown>): Arbitrary.Arbitrar
   )
   const own = texts.filter(isValue).flatMap((text) => [text, `Bearer ${text}`])
   const header = Arbitrary.flatMap(oneOf(...names), (name) =>
-    Arbitrary.map(oneOf(...(spoken.headers[name] ?? []), ...own, "1"), (value) => [name, value] as const)
+    Arbitrary.map(oneOf(...(Object.hasOwn(spoken.headers, name) ? spoken.headers[name] : []), ...own, "1"), (value) => [name, value] as const)
   )
   return Arbitrary.map(
     Arbitrary.all({
