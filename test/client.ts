@@ -27,7 +27,10 @@ export const send = (
   { method = "GET", path = "/", headers = {}, body, agent, signal }: Sent = {}
 ): Promise<Received> =>
   new Promise((resolve, reject) => {
-    const length = body === undefined || headers["transfer-encoding"] !== undefined ? {} : { "content-length": String(Buffer.byteLength(body)) }
+    const length =
+      body === undefined || headers["transfer-encoding"] !== undefined
+        ? {}
+        : { "content-length": String(Buffer.byteLength(body)) }
     const outgoing = request(
       {
         ...(typeof to === "number" ? { host: "127.0.0.1", port: to } : { socketPath: to }),

@@ -38,7 +38,10 @@ export const slot =
 export type Verdict = Answer | undefined
 /** The verdict "go on" as a ready-made effect. Returning it allocates nothing and needs no fiber. */
 export const next: Exit.Exit<Verdict> = Exit.succeed(undefined)
-/** The verdict "stop here and answer". */
+/**
+ * The verdict "stop here and answer". In a response phase it replaces the answer, whose body is released; whoever only
+ * changes the body assigns it.
+ */
 export const respond = (answer: Answer): Exit.Exit<Verdict> => Exit.succeed(answer)
 
 /** Who is at fault. */
