@@ -42,10 +42,10 @@ for (const file of globSync("stages/*/cases/*.yaml", { cwd: root }).toSorted()) 
 describe("laws", () => {
   for (const policy of policies.policies)
     describe(policy.name, () => {
-      for (const { name, check } of policyLaws(policy, { examples: examples.get(policy.name), runs: 40 }))
+      for (const { name, check } of policyLaws(policy, { examples: examples.get(policy.name), runs: 30 }))
         it.effect(name, () => check)
     })
   describe("all policies together", () => {
-    for (const { name, check } of registryLaws(policies, { runs: 40 })) it.effect(name, () => check)
+    for (const { name, check } of registryLaws(policies, { runs: 30 })) it.effect(name, () => check)
   })
 })
