@@ -143,7 +143,10 @@ export interface Policy<
   readonly maturity: Maturity
   /** Whether declared failures of its nodes are forgiven. Absent: never. The engine applies it, and says so in the trace. */
   readonly failOpen?: ((config: S["Type"], node: string) => boolean) | undefined
-  /** Runs once per configuration, never per request: look services up here, close over them. */
+  /**
+   * Runs once per configuration, never per request: look services up here, close over them. Written with its parameter
+   * even where that is not used, because only then do the types of the nodes follow from `reads` and `writes`.
+   */
   readonly compile: (
     config: S["Type"],
     at: Attachment

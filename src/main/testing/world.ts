@@ -79,14 +79,21 @@ export class World {
   readonly wall = Date.UTC(2026, 0, 1)
   now = 0
 
+  /** Whether everything outside answers in a later turn of the event loop. */
+  readonly waits: boolean
+  /** Whether every server that a policy asks is down. */
+  readonly failing: boolean
+
   constructor(options: WorldOptions = {}) {
     this.#options = options
+    this.waits = options.waits === true
+    this.failing = options.failing === true
   }
 
   readonly clock = (): number => this.now
 
   #call<A, E>(answer: Effect.Effect<A, E>): Effect.Effect<A, E> {
-    const waiting = this.#options.waits === true ? Effect.andThen(Effect.yieldNow, answer) : answer
+    const waiting = this.waits ? Effect.andThen(Effect.yieldNow, answer) : answer
     return Effect.suspend(() => {
       this.open++
       if (Exit.isExit(waiting)) {
@@ -117,7 +124,7 @@ export class World {
             body: method === "HEAD" ? undefined : bodyOf("answer", said.body, this.flows)
           })
         )
-        return this.#options.waits === true ? Effect.andThen(Effect.yieldNow, answer) : answer
+        return this.waits ? Effect.andThen(Effect.yieldNow, answer) : answer
       })
     )
 
@@ -134,8 +141,7 @@ export class World {
   readonly #fetch = (request: FetchRequest): Effect.Effect<Fetched, FetchFailed> =>
     this.#call(
       Effect.suspend(() => {
-        if (this.#options.failing === true)
-          return Effect.fail(new FetchFailed({ url: request.url, detail: "connection refused" }))
+        if (this.failing) return Effect.fail(new FetchFailed({ url: request.url, detail: "connection refused" }))
         const said = this.#options.outside?.(request)
         if (said !== undefined)
           return "fails" in said
