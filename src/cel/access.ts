@@ -15,13 +15,13 @@ import { dottedName, isShadowed, typeNamed } from "./types.ts"
 import { type CelValue, type JsonObject, type ListValue, type MapValue, Optional, Uint } from "./value.ts"
 
 /** A structure of the host that a path of names leads to: `source.identity`. It is read without a value being made of it. */
-export interface HostPath {
+interface HostPath {
   readonly struct: Struct
   readonly read: (frame: Frame) => HostObject | null | undefined
 }
 
 /** The path that a node is, if it is one. */
-export const hostPath = (compiler: Compiler, node: Node, scope: Scope | undefined): HostPath | undefined => {
+const hostPath = (compiler: Compiler, node: Node, scope: Scope | undefined): HostPath | undefined => {
   if (node.kind === "ident") {
     if (!node.absolute && lookup(scope, node.name) !== undefined) return undefined
     const struct = compiler.names.variables.get(node.name)
@@ -64,7 +64,7 @@ const headersPath = (
   return (frame) => read(frame)?.[name] as RawHeaders | null | undefined
 }
 
-export const missingKey = (name: string, node: Node) =>
+const missingKey = (name: string, node: Node) =>
   new CelError("no_such_key", `no such key: ${name}`, node.start, node.end)
 
 /** A name that stands alone. */

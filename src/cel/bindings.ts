@@ -28,6 +28,3 @@ export const alwaysSensitiveHeaders: ReadonlySet<string> = new Set([
   "set-cookie",
   "x-api-key"
 ])
-
-export type RequestView = HostVariable<"request">
-export type ResponseView = HostVariable<"response">

@@ -138,7 +138,7 @@ const integral = (value: CelValue) => (value instanceof Uint ? value.value : (va
 const compareBytes = (a: Uint8Array, b: Uint8Array): number => Buffer.compare(a, b)
 
 /** Order of strings by code point. UTF-16 units order the same way unless a surrogate meets a unit above the surrogates. */
-export const compareText = (a: string, b: string): number => {
+const compareText = (a: string, b: string): number => {
   if (a === b) return 0
   const length = Math.min(a.length, b.length)
   let i = 0

@@ -19,13 +19,13 @@ import type { Node } from "./syntax.ts"
 import type { CelValue } from "./value.ts"
 
 export type { Attributes } from "./attributes.ts"
-export type { Bindings, RequestView, ResponseView } from "./bindings.ts"
+export type { Bindings } from "./bindings.ts"
 export type { Cost } from "./cost.ts"
 export type { CustomFunctions } from "./custom-functions.ts"
 export { type Explanation, explain, type Step } from "./explain.ts"
 export { parseFunctions } from "./function-source.ts"
 export { fromJson, toJson, toText } from "./json.ts"
-export { type Phase, phases, variables, variablesOf } from "./phases.ts"
+export { type Phase, phases, variables } from "./phases.ts"
 export { CelError, type CelErrorCode, type CelProblem } from "./problem.ts"
 export type { RawHeaders } from "./schema.ts"
 export { Duration, Timestamp } from "./time.ts"
@@ -72,14 +72,16 @@ export class Expression {
     this.#slots = compiler.slots
   }
 
-  /** The value, or the error that took its place. Never throws. */
+  /** The value, or the error that took its place. Never throws; what a getter of the host throws passes. */
   evaluate(bindings: Bindings): CelValue | CelError {
     const frame = this.#frame ?? new Frame(this.#slots)
     this.#frame = undefined
     frame.bindings = bindings
     frame.steps = maxSteps
     const outcome: Outcome = this.#run(frame)
+    // Nothing of the request outlives its evaluation.
     frame.bindings = noBindings
+    if (this.#slots > 0) frame.locals.fill(null)
     this.#frame = frame
     return frame.steps < 0 ? outOfWork : outcome
   }

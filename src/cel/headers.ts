@@ -7,7 +7,7 @@ import { CelList, type CelValue, MapView, redacted } from "./value.ts"
  * How a field is shown: `text` one line as a string and several as a list (the default), `join` the lines joined with commas, `raw` always a
  * list of the lines, `split` a list of the comma-separated parts.
  */
-export type HeaderForm = "text" | "join" | "raw" | "split"
+type HeaderForm = "text" | "join" | "raw" | "split"
 
 /** One field of a header list in a form; `undefined` where no line has the name. Names are in lower case on both sides. */
 export const headerField = (headers: RawHeaders, name: string, form: HeaderForm = "text"): CelValue | undefined => {

@@ -22,7 +22,7 @@ const maxInt = 2n ** 63n - 1n
 const maxUint = 2n ** 64n - 1n
 
 /** A number of JSON: integral within 64 bits is an int (a uint above that), everything else a double. */
-export const fromJsonNumber = (number: number): bigint | Uint | number => {
+const fromJsonNumber = (number: number): bigint | Uint | number => {
   if (!Number.isInteger(number) || number >= 2 ** 64 || number < -(2 ** 63)) return number
   const integer = BigInt(number)
   return integer <= maxInt ? integer : new Uint(integer)

@@ -7,7 +7,7 @@ import { CelError } from "./problem.ts"
 import { findText } from "./search.ts"
 import type { BinaryOperator } from "./syntax.ts"
 import { Duration, Timestamp } from "./time.ts"
-import { CelList, CelMap, type CelValue, type ListValue, type MapValue, MapView, Secret, Uint } from "./value.ts"
+import { CelList, type CelValue, type ListValue, type MapValue, Secret, Uint } from "./value.ts"
 
 /** An operator on two values, neither an error. */
 export type Binary = (a: CelValue, b: CelValue, frame: Frame) => Outcome
@@ -30,13 +30,13 @@ const timestamp = (nanos: bigint): Outcome => Timestamp.of(nanos) ?? timeOverflo
 const duration = (nanos: bigint): Outcome => Duration.of(nanos) ?? timeOverflow
 
 /** Joins two texts, bounded. */
-export const concatenate = (a: string, b: string, frame: Frame): string | CelError => {
+const concatenate = (a: string, b: string, frame: Frame): string | CelError => {
   if (a.length + b.length > maxTextLength) return tooLarge
   return frame.spend((a.length + b.length) >> 5) ? a + b : outOfWork
 }
 
 /** Joins two lists, bounded. */
-export const concatenateLists = (a: ListValue, b: ListValue, frame: Frame): Outcome => {
+const concatenateLists = (a: ListValue, b: ListValue, frame: Frame): Outcome => {
   const [left, right] = [lengthOf(a), lengthOf(b)]
   if (left + right > maxElements) return tooLarge
   if (!frame.spend(1 + left + right)) return outOfWork
@@ -162,10 +162,4 @@ export const binaryOperators: Readonly<Record<BinaryOperator, Binary>> = {
   ">": ordered(">", (order) => order > 0),
   ">=": ordered(">=", (order) => order >= 0),
   in: contains
-}
-
-/** Whether a map of any form has a key; `undefined` where the value is no map. */
-export const hasKey = (value: CelValue, key: string): boolean | undefined => {
-  if (value instanceof CelMap || value instanceof MapView) return value.get(key) !== undefined
-  return kindOf(value) === "map" ? valueAt(value as MapValue, key) !== undefined : undefined
 }

@@ -269,11 +269,3 @@ export type VariableName = keyof typeof variables
 
 /** What the host holds for a variable. */
 export type HostVariable<Name extends VariableName> = HostOf<(typeof variables)[Name]["struct"]>
-
-/** The variables of a phase by name. */
-export const variablesOf = (phase: Phase): ReadonlyMap<VariableName, Variable> =>
-  new Map(
-    (Object.entries(variables) as Array<[VariableName, Variable]>).filter(([, declared]) =>
-      declared.phases.includes(phase)
-    )
-  )

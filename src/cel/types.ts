@@ -32,9 +32,6 @@ const aliases: Readonly<Record<string, string>> = {
 
 const types = new Map(names.map((name) => [name, new TypeValue(aliases[name] ?? name)]))
 
-/** The names of the types that one word denotes. */
-export const simpleTypeNames: ReadonlyArray<string> = names.filter((name) => !name.includes("."))
-
 /** The type that a name, or a path of names, denotes; `undefined` where it denotes none. */
 export const typeNamed = (node: Node, scope: Scope | undefined): TypeValue | undefined => {
   const path = dottedName(node)

@@ -35,9 +35,10 @@ export type CelValue =
   | MapValue
   | Opaque
 
-/** A JSON value as `JSON.parse` gives it; a `bigint` stands for an integer beyond the exact range of a double. */
-export type Json = null | boolean | number | bigint | string | JsonArray | JsonObject
+/** An array as `JSON.parse` gives it; a `bigint` in it stands for an integer beyond the exact range of a double. */
 export type JsonArray = ReadonlyArray<unknown>
+
+/** An object as `JSON.parse` gives it. */
 export interface JsonObject {
   readonly [key: string]: unknown
 }

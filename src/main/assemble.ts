@@ -23,6 +23,7 @@ import { compileListeners } from "../routing/listeners.ts"
 import { mergeBackendPolicies } from "../routing/merge.ts"
 import type * as Normalised from "../routing/normalised.ts"
 import { compileRoutes, type RouteEntry, type RouteTable } from "../routing/table.ts"
+import { type Available, type Part, unavailable } from "../routing/unavailable.ts"
 import { type Random, weightedChoice } from "../routing/weights.ts"
 
 /** A port to listen on. */
@@ -71,6 +72,13 @@ interface Tabled {
   readonly compiled: Route | undefined
 }
 
+/** What is neither a policy of the registry nor a terminal, and the parts that nothing here reads, are refused: never ignored. */
+const availableIn = ({ registry, terminals }: Parts<Registry>): Available => ({
+  policies: new Set(registry.policies.map(({ name }) => name)),
+  backends: new Set(terminals.map(({ name }) => name)),
+  parts: new Set<Part>(["routeGroups"])
+})
+
 const notAvailable = (what: string) => `${what} is not available yet`
 
 /** What compiling needs is known where the registry is; inside it is whatever the policies ask for. */
@@ -106,6 +114,7 @@ class Assembly {
   run(): Compiling<Assembled> {
     return Effect.gen({ self: this }, function* () {
       const binds: Array<AssembledBind> = []
+      for (const { path, message } of unavailable(this.#config, availableIn(this.#parts))) this.#problem(path, message)
       for (const bind of this.#config.binds) {
         const assembled = yield* this.#bind(bind)
         if (assembled !== undefined) binds.push(assembled)
@@ -283,10 +292,7 @@ class Assembly {
     { target, policies, path }: Normalised.BackendReference
   ): Compiling<Backend | NoBackend> {
     return Effect.gen({ self: this }, function* () {
-      if (target.kind === "service") {
-        this.#problem(path, notAvailable("a service backend"))
-        return new NoBackend({ detail: "service not found" })
-      }
+      if (target.kind === "service") return new NoBackend({ detail: "service not found" })
       const source = target.kind === "backend" ? this.#config.backends[target.key] : undefined
       if (source === undefined) return new NoBackend({ detail: "backend does not exist" })
       const callee = yield* this.#callee(source)
@@ -331,12 +337,7 @@ class Assembly {
     return Effect.gen({ self: this }, function* () {
       if (this.#callees.has(source.key)) return this.#callees.get(source.key)
       const terminal = this.#parts.terminals.find(({ name }) => name === source.destination.kind)
-      let callee: Callee | undefined
-      if (terminal === undefined)
-        this.#problem(source.path, notAvailable(`a backend of kind ${source.destination.kind}`))
-      else {
-        callee = yield* this.#collect(terminal.compile(source.destination.config, configPath(source)))
-      }
+      const callee = terminal && (yield* this.#collect(terminal.compile(source.destination.config, configPath(source))))
       this.#callees.set(source.key, callee)
       return callee
     })

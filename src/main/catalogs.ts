@@ -70,6 +70,11 @@ export const openCatalogs = (
           current = compileCatalog(loaded())
           log("info", "llm", "reloaded the model catalogue", { file })
         })
+      ).pipe(
+        // A folder that does not exist cannot be watched.
+        Effect.catchDefect(() =>
+          Effect.sync(() => log("warn", "llm", "a source of the model catalogue is not watched", { file }))
+        )
       )
     }
     return { current: () => current }

@@ -1,18 +1,22 @@
 /** Expressions that decide about a request: conditions of policies, and which requests a trace wants. An error is false. */
 import { Result } from "effect"
+import type { CustomFunctions } from "../cel/custom-functions.ts"
 import { compile } from "../cel/expression.ts"
 import type { Exchange } from "../pipeline/exchange.ts"
 import type { CompileCondition } from "./assemble.ts"
 
-export const compileCondition: CompileCondition = (source, site) => {
-  const compiled = compile(source, { phase: site })
-  if (Result.isFailure(compiled))
-    return Result.fail(
-      compiled.failure.map(({ message, line, column }) => `invalid expression: ${message} (at ${line}:${column})`)
-    )
-  const expression = compiled.success
-  return Result.succeed((x) => expression.test(x.variables))
-}
+/** Compiles the conditions of a configuration, which may call its functions. */
+export const conditions =
+  (functions: CustomFunctions): CompileCondition =>
+  (source, site) => {
+    const compiled = compile(source, { phase: site, functions })
+    if (Result.isFailure(compiled))
+      return Result.fail(
+        compiled.failure.map(({ message, line, column }) => `invalid expression: ${message} (at ${line}:${column})`)
+      )
+    const expression = compiled.success
+    return Result.succeed((x) => expression.test(x.variables))
+  }
 
 /** The expression of a trace, over the request as it was received. */
 export const compileExpression = (source: string): ((exchange: Exchange) => boolean) | string => {

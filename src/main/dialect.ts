@@ -2,11 +2,14 @@
  * What a configuration can say, and what becomes of it: the policies of a proxy, as wire shapes and as stages. The proxy
  * itself has one dialect; a program that brings policies of its own makes another.
  */
-import { Effect, type Scope } from "effect"
+import { Effect, Result, type Scope } from "effect"
 import type { PolicySpecs } from "../../spec/standalone/policies.ts"
 import { standalone } from "../../spec/standalone.ts"
 import { policies, terminals } from "../../stages/registry.ts"
 import { schemas } from "../../stages/schemas.ts"
+import type { CustomFunctions } from "../cel/custom-functions.ts"
+import { parseFunctions } from "../cel/function-source.ts"
+import { ConfiguredFunctions } from "../pipeline/expressions.ts"
 import type { Registry, Services } from "../pipeline/registry.ts"
 import type { AnyPolicy, ConfigProblem } from "../pipeline/stage.ts"
 import { Catalogs } from "../protocols/llm/cost/catalogs.ts"
@@ -15,7 +18,7 @@ import type { Random } from "../routing/weights.ts"
 import { type Assembled, assemble } from "./assemble.ts"
 import { openCatalogs } from "./catalogs.ts"
 import { type Language, language } from "./check.ts"
-import { compileCondition } from "./conditions.ts"
+import { conditions } from "./conditions.ts"
 
 /** What the terminals need to compile, but for the catalogue, which belongs to each configuration. */
 type TerminalPorts = Exclude<Effect.Services<ReturnType<(typeof terminals)[number]["compile"]>>, Scope.Scope | Catalogs>
@@ -31,6 +34,19 @@ export interface Dialect<out R = Ports> extends Language {
   ) => Effect.Effect<Assembled, ReadonlyArray<ConfigProblem>, R | Scope.Scope>
 }
 
+/** The functions that a configuration defines for its expressions. */
+const customFunctions = ({ settings }: Normalised): Effect.Effect<CustomFunctions, ReadonlyArray<ConfigProblem>> => {
+  const parsed = parseFunctions(settings.customFunctions ?? "")
+  return Result.isSuccess(parsed)
+    ? Effect.succeed(parsed.success)
+    : Effect.fail(
+        parsed.failure.map(({ message, line, column }) => ({
+          path: ["config", "customFunctions"],
+          message: `invalid function: ${message} (at ${line}:${column})`
+        }))
+      )
+}
+
 /** The dialect of a registry. Its policies of other names than the proxy's own may be written wherever they can be attached. */
 export const makeDialect = <const L extends ReadonlyArray<AnyPolicy>>(
   registry: Registry<L>
@@ -41,15 +57,20 @@ export const makeDialect = <const L extends ReadonlyArray<AnyPolicy>>(
       .map(({ name, schema, sites }) => [name, { schema, places: sites }])
   )
   const specs = { ...schemas, ...foreign }
-  const parts = { registry, terminals, compileCondition }
+  const parts = { registry, terminals }
   return {
     specs,
     schema: Object.keys(foreign).length === 0 ? language.schema : standalone(specs),
     registry,
     assemble: (config, random) =>
-      Effect.flatMap(openCatalogs(config.settings.modelCatalog), (catalogs) =>
-        Effect.provideService(assemble({ ...parts, random }, config), Catalogs, catalogs)
-      )
+      Effect.gen(function* () {
+        const functions = yield* customFunctions(config)
+        const catalogs = yield* openCatalogs(config.settings.modelCatalog)
+        return yield* assemble({ ...parts, random, compileCondition: conditions(functions) }, config).pipe(
+          Effect.provideService(Catalogs, catalogs),
+          Effect.provideService(ConfiguredFunctions, functions)
+        )
+      })
   }
 }
 

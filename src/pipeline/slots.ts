@@ -30,8 +30,14 @@ export const authorityRewritten = slot<true>()("authorityRewritten")
 /** Who presented a known API key. */
 export const apiKey = slot<KeyBearer>()("apiKey")
 
-/** Which models the bearer of the API key may use; nothing is set where all are allowed. Model routes ask it. */
-export const modelAccess = slot<(model: string) => boolean>()("modelAccess")
+/** Which models the bearer of an API key may use. */
+export interface ModelAccess {
+  /** As configured: names, and patterns with one `*` at an end. */
+  readonly patterns: ReadonlyArray<string>
+  readonly allows: (model: string) => boolean
+}
+/** Nothing is set where all models are allowed. Model routes ask it. */
+export const modelAccess = slot<ModelAccess>()("modelAccess")
 
 /** Who presented a verified token. */
 export const jwt = slot<TokenBearer>()("jwt")

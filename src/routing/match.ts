@@ -1,20 +1,18 @@
 /** One match of a route, compiled: path, method, header and query conditions that must all hold, and its rank among others. */
 import { Result } from "effect"
-import { isHeaderName } from "../http/header-list.ts"
-import type { RequestHead } from "../http/message.ts"
+import {
+  compileHeaderMatch,
+  compileRegex,
+  compileValue,
+  type HeaderMatch,
+  type HeaderTest,
+  underValue,
+  type ValueMatch
+} from "../http/header-match.ts"
+import type { Pattern } from "../http/pattern.ts"
 import type { ConfigPath, ConfigProblem } from "../pipeline/stage.ts"
-import { compilePattern, type Pattern } from "./pattern.ts"
-
-/** A value in full: byte for byte, or a whole-text match of an RE2 pattern. */
-export type ValueMatch = { readonly exact: string } | { readonly regex: string }
 
 export type PathMatch = { readonly exact: string } | { readonly pathPrefix: string } | { readonly regex: string }
-
-export interface HeaderMatch {
-  /** Any case. `:method`, `:path` (with query), `:authority` and `:scheme` name parts of the request; `host` is `:authority`. */
-  readonly name: string
-  readonly value: ValueMatch
-}
 
 export interface QueryMatch {
   readonly name: string
@@ -37,8 +35,6 @@ export type PathCondition =
   | { readonly _tag: "Prefix"; readonly prefix: string }
   | { readonly _tag: "Regex"; readonly pattern: Pattern }
 
-/** Whether a header condition holds. */
-export type HeaderTest = (request: RequestHead) => boolean
 /** Whether a query condition holds for the decoded query. */
 export type QueryTest = (query: ReadonlyMap<string, string>) => boolean
 
@@ -94,48 +90,6 @@ const compilePath = (path: PathMatch): Result.Result<PathCondition, ConfigProble
       ? Result.succeed({ _tag: "Prefix", prefix: withoutTrailingSlashes(path.pathPrefix) })
       : Result.fail({ path: ["pathPrefix"], message: "a path prefix begins with a slash" })
   return Result.map(compileRegex(path.regex), (pattern) => ({ _tag: "Regex", pattern }))
-}
-
-const compileRegex = (source: string): Result.Result<Pattern, ConfigProblem> =>
-  Result.mapError(compilePattern(source), (message) => ({ path: ["regex"], message }))
-
-const compileValue = (value: ValueMatch): Result.Result<(text: string) => boolean, ConfigProblem> => {
-  if ("regex" in value) return Result.map(compileRegex(value.regex), (pattern) => (text) => pattern.matches(text))
-  const { exact } = value
-  return Result.succeed((text) => text === exact)
-}
-
-const underValue = (problem: ConfigProblem): ConfigProblem => ({ ...problem, path: ["value", ...problem.path] })
-
-const authority = (request: RequestHead) => request.authority
-const requestParts: ReadonlyMap<string, (request: RequestHead) => string> = new Map([
-  [":method", (request) => request.method],
-  [":path", (request) => request.pathAndQuery],
-  [":authority", authority],
-  [":scheme", (request) => request.scheme],
-  // The host header became the authority at the edge.
-  ["host", authority]
-])
-
-/** Compiles a header condition: it holds when any line of that name matches. Problems carry paths relative to it. */
-export const compileHeaderMatch = (header: HeaderMatch): Result.Result<HeaderTest, ConfigProblem> => {
-  const name = header.name.toLowerCase()
-  const part = requestParts.get(name)
-  if (part === undefined && !isHeaderName(name))
-    return Result.fail({ path: ["name"], message: "neither a header name nor :method, :path, :authority or :scheme" })
-  // Like the authority of every request.
-  const lower = part === authority && "exact" in header.value
-  const value = lower ? { exact: header.value.exact.toLowerCase() } : header.value
-  return Result.mapBoth(compileValue(value), {
-    onFailure: underValue,
-    onSuccess: (holds): HeaderTest => {
-      if (part !== undefined) return (request) => holds(part(request))
-      return ({ headers: { flat } }) => {
-        for (let i = 0; i < flat.length; i += 2) if (flat[i] === name && holds(flat[i + 1]!)) return true
-        return false
-      }
-    }
-  })
 }
 
 const compileQuery = ({ name, value }: QueryMatch): Result.Result<QueryTest, ConfigProblem> =>

@@ -2,8 +2,9 @@
 import { assert, it } from "@effect/vitest"
 import { Arbitrary, Effect, Result, Schema } from "effect"
 import { HeaderList } from "../http/header-list.ts"
+import type { ValueMatch } from "../http/header-match.ts"
 import { RequestHead } from "../http/message.ts"
-import type { PathMatch, RouteMatch, ValueMatch } from "./match.ts"
+import type { PathMatch, RouteMatch } from "./match.ts"
 import { compileRoutes, type RouteEntry } from "./table.ts"
 
 const oneOf = <const A extends ReadonlyArray<string | undefined>>(...values: A): Arbitrary.Arbitrary<A[number]> =>

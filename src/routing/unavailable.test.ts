@@ -34,11 +34,11 @@ policies:
     assert.deepStrictEqual(lines, [
       "7 routes[0].policies.delay: policy delay is not available yet",
       "8 routes[0].backends[0].policies.http: policy http is not available yet",
-      "9 tcpRoutes[0]: tcpRoutes is not available yet",
+      "9 tcpRoutes[0]: a TCP route is not available yet",
       "9 tcpRoutes[0].backends[0]: backend service is not available yet",
       "8 routes[0].backends[1]: backend mcp is not available yet",
       "10 llm: backend llm is not available yet",
-      "12 policies[0]: policies is not available yet",
+      "12 policies[0]: a targeted policy is not available yet",
       "12 policies[0].policy.csrf: policy csrf is not available yet"
     ])
   })

@@ -1,7 +1,7 @@
 /** What a configuration uses that this build does not have: it is checked like everything else, and refused at start with its place. */
 import type { Path } from "../../spec/config/path.ts"
 import type { Complaint } from "../../spec/config/positions.ts"
-import type { Destination, Normalised, Policies, Route, TcpRoute } from "./normalised.ts"
+import type { Normalised, Policies, Route, TcpRoute } from "./normalised.ts"
 
 /** One use of a policy, of a kind of backend, or of another part of the language. */
 export interface Use {
@@ -14,14 +14,18 @@ export interface Use {
 /** What there is. */
 export interface Available {
   readonly policies: ReadonlySet<string>
-  readonly backends: ReadonlySet<Destination["kind"] | "service">
+  /** Kinds of backends, and `service`. */
+  readonly backends: ReadonlySet<string>
   readonly parts: ReadonlySet<Part>
 }
 
 /** Parts of the language beside policies and backends. `tunnel` are binds that take connections out of a tunnel or have no socket. */
 export type Part = "tcpRoutes" | "routeGroups" | "policies" | "discovery" | "hbone" | "tunnel" | "tls"
 
-/** Everything that a configuration uses, in the order of the normalised form. A route that is on several listeners is told once. */
+/**
+ * Everything that a configuration uses, in the order of the normalised form. A route that is on several listeners is told
+ * once. The policies of a model are not here: the terminal for models applies them itself and refuses what it lacks.
+ */
 export const uses = (config: Normalised): ReadonlyArray<Use> => {
   const found = new Map<string, Use>()
   const add = (feature: Use["feature"], name: string, path: Path) =>
@@ -39,6 +43,8 @@ export const uses = (config: Normalised): ReadonlyArray<Use> => {
     }
   }
 
+  for (const key of ["http", "tls", "tcp"] as const)
+    if (config.frontend[key] !== undefined) add("policy", key, [...config.frontend.path, key])
   policies(config.frontend.policies)
   for (const bind of config.binds) {
     if (bind.mode === "internal" || bind.tunnelProtocol !== "direct") part("tunnel", bind.path)
@@ -59,7 +65,6 @@ export const uses = (config: Normalised): ReadonlyArray<Use> => {
     policies(own)
     if (destination.kind === "ai")
       for (const { providers } of destination.config.groups) for (const each of providers) policies(each.policies)
-    if (destination.kind === "llm") for (const model of destination.config.models) policies(model.policies)
   }
   for (const { policy, path } of config.targeted) {
     part("policies", path)
@@ -69,8 +74,21 @@ export const uses = (config: Normalised): ReadonlyArray<Use> => {
   return [...found.values()]
 }
 
+const told: Readonly<Record<Part, string>> = {
+  tcpRoutes: "a TCP route",
+  routeGroups: "a route group",
+  policies: "a targeted policy",
+  discovery: "a service or workload of a mesh",
+  hbone: "an HBONE listener",
+  tunnel: "a tunnel or internal bind",
+  tls: "TLS of a listener"
+}
+
 /** What of it there is not, as problems. */
-export const unavailable = (config: Normalised, available: Available): ReadonlyArray<Complaint> => {
+export const unavailable = (
+  config: Normalised,
+  available: Available
+): ReadonlyArray<Complaint & { readonly path: Path }> => {
   const has = { policy: available.policies, backend: available.backends, part: available.parts } as Readonly<
     Record<Use["feature"], ReadonlySet<string>>
   >
@@ -78,7 +96,7 @@ export const unavailable = (config: Normalised, available: Available): ReadonlyA
     .filter(({ feature, name }) => !has[feature].has(name))
     .map(({ feature, name, path }) => ({
       path,
-      message: `${feature === "part" ? name : `${feature} ${name}`} is not available yet`,
+      message: `${feature === "part" ? told[name as Part] : `${feature} ${name}`} is not available yet`,
       code: "unavailable"
     }))
 }

@@ -42,6 +42,6 @@ describe("models of a key", () => {
     [["a", "*"], "anything", true],
     [[], "anything", false]
   ])("%j and %s: %s", (patterns, model, allowed) => {
-    assert.strictEqual(compileModelAccess(patterns)(model), allowed)
+    assert.strictEqual(compileModelAccess(patterns).allows(model), allowed)
   })
 })

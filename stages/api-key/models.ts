@@ -1,13 +1,17 @@
 /** Which models a key may use: names, and patterns with one `*` at an end. */
+import type { ModelAccess } from "../../src/pipeline/slots.ts"
 
 /** @param patterns exact, `prefix*`, `*suffix`, or `*`; none admits nothing. */
-export const compileModelAccess = (patterns: ReadonlyArray<string>): ((model: string) => boolean) => {
-  if (patterns.includes("*")) return () => true
+export const compileModelAccess = (patterns: ReadonlyArray<string>): ModelAccess => {
+  if (patterns.includes("*")) return { patterns, allows: () => true }
   const exact = new Set(patterns.filter((pattern) => !pattern.includes("*")))
   const prefixes = patterns.filter((pattern) => pattern.endsWith("*")).map((pattern) => pattern.slice(0, -1))
   const suffixes = patterns.filter((pattern) => pattern.startsWith("*")).map((pattern) => pattern.slice(1))
-  return (model) =>
-    exact.has(model) ||
-    prefixes.some((prefix) => model.startsWith(prefix)) ||
-    suffixes.some((suffix) => model.endsWith(suffix))
+  return {
+    patterns,
+    allows: (model) =>
+      exact.has(model) ||
+      prefixes.some((prefix) => model.startsWith(prefix)) ||
+      suffixes.some((suffix) => model.endsWith(suffix))
+  }
 }

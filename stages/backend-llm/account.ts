@@ -137,7 +137,6 @@ export const makeAccounting = (
   }
 
   return {
-    ledger,
     /** Opens the books for a call. */
     begin: (call: ModelCall): Attempt =>
       ledger

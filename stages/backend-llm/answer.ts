@@ -9,13 +9,15 @@ import { contentCoding, decoded } from "../../src/http/content-coding.ts"
 import type { Answer } from "../../src/http/message.ts"
 import { defaultBodyLimit, type Exchange } from "../../src/pipeline/exchange.ts"
 import { next, type StageError, type Verdict } from "../../src/pipeline/stage.ts"
+import { GuardWindow } from "../../src/protocols/llm/guard/window.ts"
 import { isObject, parseJson } from "../../src/protocols/llm/models/json.ts"
 import { type UsageFormat, usageMembers } from "../../src/protocols/llm/usage/members.ts"
 import { readResponse } from "../../src/protocols/llm/usage/read.ts"
 import { framingOf, StreamObserver } from "../../src/protocols/llm/usage/stream.ts"
 import { addFacts } from "../../src/protocols/llm/usage/stream-facts.ts"
 import { eventReaders, type StreamFormat } from "../../src/protocols/llm/usage/stream-observers.ts"
-import { runGuards } from "./guards.ts"
+import { GuardedStream } from "./guarded-stream.ts"
+import { judgeText, runGuards } from "./guards.ts"
 import { succeeded } from "./models.ts"
 import { GuardRejected, LlmFailed } from "./refused.ts"
 import { failureOf, isGuarded, type Prepared, type Router } from "./request.ts"
@@ -70,18 +72,14 @@ export const answered = (router: Router, x: Exchange, prepared: Prepared): Outco
   if (!success) return prepared.translated ? translatedError(x, prepared) : next
   if (isStream(answer)) {
     watchStream(router, answer, prepared)
-    if (!prepared.translated) return next
-    const stream = prepared.translation.stream((name) => answer.headers.get(name))
-    if (stream === undefined) return next
-    x.note("llmStreamingTranslation", {
-      provider: model.provider.name,
-      inputFormat: prepared.clientFormat,
-      upstreamRouteType: prepared.upstreamFormat,
-      streamFormat: framingOf(answer.headers.get("content-type")) === "sse" ? "sse" : "awsEventStream"
-    })
-    answer.body = new TranslatedBody(answer.body, stream, framingOf(answer.headers.get("content-type")))
-    answer.headers.set("content-type", "text/event-stream")
-    answer.headers.delete("content-length")
+    if (prepared.translated) translateStream(x, answer, prepared)
+    const { clientFormat } = prepared
+    if (model.guards.streaming && model.guards.response.length > 0 && isGuarded(clientFormat)) {
+      answer.headers.delete("content-length")
+      answer.body = new GuardedStream(answer.body, new GuardWindow(clientFormat, defaultBodyLimit), (text) =>
+        judgeText(model.guards.response, x, text, (outcome) => router.guarded("Response", outcome))
+      )
+    }
     return next
   }
   const guards = isGuarded(prepared.clientFormat) ? model.guards.response : []
@@ -108,6 +106,21 @@ export const answered = (router: Router, x: Exchange, prepared: Prepared): Outco
           : next
     })
   })
+}
+
+const translateStream = (x: Exchange, answer: Answer, prepared: Prepared): void => {
+  const stream = prepared.translation.stream((name) => answer.headers.get(name))
+  if (stream === undefined) return
+  const framing = framingOf(answer.headers.get("content-type"))
+  x.note("llmStreamingTranslation", {
+    provider: prepared.model.provider.name,
+    inputFormat: prepared.clientFormat,
+    upstreamRouteType: prepared.upstreamFormat,
+    streamFormat: framing === "sse" ? "sse" : "awsEventStream"
+  })
+  answer.body = new TranslatedBody(answer.body, stream, framing)
+  answer.headers.set("content-type", "text/event-stream")
+  answer.headers.delete("content-length")
 }
 
 const replace = (answer: Answer, body: unknown): typeof next => {

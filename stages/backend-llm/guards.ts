@@ -17,6 +17,7 @@ import { compileRegexGuard } from "../../src/protocols/llm/guard/regex-guard.ts"
 import type { ContentScope } from "../../src/protocols/llm/guard/text-walk.ts"
 import type { GuardedFormat } from "../../src/protocols/llm/guard/texts.ts"
 import type { GuardPhase } from "../../src/protocols/llm/guard/webhook.ts"
+import { failedGuardMessage } from "../../src/protocols/llm/guard/window.ts"
 import type { JsonObject } from "../../src/protocols/llm/models/json.ts"
 import { compileWebhook, type WebhookNeeds } from "./webhook.ts"
 
@@ -33,6 +34,8 @@ interface Guard {
 export interface Guards {
   readonly request: ReadonlyArray<Guard>
   readonly response: ReadonlyArray<Guard>
+  /** Whether those of the response judge streams, too. */
+  readonly streaming: boolean
 }
 
 /** Compiles the guards of a model, in order. Problems carry paths below its guards. */
@@ -40,7 +43,11 @@ export const compileGuards = (
   section: PromptGuard | undefined
 ): Effect.Effect<Guards, ReadonlyArray<ConfigProblem>, WebhookNeeds> =>
   Effect.gen(function* () {
-    const guards: { readonly [P in GuardPhase]: Array<Guard> } = { request: [], response: [] }
+    const guards = {
+      request: [] as Array<Guard>,
+      response: [] as Array<Guard>,
+      streaming: section?.streaming === "Enabled"
+    }
     const problems: Array<ConfigProblem> = []
     for (const phase of ["request", "response"] as const)
       for (const [index, config] of (section?.[phase] ?? []).entries()) {
@@ -122,3 +129,16 @@ export const runGuards = (
     }
     return last
   })
+
+/** Judges a window of a streamed answer; what would be masked passes, because some of it is with the client already. */
+export const judgeText = (
+  guards: ReadonlyArray<Guard>,
+  x: Exchange,
+  text: string,
+  told: (outcome: GuardOutcome) => void
+): Effect.Effect<string | undefined> =>
+  Effect.map(
+    runGuards(guards, x, "completions", { choices: [{ message: { role: "assistant", content: text } }] }, told),
+    (outcome) =>
+      outcome.type === "answered" ? outcome.answer.body : outcome.type === "failed" ? failedGuardMessage : undefined
+  )

@@ -1,13 +1,13 @@
 /** The models of a router, compiled: by name, each with where its calls go and what they carry. */
-import { Effect, Redacted, type Scope } from "effect"
+import { Effect, Redacted, Result, type Scope } from "effect"
 import type { BackendAuth } from "../../spec/connection/policies.ts"
 import type { MockParams } from "../../spec/standalone/llm.ts"
 import { compileHeaderChanges, type HeaderChanges } from "../../src/http/header-changes.ts"
+import { compileHeaderMatch, type HeaderTest } from "../../src/http/header-match.ts"
 import type { Answer } from "../../src/http/message.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
 import { compileRules, type Rules } from "../../src/pipeline/rules.ts"
 import type { ConfigProblem } from "../../src/pipeline/stage.ts"
-import type { JsonObject } from "../../src/protocols/llm/models/json.ts"
 import { type NamePattern, parsePattern } from "../../src/protocols/llm/models/name-pattern.ts"
 import { compileRouteTypes, type RouteType, routerPaths } from "../../src/protocols/llm/models/route-type.ts"
 import { placeKey } from "../../src/protocols/llm/providers/credential.ts"
@@ -16,9 +16,10 @@ import type { Call, Target } from "../../src/protocols/llm/providers/target.ts"
 import { type WireFormat, wireFormats } from "../../src/protocols/llm/providers/wire-format.ts"
 import { Files } from "../../src/services/files.ts"
 import { type Upstream, Upstreams } from "../../src/services/upstreams.ts"
+import { type BodyChanges, compileBodyChanges } from "./body-changes.ts"
 import { compileGuards, type Guards } from "./guards.ts"
 import { mockUpstream } from "./mock-upstream.ts"
-import type { ModelConfig, ModelPolicies } from "./schema.ts"
+import type { ModelConfig, ModelPolicies, ModelPolicy } from "./schema.ts"
 import { providerSettings } from "./settings.ts"
 import { makeTranslators, type Translators } from "./translators.ts"
 
@@ -36,6 +37,8 @@ export type Destination =
 export interface Model {
   readonly name: string
   readonly pattern: NamePattern
+  /** Whether a request that names the model also has the headers that it asks for. */
+  readonly meant: HeaderTest | undefined
   readonly internal: boolean
   /** The model that the provider is asked for; the client's when there is none. */
   readonly providerModel: string | undefined
@@ -46,8 +49,7 @@ export interface Model {
   readonly rules: Rules | undefined
   readonly requestHeaders: HeaderChanges | undefined
   readonly responseHeaders: HeaderChanges | undefined
-  readonly defaults: JsonObject | undefined
-  readonly overrides: JsonObject | undefined
+  readonly changes: BodyChanges
   readonly guards: Guards
 }
 
@@ -77,7 +79,7 @@ const applied = new Set([
   "backendAuth",
   "backendTLS"
 ])
-const appliedByAi = new Set(["defaults", "overrides", "promptGuard"])
+const appliedByAi = new Set(["defaults", "overrides", "transformations", "finalTransformations", "promptGuard"])
 
 const compileModel = (config: ModelConfig): Effect.Effect<Model, ReadonlyArray<ConfigProblem>, Needs> =>
   Effect.gen(function* () {
@@ -92,7 +94,11 @@ const compileModel = (config: ModelConfig): Effect.Effect<Model, ReadonlyArray<C
     for (const name of Object.keys(policies)) if (!applied.has(name)) unavailable(pathOf(name), `${name} of a model`)
     for (const key of Object.keys(policies.ai ?? {}))
       if (!appliedByAi.has(key)) unavailable(pathOf("ai"), `${key} of a model`)
-    if (config.matches.length > 0) unavailable([...config.path, "matches"], "matches of a model")
+    // The scheme comes from the base URL alone; what says whom to trust must not be left out silently.
+    for (const [key, value] of Object.entries(policies["backendTLS"] ?? {}))
+      if (value !== undefined && value !== false) unavailable(pathOf("backendTLS"), `${key} of backendTLS of a model`)
+    if (config.tokenize) unavailable([...config.path, "params", "tokenize"], "tokenize of a model")
+    const meant = matchesOf(config, problems)
 
     const settings = providerSettings(config)
     if ("message" in settings)
@@ -109,7 +115,6 @@ const compileModel = (config: ModelConfig): Effect.Effect<Model, ReadonlyArray<C
         ? { type: "mock", answer: mockUpstream(mockSettings(config.provider.config)) }
         : yield* httpDestination(provider, config)
     const { authorization, ai } = policies
-    if (ai?.promptGuard?.streaming === "Enabled") unavailable(pathOf("ai"), "guarding of streamed answers")
     const rules =
       authorization === undefined
         ? undefined
@@ -124,13 +129,16 @@ const compileModel = (config: ModelConfig): Effect.Effect<Model, ReadonlyArray<C
     }
     const requestHeaders = headers("requestHeaderModifier")
     const responseHeaders = headers("responseHeaderModifier")
+    const inAi = (part: ConfigProblem["path"]) => originOf(config.policies["ai"], part) ?? [...config.path, ...part]
     const guards = yield* Effect.mapError(compileGuards(ai?.promptGuard), (found) =>
-      found.map(({ path, message }) => ({ path: [...config.path, "guardrails", ...path], message }))
+      found.map(({ path, message }) => ({ path: inAi(["promptGuard", ...path]), message }))
     )
+    const changes = yield* compileBodyChanges(ai ?? {}, inAi)
     if (problems.length > 0) return yield* Effect.fail(problems)
     return {
       name: config.name,
       pattern,
+      meant,
       internal: config.visibility === "internal",
       providerModel: config.provider.config.model,
       provider,
@@ -140,11 +148,35 @@ const compileModel = (config: ModelConfig): Effect.Effect<Model, ReadonlyArray<C
       rules,
       requestHeaders,
       responseHeaders,
-      defaults: ai?.defaults,
-      overrides: ai?.overrides,
+      changes,
       guards
     }
   })
+
+/** Any of the matches must hold, and in it every header condition. */
+const matchesOf = ({ matches, path }: ModelConfig, problems: Array<ConfigProblem>): HeaderTest | undefined => {
+  if (matches.length === 0) return undefined
+  const alternatives = matches.map(({ headers = [] }, index) =>
+    headers.flatMap((header, at): ReadonlyArray<HeaderTest> => {
+      const { name, value } = header
+      const compiled = compileHeaderMatch({
+        name,
+        value: value.exact === undefined ? { regex: value.regex } : { exact: value.exact }
+      })
+      if (Result.isSuccess(compiled)) return [compiled.success]
+      const { path: below, message } = compiled.failure
+      problems.push({ path: [...path, "matches", index, "headers", at, ...below], message })
+      return []
+    })
+  )
+  return (request) => alternatives.some((tests) => tests.every((test) => test(request)))
+}
+
+/** Where a part of a policy was written: the section is no policy itself, its parts come from several places. */
+const originOf = (policy: ModelPolicy | undefined, part: ConfigProblem["path"]): ConfigProblem["path"] | undefined => {
+  const origin = policy?.branches[0]?.origins?.find(({ part: whole }) => whole.every((key, i) => key === part[i]))
+  return origin && [...origin.path, ...part.slice(origin.part.length)]
+}
 
 const mockSettings = ({ seed, latency, tokensPerSecond, failureRate }: MockParams) => ({
   seed,
@@ -152,6 +184,9 @@ const mockSettings = ({ seed, latency, tokensPerSecond, failureRate }: MockParam
   tokensPerSecond,
   failureRate
 })
+
+/** Where clients of the various APIs put their keys. */
+const keyHeaders = ["x-api-key", "x-goog-api-key", "api-key"]
 
 const addressKey = ({ scheme, host, port }: Target) => `${scheme}://${host}:${port}`
 
@@ -189,7 +224,11 @@ const httpDestination = (
       authorize: (x, target) => {
         const { headers } = x.request
         // Without a key of its own the model is called with what the client sent.
-        if (key !== undefined) headers.set("authorization", `Bearer ${Redacted.value(key)}`)
+        if (key !== undefined) {
+          // What the client proved itself with to the gateway is none of the provider's business.
+          for (const name of keyHeaders) headers.delete(name)
+          headers.set("authorization", `Bearer ${Redacted.value(key)}`)
+        }
         const placed = placeKey(target.credential, headers.get("authorization"), false)
         for (const name of placed.remove) headers.delete(name)
         for (const [name, value] of placed.set) headers.set(name, value)

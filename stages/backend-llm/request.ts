@@ -12,7 +12,6 @@ import { isPermitted } from "../../src/pipeline/rules.ts"
 import * as slots from "../../src/pipeline/slots.ts"
 import { next, respond, type StageError, type Verdict } from "../../src/pipeline/stage.ts"
 import type { Attempt } from "../../src/protocols/llm/cost/ledger.ts"
-import { applyMutations } from "../../src/protocols/llm/enrich/mutations.ts"
 import type { LlmError } from "../../src/protocols/llm/formats/error.ts"
 import type { ClientFormat } from "../../src/protocols/llm/formats/format.ts"
 import type { GuardOutcome } from "../../src/protocols/llm/guard/outcome.ts"
@@ -21,7 +20,8 @@ import { plan } from "../../src/protocols/llm/matrix.ts"
 import { isObject, type JsonObject, parseJson } from "../../src/protocols/llm/models/json.ts"
 import { isModelsPath, listedNames, modelList } from "../../src/protocols/llm/models/list.ts"
 import { withModelInPath } from "../../src/protocols/llm/models/model-path.ts"
-import { refusal } from "../../src/protocols/llm/models/refusal.ts"
+import { parsePattern } from "../../src/protocols/llm/models/name-pattern.ts"
+import { refusal, virtualTargetNotFound } from "../../src/protocols/llm/models/refusal.ts"
 import { type RequestedModel, requestedModel } from "../../src/protocols/llm/models/requested.ts"
 import type { ModelIndex } from "../../src/protocols/llm/models/selection.ts"
 import { estimateTokens } from "../../src/protocols/llm/tokens/estimate.ts"
@@ -104,7 +104,8 @@ const listAnswer = ({ index, virtual }: Router, x: Exchange) => {
   const visible = index.models.filter(
     (model) => !model.internal && (model.rules === undefined || isPermitted(model.rules, x))
   )
-  const names = listedNames(visible, virtual.names, undefined).filter((name) => allowed?.(name) ?? true)
+  const patterns = allowed?.patterns.map(parsePattern).filter((pattern) => pattern !== undefined)
+  const names = listedNames(visible, virtual.names, patterns)
   return {
     status: 200,
     headers: new HeaderList(["content-type", "application/json"]),
@@ -117,7 +118,7 @@ const chosen = (router: Router, x: Exchange, bytes: Buffer, keep: (prepared: Pre
   if (requested.type === "refused") return Exit.fail(new ModelRefused({ refusal: requested }))
   const name = requested.model
   const access = x.get(slots.modelAccess)
-  if (access !== undefined && !access(name))
+  if (access !== undefined && !access.allows(name))
     return Exit.fail(new ModelRefused({ refusal: refusal("model_not_allowed") }))
 
   const json: JsonObject =
@@ -136,11 +137,17 @@ const chosen = (router: Router, x: Exchange, bytes: Buffer, keep: (prepared: Pre
   const selection = router.index.select(wanted, (model) => {
     // An internal model is for virtual models alone.
     if (model.internal && target === undefined) return "skip"
+    if (model.meant?.(x.request) === false) return "skip"
     return model.rules === undefined || isPermitted(model.rules, x) ? "take" : "deny"
   })
   if (selection.type === "denied")
     return Exit.fail(new ModelRefused({ refusal: refusal("model_authorization_denied") }))
-  if (selection.type === "missing") return Exit.fail(new ModelRefused({ refusal: refusal("model_not_found") }))
+  if (selection.type === "missing")
+    return Exit.fail(
+      new ModelRefused({
+        refusal: target === undefined ? refusal("model_not_found") : virtualTargetNotFound(name, target)
+      })
+    )
   return admitted(router, x, bytes, json, requested, wanted, selection.model, variable, keep)
 }
 
@@ -159,7 +166,10 @@ const admitted = (
 ): Outcome => {
   const { path } = x.request
   const routeType = model.routeType(canonicalPath(path))
-  const providerModel = model.providerModel ?? wanted
+  const changed = model.changes.request?.(json, x) ?? json
+  // Configuration that sets the model in the body means the one that is asked for.
+  const named = changed["model"]
+  const providerModel = typeof named === "string" && named !== json["model"] ? named : (model.providerModel ?? wanted)
   const client = routeType === "models" ? "passthrough" : routeType
   const spoken = model.destination.type === "mock" ? mockSpeaks : model.provider.formats(providerModel)
   const planned = plan(client, spoken)
@@ -188,11 +198,6 @@ const admitted = (
     requestModel: requested.model,
     streaming
   })
-
-  const changed =
-    model.defaults === undefined && model.overrides === undefined
-      ? json
-      : applyMutations(json, { computed: [], overrides: entries(model.overrides), defaults: entries(model.defaults) })
 
   const began = router.clock()
   const estimate = () => estimateTokens(textsOf(isGuarded(client) ? client : undefined, changed))
@@ -229,11 +234,10 @@ const admitted = (
     const asked = multipart ? clean : addressed(clean, upstream, providerModel, streaming)
     const translated = multipart ? Result.succeed(clean) : translation.request(asked)
     if (Result.isFailure(translated)) return Exit.fail(failureOf(translated.failure))
+    const sent = model.changes.final?.(translated.success, x) ?? translated.success
     // What guards have read is what is sent, in the one way that it can be read.
-    const editable = clean === json && translated.success === asked && guards.length === 0
-    const body = multipart
-      ? bytes
-      : ((editable ? edited(bytes, json, asked) : undefined) ?? written(translated.success))
+    const editable = clean === json && sent === asked && guards.length === 0
+    const body = multipart ? bytes : ((editable ? edited(bytes, json, asked) : undefined) ?? written(sent))
     // A virtual model's target, or the provider's own name, stands in the path where the client's did.
     if (requested.type === "path" && kind === "native") {
       const rewritten = withModelInPath(path, requested.at, providerModel)
@@ -262,7 +266,7 @@ const admitted = (
         upstreamFormat: upstream,
         translated: kind === "translated",
         translation,
-        json: translated.success,
+        json: sent,
         body,
         streaming,
         attempt: router.accounting.begin(call)
@@ -271,8 +275,6 @@ const admitted = (
     return next
   })
 }
-
-const entries = (fields: JsonObject | undefined): ReadonlyMap<string, unknown> => new Map(Object.entries(fields ?? {}))
 
 /** Counting tokens uses none. */
 const uncounted: ReadonlySet<ClientFormat> = new Set(["anthropicTokenCount", "geminiCountTokens"])

@@ -1,7 +1,7 @@
 /** What the model router is made from: the `llm` section in its normalised form. */
 import { Schema } from "effect"
 import type { PromptGuard } from "../../spec/guardrails.ts"
-import type { HeaderModifier } from "../../spec/header.ts"
+import type { HeaderMatch, HeaderModifier } from "../../spec/header.ts"
 import type { RuleSet } from "../../spec/rules.ts"
 import type { MockParams, presetProviders } from "../../spec/standalone/llm.ts"
 import type { AiProvider } from "../../spec/standalone/provider.ts"
@@ -13,7 +13,12 @@ type Path = ReadonlyArray<string | number>
 export interface ModelPolicy {
   readonly name: string
   readonly path: Path
-  readonly branches: ReadonlyArray<{ readonly config: unknown; readonly path: Path }>
+  readonly branches: ReadonlyArray<{
+    readonly config: unknown
+    readonly path: Path
+    /** Where parts of it were written that do not stand at that path. */
+    readonly origins?: ReadonlyArray<{ readonly part: Path; readonly path: Path }>
+  }>
 }
 
 export type ModelProvider =
@@ -28,11 +33,12 @@ export interface ModelConfig {
   readonly name: string
   readonly visibility: "public" | "internal"
   readonly provider: ModelProvider
-  readonly matches: ReadonlyArray<unknown>
+  readonly matches: ReadonlyArray<{ readonly headers?: ReadonlyArray<(typeof HeaderMatch)["Type"]> }>
   readonly passthrough: "detect" | "opaque" | undefined
   readonly hostOverride: Address | undefined
   readonly pathOverride: string | undefined
   readonly pathPrefix: string | undefined
+  readonly tokenize: boolean
   readonly policies: Readonly<Record<string, ModelPolicy>>
   readonly path: Path
 }
@@ -73,6 +79,8 @@ export interface ModelPolicies {
   readonly ai?: {
     readonly defaults?: Readonly<Record<string, unknown>>
     readonly overrides?: Readonly<Record<string, unknown>>
+    readonly transformations?: Readonly<Record<string, string>>
+    readonly finalTransformations?: Readonly<Record<string, string>>
     readonly promptGuard?: PromptGuard
   }
 }

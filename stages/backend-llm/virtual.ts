@@ -4,7 +4,7 @@ import type { Expression } from "../../src/cel/expression.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
 import { compileExpression } from "../../src/pipeline/expressions.ts"
 import type { ConfigProblem } from "../../src/pipeline/stage.ts"
-import { type Refusal, virtualNoTarget } from "../../src/protocols/llm/models/refusal.ts"
+import { type Refusal, virtualNoTarget, virtualNotResolved } from "../../src/protocols/llm/models/refusal.ts"
 import { failoverGroups, pickConditional, pickWeighted } from "../../src/protocols/llm/models/virtual.ts"
 import type { VirtualConfig } from "./schema.ts"
 
@@ -14,7 +14,7 @@ export interface VirtualModels {
   readonly resolve: (name: string, x: Exchange) => string | Refusal | undefined
 }
 
-type Choose = (x: Exchange) => string | undefined
+type Choose = (x: Exchange) => string | Refusal
 
 export const compileVirtual = (
   configs: ReadonlyArray<VirtualConfig>,
@@ -24,14 +24,15 @@ export const compileVirtual = (
     const byName = new Map<string, Choose>()
     const problems: Array<ConfigProblem> = []
     for (const { name, routing, path } of configs) {
+      const unresolved = virtualNotResolved(name)
       switch (routing.kind) {
         case "weighted":
-          byName.set(name, () => pickWeighted(routing.targets, random())?.model)
+          byName.set(name, () => pickWeighted(routing.targets, random())?.model ?? unresolved)
           break
         case "failover": {
           // Health decides between ranks once it is watched; until then the best rank is the healthy one.
           const targets = (failoverGroups(routing.targets)[0] ?? []).map(({ model }) => ({ model, weight: 1 }))
-          byName.set(name, () => pickWeighted(targets, random())?.model)
+          byName.set(name, () => pickWeighted(targets, random())?.model ?? unresolved)
           break
         }
         case "conditional": {
@@ -47,16 +48,17 @@ export const compileVirtual = (
             if (Result.isSuccess(compiled)) targets.push({ model, when: compiled.success })
             else problems.push(...compiled.failure)
           }
-          byName.set(name, (x) => pickConditional(targets, ({ when }) => when?.test(x.variables) ?? true)?.model)
+          const none = virtualNoTarget(name)
+          byName.set(
+            name,
+            (x) => pickConditional(targets, ({ when }) => when?.test(x.variables) ?? true)?.model ?? none
+          )
         }
       }
     }
     if (problems.length > 0) return yield* Effect.fail(problems)
     return {
       names: [...byName.keys()],
-      resolve: (name, x) => {
-        const choose = byName.get(name)
-        return choose === undefined ? undefined : (choose(x) ?? virtualNoTarget(name))
-      }
+      resolve: (name, x) => byName.get(name)?.(x)
     }
   })

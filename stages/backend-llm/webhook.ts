@@ -4,6 +4,7 @@ import type { PromptGuard } from "../../spec/guardrails.ts"
 import { formatAddress } from "../../spec/target.ts"
 import { CelError, type Expression, toText } from "../../src/cel/expression.ts"
 import { read } from "../../src/http/body.ts"
+import { compileHeaderChanges } from "../../src/http/header-changes.ts"
 import { HeaderList, isHeaderName, isHeaderValue, lowerCaseName } from "../../src/http/header-list.ts"
 import { defaultBodyLimit } from "../../src/pipeline/exchange.ts"
 import { compileExpression } from "../../src/pipeline/expressions.ts"
@@ -26,6 +27,9 @@ import type { Evaluate } from "./guards.ts"
 export type WebhookNeeds = Upstreams | Scope.Scope
 type WebhookConfig = NonNullable<NonNullable<PromptGuard["request"]>[number]["webhook"]>
 
+/** The policies of a target that are applied. */
+const applied = new Set(["http", "tcp", "requestHeaderModifier"])
+
 const failed: Finding = { type: "failed", fatal: false }
 
 /** Compiles the call of a webhook. Its time limit holds for each call by itself. */
@@ -39,9 +43,15 @@ export const compileWebhook = (
       problems.push({ path, message: `${what} is not available yet` })
     const { host, policies = {} } = target
     if (host === undefined) unavailable(["webhook", "target"], "a target other than host")
-    for (const key of Object.keys(policies))
-      if (key !== "http") unavailable(["webhook", "target", "policies", key], key)
+    const inPolicies = ["webhook", "target", "policies"]
+    for (const key of Object.keys(policies)) if (!applied.has(key)) unavailable([...inPolicies, key], key)
+    if (policies.http?.version !== undefined) unavailable([...inPolicies, "http", "version"], "version")
+    if (policies.tcp?.keepalives !== undefined) unavailable([...inPolicies, "tcp", "keepalives"], "keepalives")
     if (forwardHeaderMatches !== undefined) unavailable(["webhook", "forwardHeaderMatches"], "forwardHeaderMatches")
+    const changes = compileHeaderChanges(policies.requestHeaderModifier ?? {})
+    if ("problems" in changes)
+      for (const { path, message } of changes.problems)
+        problems.push({ path: [...inPolicies, "requestHeaderModifier", ...path], message })
 
     const computed: Array<readonly [name: string, value: Expression]> = []
     for (const [name, source] of Object.entries(headers)) {
@@ -51,15 +61,15 @@ export const compileWebhook = (
       if (Result.isSuccess(compiled)) computed.push([lowerCaseName(name), compiled.success])
       else problems.push(...compiled.failure)
     }
-    if (problems.length > 0 || host === undefined) return yield* Effect.fail(problems)
+    if (problems.length > 0 || host === undefined || "problems" in changes) return yield* Effect.fail(problems)
 
-    const upstream = yield* (yield* Upstreams).open(host, {})
+    const upstream = yield* (yield* Upstreams).open(host, { connectTimeout: policies.tcp?.connectTimeout })
     const own = host.kind === "unix" ? "localhost" : formatAddress({ ...host, tls: false })
     const timeout = policies.http?.requestTimeout ?? webhookTimeout
     return (x, format, body) => {
       let path = webhookPath[phase]
       let method = "POST"
-      let authority = own
+      let authority = changes.host ?? own
       const list = new HeaderList(["content-type", "application/json"])
       for (const [name, expression] of computed) {
         const value = expression.evaluate(x.variables)
@@ -72,6 +82,7 @@ export const compileWebhook = (
         else if (name === ":authority") authority = text
         else list.set(name, text)
       }
+      changes.apply(list)
       const content =
         phase === "request" ? webhookRequest(conversationOf(format, body)) : webhookResponse(choicesOf(format, body))
       return upstream

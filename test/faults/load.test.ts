@@ -11,21 +11,33 @@ import { send } from "../client.ts"
 import { httpBackend, portOf } from "../http/edge.ts"
 import { startHeadgate, until } from "../program.ts"
 
-/** A backend that takes its time, and counts who waits. */
-const slow = (millis: number) =>
-  Effect.gen(function* () {
-    const state = { waiting: 0, served: 0 }
-    const server = yield* httpBackend((request, response) => {
-      request.resume()
-      state.waiting++
-      setTimeout(() => {
-        state.waiting--
-        state.served++
-        response.end("whole")
-      }, millis)
+/** A backend that answers when it is told to, all who wait at once. */
+const holding = Effect.gen(function* () {
+  const held: Array<() => void> = []
+  const state = {
+    served: 0,
+    waiting: () => held.length,
+    release: () => {
+      for (const answer of held.splice(0)) answer()
+    }
+  }
+  const server = yield* httpBackend((request, response) => {
+    request.resume()
+    held.push(() => {
+      state.served++
+      response.end("whole")
     })
-    return { state, port: portOf(server.address()) }
   })
+  return { state, port: portOf(server.address()) }
+})
+
+const immediate = Effect.map(
+  httpBackend((request, response) => {
+    request.resume()
+    response.end("whole")
+  }),
+  (server) => portOf(server.address())
+)
 
 const configuration = (backend: number, version: string, port = 8080) => `
 config: { connectionTerminationDeadline: 10s }
@@ -48,15 +60,16 @@ const freePort = Effect.scoped(
 describe("under load", () => {
   it.live("a reload loses no request, and what started before it ends on the old configuration", () =>
     Effect.gen(function* () {
-      const { state, port } = yield* slow(150)
+      const { state, port } = yield* holding
       const gateway = yield* start(configuration(port, "0"), { ephemeral: true, host: "127.0.0.1" })
       const agent = new Agent({ keepAlive: true, maxSockets: 300 })
       const burst = () => Array.from({ length: 300 }, () => send(gateway.port(8080)!, { agent }))
       const seen = new Map<unknown, number>()
       for (let version = 1; version <= 3; version++) {
         const answers = burst()
-        yield* Effect.promise(() => until("the requests are in flight", () => state.waiting === 300))
+        yield* Effect.promise(() => until("the requests are in flight", () => state.waiting() === 300))
         yield* gateway.reload(configuration(port, String(version)))
+        state.release()
         for (const { status, body, headers } of yield* Effect.promise(() => Promise.all(answers))) {
           assert.strictEqual(`${status} ${body}`, "200 whole")
           seen.set(headers["x-version"], (seen.get(headers["x-version"]) ?? 0) + 1)
@@ -70,14 +83,17 @@ describe("under load", () => {
           ["2", 300]
         ]
       )
-      assert.strictEqual((yield* Effect.promise(() => send(gateway.port(8080)!))).headers["x-version"], "3")
+      const last = send(gateway.port(8080)!)
+      yield* Effect.promise(() => until("the last request is in flight", () => state.waiting() === 1))
+      state.release()
+      assert.strictEqual((yield* Effect.promise(() => last)).headers["x-version"], "3")
       agent.destroy()
     })
   )
 
   it.live("a bad edit changes nothing, says where it is wrong, and the next good one is taken", () =>
     Effect.gen(function* () {
-      const { port } = yield* slow(0)
+      const port = yield* immediate
       const listener = yield* freePort
       yield* Effect.promise(async () => {
         const folder = await mkdtemp(join(tmpdir(), "headgate-"))
@@ -98,12 +114,12 @@ describe("under load", () => {
 
   it.live("SIGTERM lets requests in flight finish, and takes no more", () =>
     Effect.gen(function* () {
-      const { state, port } = yield* slow(700)
+      const { state, port } = yield* holding
       const listener = yield* freePort
       yield* Effect.promise(async () => {
         await using program = await startHeadgate(["-c", configuration(port, "1", listener)])
         const answers = Array.from({ length: 200 }, () => send(listener))
-        await until("the requests are in flight", () => state.waiting === 200)
+        await until("the requests are in flight", () => state.waiting() === 200)
         program.child.kill("SIGTERM")
         await program.says(/shutting down/)
         const late = await send(listener).then(
@@ -111,6 +127,7 @@ describe("under load", () => {
           (error: NodeJS.ErrnoException) => error.code
         )
         assert.strictEqual(late, "ECONNREFUSED")
+        state.release()
         for (const { status, body } of await Promise.all(answers)) assert.strictEqual(`${status} ${body}`, "200 whole")
         assert.strictEqual(await program.ended, 0)
         assert.strictEqual(state.served, 200)
@@ -120,7 +137,7 @@ describe("under load", () => {
 
   it.live("one Ctrl-C that arrives twice drains; another one later does not wait", () =>
     Effect.gen(function* () {
-      const { state, port } = yield* slow(5000)
+      const { state, port } = yield* holding
       const listener = yield* freePort
       yield* Effect.promise(async () => {
         await using program = await startHeadgate(["-c", configuration(port, "1", listener)])
@@ -128,7 +145,7 @@ describe("under load", () => {
           () => "answered",
           () => "cut"
         )
-        await until("the request is in flight", () => state.waiting === 1)
+        await until("the request is in flight", () => state.waiting() === 1)
         program.child.kill("SIGINT")
         await program.says(/shutting down/)
         program.child.kill("SIGINT")

@@ -5,6 +5,8 @@ import { Effect } from "effect"
 export class RawClient {
   readonly socket: Socket
   #chunks: Array<Buffer> = []
+  /** Bytes that were received. */
+  size = 0
   /** The peer stopped sending. */
   ended = false
   closed = false
@@ -16,6 +18,7 @@ export class RawClient {
     this.socket = connect({ port, host, allowHalfOpen: true, noDelay: true })
     this.socket.on("data", (chunk: Buffer) => {
       this.#chunks.push(chunk)
+      this.size += chunk.length
       this.#changed()
     })
     this.socket.on("end", () => {

@@ -165,7 +165,7 @@ describe("graceful shutdown", () => {
       const drain = yield* Effect.forkChild(bound.drain({ minimum: 0, deadline: 3000 }), { startImmediately: true })
       yield* Effect.sleep(50)
       client.socket.resume()
-      yield* Effect.promise(() => client.until(({ received }) => received.length > size, 3000))
+      yield* Effect.promise(() => client.until((client) => client.size > size, 10_000))
       assert.strictEqual(parseResponses(client.received)[0]?.body.length, size)
       client.socket.destroy()
       yield* Fiber.join(drain)

@@ -54,7 +54,8 @@ export class Pattern {
     if (known !== undefined) return known
     if (!frame.spend(5_000)) return outOfWork
     const pattern = Pattern.#compile(source, ofRequests)
-    if (pattern instanceof CelError) return pattern
+    // Without an automaton, the library keeps up to 8 MB of states for a pattern: that is not kept for what a request brought.
+    if (pattern instanceof CelError || pattern.#automaton === undefined) return pattern
     if (recent.size >= maxRecent) recent.delete(recent.keys().next().value!)
     recent.set(source, pattern)
     return pattern

@@ -1,6 +1,6 @@
 /** The token budget of a route: an estimate at admission, the real count after the answer. */
 import { assert, describe, it } from "@effect/vitest"
-import { afterAll, beforeAll } from "vitest"
+import { afterAll, afterEach, beforeAll } from "vitest"
 import { chunks, completion, events, json, type Provider, startProvider } from "./provider.ts"
 import { eventually, type Headgate, sleep, startHeadgate } from "./running.ts"
 
@@ -21,8 +21,11 @@ beforeAll(async () => {
   })
 })
 
+afterEach(async () => {
+  for (const gate of gates.splice(0)) await gate.stop()
+})
+
 afterAll(async () => {
-  for (const gate of gates) await gate.stop()
   await upstream.stop()
 })
 

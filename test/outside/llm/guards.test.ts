@@ -1,6 +1,6 @@
 /** Guards over prompts and answers: regular expressions, and webhooks that are real HTTP servers. */
 import { assert, describe, it } from "@effect/vitest"
-import { afterAll, beforeAll } from "vitest"
+import { afterAll, afterEach, beforeAll } from "vitest"
 import { type Answering, chunks, completion, events, json, type Provider, startProvider } from "./provider.ts"
 import { eventually, freePort, type Headgate, startHeadgate } from "./running.ts"
 
@@ -13,19 +13,24 @@ const gates: Array<Headgate> = []
 
 beforeAll(async () => {
   upstream = await startProvider((asked, response) =>
-    asked.body.includes('"stream":true')
-      ? events(response, [
-          ...chunks(0, undefined).slice(0, 1),
-          { choices: [{ index: 0, delta: { content: "mail bob@example.com" }, finish_reason: null }] },
-          "[DONE]"
-        ])
-      : json(response, completion("mail bob@example.com", usage))
+    asked.body.includes("many words")
+      ? events(response, chunks(600, undefined), 1)
+      : asked.body.includes('"stream":true')
+        ? events(response, [
+            ...chunks(0, undefined).slice(0, 1),
+            { choices: [{ index: 0, delta: { content: "mail bob@example.com" }, finish_reason: null }] },
+            "[DONE]"
+          ])
+        : json(response, completion("mail bob@example.com", usage))
   )
   hook = await startProvider((asked, response) => decide(asked, response))
 })
 
+afterEach(async () => {
+  for (const gate of gates.splice(0)) await gate.stop()
+})
+
 afterAll(async () => {
-  for (const gate of gates) await gate.stop()
   await upstream.stop()
   await hook.stop()
 })
@@ -252,5 +257,55 @@ describe("a regex guard", () => {
     const { ask, hooked } = await guarded(both, (_, r) => json(r, { action: {} }))
     await ask("ann@example.com")
     assert.include(hooked()[0]?.body, "<EMAIL_ADDRESS>")
+  })
+})
+
+describe("a guard of streams", () => {
+  const streamed = { stream: true }
+  const blocked = (message: string) =>
+    `data: ${JSON.stringify({ error: { type: "guardrail_blocked", code: "guardrail_intervention", message } })}\n\n`
+
+  it("stops a stream at what it finds, and says so", async () => {
+    const { ask, checks } = await guarded(
+      "{ streaming: Enabled, response: [{ regex: { action: reject, rules: [{ builtin: email }] }, rejection: { body: stopped } }] }"
+    )
+    const { status, type, text } = await ask("hello", streamed)
+    assert.deepStrictEqual({ status, type, text }, { status: 200, type: "text/event-stream", text: blocked("stopped") })
+    assert.strictEqual(await checks("Response", "Reject"), 1)
+  })
+
+  it("lets windows go until then", async () => {
+    const guard = (pattern: string) =>
+      `{ streaming: Enabled, response: [{ regex: { action: reject, rules: [{ pattern: "${pattern}" }] } }] }`
+    const late = await guarded(guard("w300 w301"))
+    const { text } = await late.ask("many words", streamed)
+    assert.include(text, '"w0 "')
+    assert.notInclude(text, '"w300 "')
+    assert.isTrue(text.endsWith(blocked("request rejected due to inappropriate content")))
+    await eventually(() => late.sent().find(({ hungUp }) => hungUp), "the provider's call to end")
+    const never = await guarded(guard("nowhere"))
+    const whole = await never.ask("many words", streamed)
+    assert.strictEqual(
+      whole.text,
+      chunks(600, undefined)
+        .map((one) => `data: ${typeof one === "string" ? one : JSON.stringify(one)}\n\n`)
+        .join("")
+    )
+    assert.isAbove(await never.checks("Response", "Allow"), 1)
+  })
+
+  it("asks a webhook for each window, and fails as configured", async () => {
+    const passing = await guarded(webhook("response").replace("{", "{ streaming: Enabled,"), (_, r) =>
+      json(r, { action: {} })
+    )
+    assert.include((await passing.ask("hello", streamed)).text, "data: [DONE]")
+    assert.deepStrictEqual(JSON.parse(passing.hooked()[0]?.body ?? ""), {
+      body: { choices: [{ message: { role: "assistant", content: "mail bob@example.com" } }] }
+    })
+    const failing = await guarded(
+      webhook("response").replace("{", "{ streaming: Enabled,"),
+      (_, r) => void r.writeHead(200).end("garbage")
+    )
+    assert.strictEqual((await failing.ask("hello", streamed)).text, blocked("Content blocked by guardrail policy"))
   })
 })

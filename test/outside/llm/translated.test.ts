@@ -127,8 +127,12 @@ describe("the OpenAI client", () => {
 describe("the Anthropic client", () => {
   it("talks to an OpenAI model, plain and streamed", async () => {
     const ask = { ...asked("gpt-4o", "hello"), max_tokens: 100 }
+    farm.clearRequests()
     const plain = await anthropic().messages.create(ask)
     assert.strictEqual(plain.type, "message")
+    // The client's key was for the gateway.
+    assert.notProperty(farm.getLastRequest()?.headers, "x-api-key")
+    assert.property(farm.getLastRequest()?.headers, "authorization")
     assert.deepInclude(plain.content[0], { type: "text", text: said })
     assert.strictEqual(plain.stop_reason, "end_turn")
     const streamed = await anthropic().messages.stream(ask).finalMessage()

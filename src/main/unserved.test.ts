@@ -1,0 +1,50 @@
+import { spawnSync } from "node:child_process"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Result } from "effect"
+import { graphsOf } from "./offline.ts"
+
+const problemsOf = (section: string) =>
+  Effect.map(
+    Effect.result(
+      graphsOf({
+        name: "config.yaml",
+        text: `gateways: { default: { port: 3000 } }\nroutes: [{ backends: [{ host: "a:1" }] }]\n${section}`,
+        env: {}
+      })
+    ),
+    (result) =>
+      Result.isFailure(result) ? result.failure.problems.map(({ line, message }) => `${line}: ${message}`) : []
+  )
+
+describe("what this build reads but does not serve", () => {
+  it.effect.each([
+    ["frontendPolicies: { accessLog: {} }", "3: policy accessLog is not available yet"],
+    ["frontendPolicies: { http: { maxBufferSize: 1 } }", "3: policy http is not available yet"],
+    ["services: [{}]", "3: a service or workload of a mesh is not available yet"],
+    ["workloads: [{}]", "3: a service or workload of a mesh is not available yet"],
+    [
+      `policies: [{ name: { name: p, namespace: n }, target: { route: { name: r, namespace: n } }, policy: { cors: { allowOrigins: ["*"] } } }]`,
+      "3: a targeted policy is not available yet"
+    ]
+  ] as const)("%s is refused with its place", ([section, problem]) =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* problemsOf(section), [problem])
+    })
+  )
+
+  it("is told by headgatectl validate, which starts nothing", () => {
+    const { status, stdout } = spawnSync(process.execPath, ["bin/headgatectl.mjs", "validate", "-"], {
+      input:
+        "gateways: { default: { port: 3000 } }\nroutes: [{ policies: { delay: { duration: 1s } }, backends: [] }]\n",
+      encoding: "utf8"
+    })
+    assert.match(stdout, /^-:2:\d+: routes\[0\]\.policies\.delay: policy delay is not available yet\n/)
+    assert.strictEqual(status, 1)
+  })
+
+  it.effect("nothing of it is nothing to refuse", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* problemsOf("services: []"), [])
+    })
+  )
+})

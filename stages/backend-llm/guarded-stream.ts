@@ -1,0 +1,115 @@
+/** A streamed answer under guard: what guards have not judged yet is held back; a judgement stops the stream or lets a window go. */
+import { Buffer } from "node:buffer"
+import { Effect, Fiber } from "effect"
+import { type Body, BodyAborted, type BodySink, type BodySource, isSource } from "../../src/http/body.ts"
+import {
+  blockedEvent,
+  failedGuardMessage,
+  type GuardWindow,
+  type WindowStep
+} from "../../src/protocols/llm/guard/window.ts"
+
+/** What a client is told instead of the rest; `undefined` when the text may pass. */
+export type Judge = (text: string) => Effect.Effect<string | undefined>
+
+export class GuardedStream implements BodySource, BodySink {
+  readonly #source: Body
+  readonly #window: GuardWindow
+  readonly #judge: Judge
+  #sink: BodySink | undefined
+  #judging: Fiber.Fiber<void> | undefined
+  #waiting = false
+  #full = false
+  #ended = false
+  #over = false
+
+  constructor(source: Body, window: GuardWindow, judge: Judge) {
+    this.#source = source
+    this.#window = window
+    this.#judge = judge
+  }
+
+  start(sink: BodySink): void {
+    this.#sink = sink
+    const source = this.#source
+    if (isSource(source)) {
+      source.start(this)
+      return
+    }
+    if (source !== undefined) this.data(typeof source === "string" ? Buffer.from(source, "utf8") : source)
+    this.end()
+  }
+  resume(): void {
+    this.#full = false
+    if (!this.#waiting && isSource(this.#source)) this.#source.resume()
+  }
+  cancel(): void {
+    this.#over = true
+    if (this.#judging !== undefined) Effect.runFork(Fiber.interrupt(this.#judging))
+    if (isSource(this.#source)) this.#source.cancel()
+  }
+
+  data(chunk: Uint8Array): boolean {
+    if (this.#over) return false
+    this.#take(this.#window.push(chunk))
+    return !this.#over && !this.#waiting && !this.#full
+  }
+  end(): void {
+    if (this.#over) return
+    this.#ended = true
+    this.#take(this.#window.end())
+    this.#finish()
+  }
+  fail(error: BodyAborted): void {
+    if (this.#over) return
+    this.#over = true
+    this.#sink!.fail(error)
+  }
+
+  #take(step: WindowStep): void {
+    switch (step.type) {
+      case "hold":
+        return
+      case "release":
+        this.#release(step.chunks)
+        return
+      case "failed":
+        this.cancel()
+        this.#sink!.fail(new BodyAborted({ source: "backend", detail: step.failure.message }))
+        return
+      case "judge": {
+        this.#waiting = true
+        // A guard that dies has not said that the text may pass.
+        const verdict = Effect.catchCause(this.#judge(step.text), () => Effect.succeed(failedGuardMessage))
+        this.#judging = Effect.runFork(Effect.map(verdict, (blocked) => this.#judged(blocked)))
+      }
+    }
+  }
+
+  #judged(blocked: string | undefined): void {
+    if (this.#over) return
+    this.#waiting = false
+    if (blocked !== undefined) {
+      this.#over = true
+      if (isSource(this.#source)) this.#source.cancel()
+      this.#sink!.data(Buffer.from(blockedEvent(blocked), "utf8"))
+      this.#sink!.end()
+      return
+    }
+    this.#release(this.#window.pass())
+    this.#take(this.#window.next())
+    if (this.#ended) this.#finish()
+    else if (!this.#waiting && !this.#full && isSource(this.#source)) this.#source.resume()
+  }
+
+  /** A window is small: it goes as a whole, even if the client is slow. */
+  #release(chunks: ReadonlyArray<Uint8Array>): void {
+    for (const chunk of chunks) if (!this.#sink!.data(chunk)) this.#full = true
+  }
+
+  #finish(): void {
+    if (this.#waiting || this.#over) return
+    this.#over = true
+    this.#sink!.end()
+  }
+}
