@@ -178,7 +178,8 @@ const play = (name: string, scenario: Case, watched: boolean) => {
         : makeServe(plainLoop(monotonic), noHooks, monotonic, (defect) => defects.push(defect.cause))
       const answer = yield* serve(x, listener)
       assert.deepStrictEqual(defects, [], "something threw")
-      x.finish({ status: answer.status, failure: undefined, bytes: 0 })
+      x.finish({ status: answer.status, failure: undefined, bytes: 0 }, (cause) => defects.push(cause))
+      assert.deepStrictEqual(defects, [], "something threw at the end")
       const held = (step.expect.holds ?? []).filter((source) => {
         const expression = Result.getOrThrow(compileExpression(source, { phase: "response" }))
         return expression.test(x.variables)

@@ -312,7 +312,7 @@ export class Turn implements BodySink {
     this.#upload?.close(failure ?? "the response is through")
     this.#host.over(this)
     try {
-      this.exchange.finish({ status: this.#status, failure, bytes: this.#bytes })
+      this.exchange.finish({ status: this.#status, failure, bytes: this.#bytes }, this.#host.defect)
     } catch (cause) {
       this.#host.defect(cause)
     }

@@ -99,14 +99,19 @@ export const startGateway = <R>(
           snapshot.inFlight--
           record(x, outcome)
         })
-        const listener = bindsByKey.get(key)?.listenerFor(x.request.host)
-        const sampled = spans === undefined ? undefined : sampler(x)
-        if (sampled !== undefined) x.watch = new Spans(sampled.parent, clocks.monotonic, spans!.add)
-        if (watchers.waiting) {
-          const trace = watchers.claim(x)
-          if (trace !== undefined) x.watch = x.watch === undefined ? trace : both(x.watch, trace)
+        try {
+          const listener = bindsByKey.get(key)?.listenerFor(x.request.host)
+          const sampled = spans === undefined ? undefined : sampler(x)
+          if (sampled !== undefined) x.watch = new Spans(sampled.parent, clocks.monotonic, spans!.add)
+          if (watchers.waiting) {
+            const trace = watchers.claim(x)
+            if (trace !== undefined) x.watch = x.watch === undefined ? trace : both(x.watch, trace)
+          }
+          return x.watch === undefined ? plain(x, listener) : observed(x, listener)
+        } catch (cause) {
+          // Nodes cannot throw this far; whatever stands between them may not take the process with it.
+          return Exit.die(cause)
         }
-        return x.watch === undefined ? plain(x, listener) : observed(x, listener)
       }
 
     const openSocket = (bind: AssembledBind): Effect.Effect<Open, BindFailed> =>

@@ -138,7 +138,7 @@ export const makeHeadgate = <const L extends ReadonlyArray<AnyPolicy>>({ registr
   const problems = (text: string, options: Pick<StartOptions, "env"> = {}): ReadonlyArray<Problem> =>
     check({ name: "<inline>", text, env: options.env ?? {} }, dialect).problems
 
-  return { start, open, problems }
+  return { start, open, problems, dialect }
 }
 
 /** The proxy with its own policies. */

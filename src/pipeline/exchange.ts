@@ -133,13 +133,16 @@ export class Exchange implements View<AnySlot, AnySlot> {
     else this.#recorders.push(callback)
   }
 
-  /** Tells everyone who asked that the exchange is over. Further calls do nothing. */
-  finish(outcome: Outcome): void {
+  /**
+   * Tells everyone who asked that the exchange is over. Further calls do nothing.
+   * @param defect told what one of them throws: the others are told all the same.
+   */
+  finish(outcome: Outcome, defect: (cause: unknown) => void): void {
     const finishers = this.#finishers
     const recorders = this.#recorders
     this.#finishers = this.#recorders = undefined
-    if (finishers !== undefined) for (const finisher of finishers) finisher(outcome)
-    if (recorders !== undefined) for (const recorder of recorders) recorder(outcome)
+    if (finishers !== undefined) tell(finishers, outcome, defect)
+    if (recorders !== undefined) tell(recorders, outcome, defect)
   }
 
   /** Adds a field to the log line of this request. */
@@ -150,6 +153,20 @@ export class Exchange implements View<AnySlot, AnySlot> {
 
   note(kind: string, details: unknown): void {
     this.watch?.note(kind, details)
+  }
+}
+
+const tell = (
+  callbacks: ReadonlyArray<(outcome: Outcome) => void>,
+  outcome: Outcome,
+  defect: (cause: unknown) => void
+): void => {
+  for (const callback of callbacks) {
+    try {
+      callback(outcome)
+    } catch (cause) {
+      defect(cause)
+    }
   }
 }
 

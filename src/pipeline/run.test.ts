@@ -209,6 +209,35 @@ describe("serve", () => {
     })
   )
 
+  it.effect("whoever answers in place of the backend frees the body of its response, unless the answer keeps it", () =>
+    Effect.gen(function* () {
+      const cancelled: Array<string> = []
+      const bodyOf = (name: string) => ({
+        start: () => {},
+        resume: () => {},
+        cancel: () => {
+          cancelled.push(name)
+        }
+      })
+      const replacing: Step = { ...marking(""), run: () => respond({ ...answer(203), body: bodyOf("own") }) }
+      const keeping: Step = {
+        ...marking(""),
+        run: (x) => respond({ ...answer(204), body: x.response?.body })
+      }
+      const call = () => Exit.succeed({ ...answer(200), body: bodyOf("backend's") })
+      assert.strictEqual((yield* serve(newExchange(), wayOf([], [keeping], call))).status, 204)
+      assert.deepStrictEqual(cancelled, [])
+      assert.strictEqual((yield* serve(newExchange(), wayOf([], [replacing, marking("two")], call))).status, 203)
+      assert.deepStrictEqual(cancelled.splice(0), ["backend's"])
+      const listener = wayOf([], [], call)
+      const { route } = listener.select(newExchange())
+      const backend = { ...(route!.choose(newExchange()) as Backend), backendResponse: [replacing] }
+      const select = () => ({ route: { ...route!, choose: () => backend }, prefix: undefined, evaluated: () => [] })
+      assert.strictEqual((yield* serve(newExchange(), { ...listener, select })).status, 203)
+      assert.deepStrictEqual(cancelled, ["backend's"])
+    })
+  )
+
   it.effect("a throw anywhere is a 500 that tells nothing, and the defect is reported", () =>
     Effect.gen(function* () {
       const defects: Array<unknown> = []

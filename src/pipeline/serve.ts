@@ -3,6 +3,7 @@
  * response, response. Written once; the plain and the observed form differ in their loop and in their hooks alone.
  */
 import { Cause, Effect, Exit } from "effect"
+import { isSource } from "../http/body.ts"
 import type { Answer } from "../http/message.ts"
 import { Defect, NotFound } from "./errors.ts"
 import type { Exchange } from "./exchange.ts"
@@ -126,7 +127,7 @@ export const makeServe = (loop: Loop, hooks: Hooks, clock: () => number, defects
       return refuse(x, failure(exit.cause), response)
     }
     if (exit.value === undefined) return onward()
-    x.response = exit.value
+    replace(x, exit.value)
     return finishing(x, response, 0, undefined)
   }
 
@@ -137,16 +138,16 @@ export const makeServe = (loop: Loop, hooks: Hooks, clock: () => number, defects
   }
 
   const refuse = (x: Exchange, error: StageError, response: ReadonlyArray<Step>): Effect.Effect<Answer> => {
-    discard(x)
     x.error = error
-    x.response = render(error, x)
+    replace(x, render(error, x))
     return finishing(x, response, 0, error)
   }
 
-  /** Nobody will read the body of an answer that is replaced. */
-  const discard = (x: Exchange): void => {
+  /** Nobody will read the body of an answer that is replaced, unless the new one has it too. */
+  const replace = (x: Exchange, answer: Answer): void => {
     const body = x.response?.body
-    if (typeof body === "object" && "cancel" in body) body.cancel()
+    if (body !== answer.body && isSource(body)) body.cancel()
+    x.response = answer
   }
 
   /** Runs the response nodes from `from` on. One that fails replaces the answer; those after it still run. */
@@ -163,13 +164,12 @@ export const makeServe = (loop: Loop, hooks: Hooks, clock: () => number, defects
       if (Exit.isFailure(exit)) {
         if (Cause.hasInterruptsOnly(exit.cause)) return Effect.interrupt
         const failed = failure(exit.cause)
-        discard(x)
         x.error = failed
-        x.response = render(failed, x)
+        replace(x, render(failed, x))
         return finishing(x, steps, x.stoppedAt + 1, failed)
       }
       if (exit.value === undefined) return sealed(x, error)
-      x.response = exit.value
+      replace(x, exit.value)
       return finishing(x, steps, x.stoppedAt + 1, error)
     }
     return Exit.isExit(outcome)

@@ -8,6 +8,7 @@ import type { Exchange } from "./exchange.ts"
 import { requestFacts } from "./record.ts"
 import type { StageFinished } from "./run.ts"
 import type { Site, StageError } from "./stage.ts"
+import type { Outcome } from "./view.ts"
 import type { Watch } from "./watch.ts"
 
 export class Spans implements Watch {
@@ -47,6 +48,7 @@ export class Spans implements Watch {
 
   started(x: Exchange): void {
     this.#epoch = x.now - x.arrived
+    x.onFinished((outcome) => this.#finish(x, outcome))
     x.fact("trace.id", this.#traceId)
     x.fact("span.id", this.#spanId)
   }
@@ -75,6 +77,10 @@ export class Spans implements Watch {
   }
 
   called(x: Exchange, error: StageError | undefined): void {
+    this.#call(x, x.answered ?? x.called ?? x.arrived, error?.message)
+  }
+
+  #call(x: Exchange, end: number, error: string | undefined): void {
     const target = x.backend?.target ?? ""
     this.#span({
       spanId: this.#callId,
@@ -82,7 +88,7 @@ export class Spans implements Watch {
       name: `${x.request.method} ${target}`,
       kind: "client",
       start: x.called ?? x.arrived,
-      end: x.answered ?? x.called ?? x.arrived,
+      end,
       attributes: {
         "hg.outbound.kind": "primary",
         "http.method": x.request.method,
@@ -90,29 +96,33 @@ export class Spans implements Watch {
         "http.path": x.request.path,
         ...(x.response === undefined ? {} : { "http.status": x.response.status })
       },
-      error: error?.message
+      error
     })
   }
 
-  final(x: Exchange, error: StageError | undefined): void {
+  final(_: Exchange, error: StageError | undefined): void {
     this.#error = error?.message
-    x.onFinished((outcome) => {
-      this.#span({
-        spanId: this.#spanId,
-        parentSpanId: this.#parent?.spanId,
-        name: `${x.request.method} ${x.matchedPrefix === undefined ? x.receivedPath.split("?", 1)[0] : `${x.matchedPrefix.replace(/\/$/, "")}/*`}`,
-        kind: "server",
-        start: x.arrived,
-        end: this.#clock(),
-        attributes: {
-          ...requestFacts(x, outcome),
-          "url.scheme": x.request.scheme,
-          "network.protocol.version": x.request.version
-        },
-        error: this.#error ?? outcome.failure
-      })
-      this.#add(this.#finished)
+  }
+
+  /** The end comes however far the request got: a client may go away at any time. */
+  #finish(x: Exchange, outcome: Outcome): void {
+    const end = this.#clock()
+    if (x.called !== undefined && x.answered === undefined) this.#call(x, end, outcome.failure)
+    this.#span({
+      spanId: this.#spanId,
+      parentSpanId: this.#parent?.spanId,
+      name: `${x.request.method} ${x.matchedPrefix === undefined ? x.receivedPath.split("?", 1)[0] : `${x.matchedPrefix.replace(/\/$/, "")}/*`}`,
+      kind: "server",
+      start: x.arrived,
+      end,
+      attributes: {
+        ...requestFacts(x, outcome),
+        "url.scheme": x.request.scheme,
+        "network.protocol.version": x.request.version
+      },
+      error: this.#error ?? outcome.failure
     })
+    this.#add(this.#finished)
   }
 
   entering(): void {}

@@ -38,7 +38,10 @@ export const slot =
 export type Verdict = Answer | undefined
 /** The verdict "go on" as a ready-made effect. Returning it allocates nothing and needs no fiber. */
 export const next: Exit.Exit<Verdict> = Exit.succeed(undefined)
-/** The verdict "stop here and answer". */
+/**
+ * The verdict "stop here and answer". In a response phase it replaces the answer, whose body is released; whoever only
+ * changes the body assigns it.
+ */
 export const respond = (answer: Answer): Exit.Exit<Verdict> => Exit.succeed(answer)
 
 /** Who is at fault. */
@@ -140,7 +143,10 @@ export interface Policy<
   readonly maturity: Maturity
   /** Whether declared failures of its nodes are forgiven. Absent: never. The engine applies it, and says so in the trace. */
   readonly failOpen?: ((config: S["Type"], node: string) => boolean) | undefined
-  /** Runs once per configuration, never per request: look services up here, close over them. */
+  /**
+   * Runs once per configuration, never per request: look services up here, close over them. Written with its parameter
+   * even where that is not used, because only then do the types of the nodes follow from `reads` and `writes`.
+   */
   readonly compile: (
     config: S["Type"],
     at: Attachment

@@ -11,6 +11,7 @@ import type { Selection } from "./route.ts"
 import type { StageFinished } from "./run.ts"
 import * as slots from "./slots.ts"
 import type { ConfigPath, Site, StageError } from "./stage.ts"
+import type { Outcome } from "./view.ts"
 import type { Watch } from "./watch.ts"
 
 /** Where this process runs: in every snapshot. */
@@ -61,6 +62,7 @@ export class Trace implements Watch {
   }
 
   started(x: Exchange): void {
+    x.onFinished((outcome) => this.#finish(x, outcome))
     this.#tell({ type: "requestStarted" })
     this.#tell({ type: "requestSnapshot", stage: "initial request", requestState: this.#request(x) })
   }
@@ -130,17 +132,27 @@ export class Trace implements Watch {
   final(x: Exchange, error: StageError | undefined): void {
     this.#error = error?.message ?? null
     this.#tell({ type: "responseSnapshot", stage: "final response", requestState: this.#answer(x) })
-    const body = new Capture(() => {})
-    if (x.request.method !== "HEAD") x.observeResponseBody(body)
-    x.onFinished((outcome) => {
-      if (body.size > 0) this.#tell({ type: "bodySnapshot", stage: "response", body: body.base64() })
-      const failure = outcome.failure ?? this.#error
-      this.#tell(
-        { type: "requestFinished", status: outcome.status ?? null, error: failure },
-        severityOf(outcome.status ?? null, failure ?? undefined)
-      )
-      this.#over = true
-    })
+    if (x.request.method === "HEAD") return
+    this.#responseBody = new Capture(() => {})
+    x.observeResponseBody(this.#responseBody)
+  }
+  #responseBody: Capture | undefined
+
+  /** The end comes however far the request got: a client may go away at any time. */
+  #finish(x: Exchange, outcome: Outcome): void {
+    const failure = outcome.failure ?? this.#error
+    if (this.#calling && x.answered === undefined) {
+      this.#tellRequestBody()
+      this.#tell({ type: "backendCallResult", status: null, error: failure }, "error", micros(x.called! - this.#began))
+    }
+    const body = this.#responseBody
+    if (body !== undefined && body.size > 0)
+      this.#tell({ type: "bodySnapshot", stage: "response", body: body.base64() })
+    this.#tell(
+      { type: "requestFinished", status: outcome.status ?? null, error: failure },
+      severityOf(outcome.status ?? null, failure ?? undefined)
+    )
+    this.#over = true
   }
 
   stage(_: Exchange, { step, start, end, outcome, error }: StageFinished): void {

@@ -50,7 +50,9 @@ export const flag = oneOf(true, false)
 const written = (ast: SchemaAST.AST, words: Vocabulary, property: string): Arbitrary.Arbitrary<unknown> => {
   if (SchemaAST.isString(ast) || SchemaAST.isNumber(ast)) {
     const kind = SchemaAST.isString(ast) ? "string" : "number"
-    const known = (words[property] ?? words[SchemaAST.resolveIdentifier(ast) ?? ""])?.filter((w) => typeof w === kind)
+    const known = (wordsOf(words, property) ?? wordsOf(words, SchemaAST.resolveIdentifier(ast)))?.filter(
+      (w) => typeof w === kind
+    )
     if (known !== undefined && known.length > 0) return oneOf<unknown>(...known)
   }
   if (SchemaAST.isUnion(ast)) return anyOf(...ast.types.map((type) => written(type, words, property)))
@@ -59,6 +61,9 @@ const written = (ast: SchemaAST.AST, words: Vocabulary, property: string): Arbit
   if (SchemaAST.isObjects(ast)) return members(ast, words)
   return Arbitrary.schema(Schema.make<Schema.Codec<unknown>>(ast))
 }
+
+const wordsOf = (words: Vocabulary, name: string | undefined) =>
+  name !== undefined && Object.hasOwn(words, name) ? words[name] : undefined
 
 const absent = Symbol("absent")
 
@@ -121,6 +126,9 @@ const isValue = (text: string) => /^[\x21-\x7e]{1,100}$/.test(text)
 /** Those that frame a message are the client's own affair. */
 const framing = new Set(["host", "content-length", "transfer-encoding", "connection", "upgrade", "te", "expect"])
 
+/** A configuration may call a header like a member that every object has. */
+const valuesOf = (name: string) => (Object.hasOwn(spoken.headers, name) ? spoken.headers[name]! : [])
+
 /** Bodies of any chunking. */
 export const content: Arbitrary.Arbitrary<Content> = Arbitrary.all({
   chunks: Arbitrary.array(oneOf(...spoken.chunks), { maxLength: 4 }),
@@ -136,7 +144,7 @@ export const requests = (...decoded: ReadonlyArray<unknown>): Arbitrary.Arbitrar
   )
   const own = texts.filter(isValue).flatMap((text) => [text, `Bearer ${text}`])
   const header = Arbitrary.flatMap(oneOf(...names), (name) =>
-    Arbitrary.map(oneOf(...(Object.hasOwn(spoken.headers, name) ? spoken.headers[name] : []), ...own, "1"), (value) => [name, value] as const)
+    Arbitrary.map(oneOf(...valuesOf(name), ...own, "1"), (value) => [name, value] as const)
   )
   return Arbitrary.map(
     Arbitrary.all({

@@ -124,15 +124,18 @@ export const bodiesPass = <L extends ReadonlyArray<AnyPolicy>>(subject: Subject<
           if (answer.received.body !== textOf(request.body))
             problems.push(`request ${i}: the backend received ${show(answer.received.body)}`)
         }
-        if (isBackends(answer) && request.method !== "HEAD" && answer.body !== textOf(one.backend.body))
-          problems.push(`request ${i}: the client received ${show(answer.body)}`)
+        if (isBackends(answer) && request.method !== "HEAD") {
+          bit = true
+          if (answer.body !== textOf(one.backend.body))
+            problems.push(`request ${i}: the client received ${show(answer.body)}`)
+        }
       }
       return { problems, bit }
     })
   )
 
 export const interruptionReleases = <L extends ReadonlyArray<AnyPolicy>>(subject: Subject<L>, runs: number): Law =>
-  law("whenever the client goes away, everything is released", subject, runs, (one) =>
+  law("whenever the client goes away, everything is released and the trace ends", subject, runs, (one) =>
     inWorld(
       subject,
       { ...one, waits: true },
@@ -145,7 +148,9 @@ export const interruptionReleases = <L extends ReadonlyArray<AnyPolicy>>(subject
           return { world, bit: Exit.hasInterrupts(yield* Fiber.await(serving)) }
         })
       // What goes on in the background of a configuration, for all requests, ends with it.
-    ).pipe(Effect.map(({ world, bit }) => ({ problems: world.leaks(), bit })))
+    ).pipe(
+      Effect.map(({ world, bit }) => ({ problems: [...world.leaks(), ...world.traces.flatMap(traceProblems)], bit }))
+    )
   )
 
 /** Everything of an exchange that a node may change, but bodies, which have a law of their own. */

@@ -74,21 +74,32 @@ const lengthOf = (body: Content | undefined): string | undefined =>
   body === undefined || body.streamed ? undefined : String(Buffer.byteLength(body.chunks.join("")))
 
 /** Plays a request. Interrupting it does what the edge does when a client goes away. */
-export const play = (listener: Listener, request: Request, world: World, watched: boolean): Effect.Effect<Played> =>
+export const play = (
+  listener: Listener | undefined,
+  request: Request,
+  world: World,
+  watched: boolean
+): Effect.Effect<Played> =>
   Effect.suspend(() => {
     const x = exchangeOf(request, world)
     const before = world.received.length
     const defects: Array<unknown> = []
     const stages: Array<StageFinished> = []
     const events: Array<TraceEvent> = []
-    const contained = ({ cause }: { readonly cause: unknown }) => defects.push(cause)
+    const contain = (cause: unknown) => {
+      defects.push(cause)
+    }
+    const contained = ({ cause }: { readonly cause: unknown }) => contain(cause)
     const settings = {
       env: { podName: null, namespace: null, gateway: null },
       clock: world.clock,
       locate: (path: ReadonlyArray<string | number>) => path.join("."),
       sensitiveHeaders: new Set<string>()
     }
-    if (watched) x.watch = both(recording(stages), new Trace(settings, (event) => events.push(event)))
+    if (watched) {
+      world.traces.push(events)
+      x.watch = both(recording(stages), new Trace(settings, (event) => events.push(event)))
+    }
     const serve = watched
       ? makeServe(observedLoop(world.clock, watchStages), watchHooks, world.clock, contained)
       : makeServe(plainLoop(world.clock), noHooks, world.clock, contained)
@@ -98,13 +109,13 @@ export const play = (listener: Listener, request: Request, world: World, watched
     const gone = Effect.sync(() => {
       release(x.response?.body)
       release(x.requestBody)
-      x.finish({ status: undefined, failure: "the client went away", bytes: 0 })
+      x.finish({ status: undefined, failure: "the client went away", bytes: 0 }, contain)
     })
     return Effect.flatMap(serve(x, listener), (answer) =>
       Effect.map(collect(answer.body), ({ text, failure }): Played => {
         // What nobody read of the request is dropped with the connection.
         release(x.requestBody)
-        x.finish({ status: answer.status, failure, bytes: Buffer.byteLength(text) })
+        x.finish({ status: answer.status, failure, bytes: Buffer.byteLength(text) }, contain)
         const error = x.error
         return {
           status: answer.status,

@@ -40,24 +40,31 @@ interface Options extends ConfigurationOptions {
   readonly changesBodies?: boolean | undefined
 }
 
-/** `layer` is asked for when a policy needs services beyond those of the proxy. */
+/**
+ * `layer` is asked for when a policy needs services beyond those of the proxy. In a world that is `failing` they should
+ * fail, and in one that `waits` answer later.
+ */
 export type LawOptions<R> = Options &
   ([Exclude<R, WorldServices>] extends [never]
     ? { readonly layer?: undefined }
-    : { readonly layer: Layer.Layer<Exclude<R, WorldServices>> })
+    : { readonly layer: (world: World) => Layer.Layer<Exclude<R, WorldServices>> })
+
+interface Untyped extends Options {
+  readonly layer?: ((world: World) => Layer.Layer<never>) | undefined
+}
 
 const layerOf =
-  <L extends ReadonlyArray<AnyPolicy>>(layer: Layer.Layer<never> | undefined) =>
+  <L extends ReadonlyArray<AnyPolicy>>(layer: ((world: World) => Layer.Layer<never>) | undefined) =>
   (world: World) =>
     // Without a layer nothing is missing: that is what the type of the options says.
-    Layer.merge(world.layer, layer ?? Layer.empty) as unknown as Layer.Layer<Services<L>>
+    Layer.merge(world.layer, layer?.(world) ?? Layer.empty) as unknown as Layer.Layer<Services<L>>
 
 /** The laws of a policy. Each of them stands for itself. */
 export const policyLaws = <const P extends AnyPolicy>(
   policy: P,
   ...[options = {} as LawOptions<Services<readonly [P]>>]: OptionalWhenEmpty<LawOptions<Services<readonly [P]>>>
 ): ReadonlyArray<Law> => {
-  const { examples = [], runs = 60, changesBodies = false, layer } = options as Options & { layer?: Layer.Layer<never> }
+  const { examples = [], runs = 60, changesBodies = false, layer } = options as Untyped
   const generated = casesOf(policy, options)
   const given = examples.flatMap((example) => exampleCases(policy, example))
   const cases = given.length === 0 ? generated : anyOf(generated, generated, anyOf(...given))
@@ -89,7 +96,7 @@ export const registryLaws = <const L extends ReadonlyArray<AnyPolicy>>(
   registry: Registry<L>,
   ...[options = {} as LawOptions<Services<L>>]: OptionalWhenEmpty<LawOptions<Services<L>>>
 ): ReadonlyArray<Law> => {
-  const { runs = 60, layer, changesBodies = false } = options as Options & { layer?: Layer.Layer<never> }
+  const { runs = 60, layer, changesBodies = false } = options as Untyped
   const subject: Subject<L> = { registry, cases: mixturesOf(registry.policies, options), layer: layerOf(layer) }
   return [
     loopsAgree(subject, runs),

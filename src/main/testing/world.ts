@@ -6,13 +6,15 @@ import { Effect, Exit, Layer } from "effect"
 import * as Jwks from "../../../layers/jwks/live.ts"
 import * as ConsoleLog from "../../../layers/log/console.ts"
 import * as RateLimits from "../../../layers/rate-limits/memory.ts"
+import { formatAddress } from "../../../spec/target.ts"
+import type { TraceEvent } from "../../../spec/trace-events.ts"
 import { HeaderList } from "../../http/header-list.ts"
 import type { Answer } from "../../http/message.ts"
 import type { Exchange } from "../../pipeline/exchange.ts"
 import type { StageError } from "../../pipeline/stage.ts"
 import { type Fetched, FetchFailed, type FetchRequest, HttpFetch } from "../../services/http-fetch.ts"
 import { Monotonic } from "../../services/monotonic.ts"
-import { UpstreamFailed } from "../../services/upstreams.ts"
+import { UpstreamFailed, type UpstreamRequest, Upstreams } from "../../services/upstreams.ts"
 import type { Content } from "./arbitraries.ts"
 import { bodyOf, collect, type Flow } from "./flow.ts"
 import { keySet, metadata } from "./issuer.ts"
@@ -24,8 +26,10 @@ export interface BackendAnswer {
   readonly body: Content | undefined
 }
 
-/** What the backend received. */
+/** What a backend received. */
 export interface Received {
+  /** The address of the backend, as the configuration names it. */
+  readonly target: string
   readonly method: string
   readonly authority: string
   readonly path: string
@@ -36,13 +40,15 @@ export interface Received {
 export interface WorldOptions {
   /** Default: 200 without a body. A function sees the request. */
   readonly backend?: BackendAnswer | ((received: Received) => BackendAnswer) | undefined
-  /** What other servers answer, by request; `undefined`: what the test issuer does, or 404. */
-  readonly outside?: ((request: FetchRequest) => Fetched | undefined) | undefined
+  /** What other servers answer, or why no answer comes; `undefined`: what the test issuer does, or 404. */
+  readonly outside?: ((request: FetchRequest) => Fetched | { readonly fails: string } | undefined) | undefined
   /** Whether everything outside answers in a later turn of the event loop. Default: at once. */
   readonly waits?: boolean | undefined
   /** Whether every server that a policy asks is down. The backend is not. */
   readonly failing?: boolean | undefined
 }
+
+type Called = Pick<UpstreamRequest, "method" | "authority" | "pathAndQuery" | "headers" | "body">
 
 const nothing: BackendAnswer = { status: 200, headers: [], body: undefined }
 
@@ -61,6 +67,8 @@ export class World {
   readonly #options: WorldOptions
   /** What the backend received, in order. */
   readonly received: Array<Received> = []
+  /** The events of every watched request, those that nobody waited for included. */
+  readonly traces: Array<ReadonlyArray<TraceEvent>> = []
   /** Every streamed body, of requests and of answers. */
   readonly flows: Array<Flow> = []
   /** Calls that have begun and not ended. */
@@ -71,14 +79,21 @@ export class World {
   readonly wall = Date.UTC(2026, 0, 1)
   now = 0
 
+  /** Whether everything outside answers in a later turn of the event loop. */
+  readonly waits: boolean
+  /** Whether every server that a policy asks is down. */
+  readonly failing: boolean
+
   constructor(options: WorldOptions = {}) {
     this.#options = options
+    this.waits = options.waits === true
+    this.failing = options.failing === true
   }
 
   readonly clock = (): number => this.now
 
   #call<A, E>(answer: Effect.Effect<A, E>): Effect.Effect<A, E> {
-    const waiting = this.#options.waits === true ? Effect.andThen(Effect.yieldNow, answer) : answer
+    const waiting = this.waits ? Effect.andThen(Effect.yieldNow, answer) : answer
     return Effect.suspend(() => {
       this.open++
       if (Exit.isExit(waiting)) {
@@ -92,13 +107,13 @@ export class World {
     })
   }
 
-  /** Calls the backend. */
-  readonly backend = (x: Exchange): Effect.Effect<Answer, StageError> =>
+  /** Calls a backend at an address. */
+  readonly call = (target: string, request: Called): Effect.Effect<Answer, UpstreamFailed> =>
     this.#call(
-      Effect.flatMap(collect(x.requestBody), ({ text, failure }): Effect.Effect<Answer, StageError> => {
+      Effect.flatMap(collect(request.body), ({ text, failure }): Effect.Effect<Answer, UpstreamFailed> => {
         if (failure !== undefined) return Effect.fail(new UpstreamFailed({ kind: "request body", detail: failure }))
-        const { method, authority, pathAndQuery, headers } = x.request
-        const received = { method, authority, path: pathAndQuery, headers: [...headers.flat], body: text }
+        const { method, authority, pathAndQuery, headers } = request
+        const received = { target, method, authority, path: pathAndQuery, headers: [...headers.flat], body: text }
         this.received.push(received)
         const { backend = nothing } = this.#options
         const said = typeof backend === "function" ? backend(received) : backend
@@ -109,17 +124,29 @@ export class World {
             body: method === "HEAD" ? undefined : bodyOf("answer", said.body, this.flows)
           })
         )
-        return this.#options.waits === true ? Effect.andThen(Effect.yieldNow, answer) : answer
+        return this.waits ? Effect.andThen(Effect.yieldNow, answer) : answer
       })
     )
+
+  /** Calls the backend of a way without a configuration file. */
+  readonly backend = (x: Exchange): Effect.Effect<Answer, StageError> =>
+    this.call("backend.example:80", {
+      method: x.request.method,
+      authority: x.request.authority,
+      pathAndQuery: x.request.pathAndQuery,
+      headers: x.request.headers,
+      body: x.requestBody
+    })
 
   readonly #fetch = (request: FetchRequest): Effect.Effect<Fetched, FetchFailed> =>
     this.#call(
       Effect.suspend(() => {
-        if (this.#options.failing === true)
-          return Effect.fail(new FetchFailed({ url: request.url, detail: "connection refused" }))
+        if (this.failing) return Effect.fail(new FetchFailed({ url: request.url, detail: "connection refused" }))
         const said = this.#options.outside?.(request)
-        if (said !== undefined) return Effect.succeed(said)
+        if (said !== undefined)
+          return "fails" in said
+            ? Effect.fail(new FetchFailed({ url: request.url, detail: said.fails }))
+            : Effect.succeed(said)
         const body = published.find(([end]) => request.url.endsWith(end))?.[1]
         return Effect.succeed({
           status: body === undefined ? 404 : 200,
@@ -128,6 +155,11 @@ export class World {
         })
       })
     )
+
+  /** Backends of any address. */
+  readonly upstreams = Layer.succeed(Upstreams, {
+    open: (target) => Effect.succeed({ send: (request) => this.call(formatAddress(target), request) })
+  })
 
   /** The services of the proxy's own policies. */
   readonly layer = Layer.suspend(() => {

@@ -1,0 +1,60 @@
+/** A whole configuration in memory: routes, policies and backends as the proxy compiles them, without a socket. */
+import { Effect, Exit, Layer, Scope } from "effect"
+import * as Prometheus from "../../../layers/metrics/prometheus.ts"
+import { type Dialect, type Ports, standard } from "../dialect.ts"
+import { defaultPortOptions, ports } from "../ports.ts"
+import { type InvalidConfiguration, makeSnapshot } from "../snapshot.ts"
+import type { Request } from "./arbitraries.ts"
+import { type Played, play } from "./play.ts"
+import { World, type WorldOptions } from "./world.ts"
+
+export interface WholeOptions<R = Ports> extends WorldOptions {
+  /** Stands for the environment in the configuration. Default: empty. */
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined
+  /** The dialect of `makeHeadgate`, for configurations with policies of one's own. Default: the proxy's. */
+  readonly dialect?: Dialect<R> | undefined
+}
+
+/** A compiled configuration, and the world around it. */
+export interface Whole {
+  readonly world: World
+  /** Sends a request to a port of the configuration, by default the first one. Whether it is watched: by default yes. */
+  readonly send: (
+    request: Request,
+    options?: { readonly port?: number; readonly watched?: boolean }
+  ) => Effect.Effect<Played>
+}
+
+/**
+ * Compiles a configuration. Backends and the servers that policies ask are those of the options; an MCP target is really
+ * called, as it speaks for itself.
+ */
+export const whole = <R = Ports>(
+  text: string,
+  options: WholeOptions<R> = {}
+): Effect.Effect<Whole, InvalidConfiguration, Exclude<R, Ports> | Scope.Scope> =>
+  Effect.gen(function* () {
+    const world = new World(options)
+    // The default is the dialect whose services are R by default.
+    const dialect = (options.dialect ?? standard) as Dialect<R>
+    const told = Layer.merge(world.layer, Prometheus.layer())
+    const context = yield* Layer.build(
+      Layer.fresh(Layer.mergeAll(Layer.provideMerge(ports(defaultPortOptions), told), world.layer, world.upstreams))
+    )
+    const snapshot = yield* Effect.acquireRelease(
+      Effect.provideContext(
+        makeSnapshot(dialect, { name: "<inline>", text, env: options.env ?? {} }, Math.random),
+        context
+      ),
+      ({ scope }) => Scope.close(scope, Exit.void)
+    )
+    const { binds } = snapshot.assembled
+    return {
+      world,
+      send: (request, { port, watched = true } = {}) => {
+        const bind = port === undefined ? binds[0] : binds.find((each) => each.port === port)
+        const listener = bind?.listenerFor(request.authority.replace(/:[0-9]+$/, ""))
+        return play(listener, request, world, watched)
+      }
+    }
+  })
