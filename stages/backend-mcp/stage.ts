@@ -83,7 +83,7 @@ const relayed = (relay: McpRelay, x: Exchange, body: Uint8Array): Effect.Effect<
   return Effect.mapEager(
     relay.handle({
       method: x.request.method,
-      path: x.request.path,
+      path: x.request.pathAndQuery,
       originalPath: x.receivedPath,
       authority: x.request.authority,
       headers: x.request.headers.flat,
