@@ -1,7 +1,7 @@
 /** MCP servers as backends: what they are and how several of them appear as one. */
 import { Schema, SchemaGetter } from "effect"
 import { ConnectionPolicies } from "../connection/policies.ts"
-import { FileInlineOrRemote } from "../content.ts"
+import { FileInlineOrRemote, redacted } from "../content.ts"
 import { defaulted, exactlyOneOf, object, optional, type Rule, required, withAliases } from "../field.ts"
 import { FailureMode } from "../location.ts"
 import { LongString, PortNumber } from "../primitives.ts"
@@ -106,9 +106,9 @@ const OpenApi = object(
 const Stdio = withAliases(
   object("StdioTarget", "A server that is started as a child process, one for each session.", {
     cmd: required(LongString, "The command."),
-    args: defaulted(Schema.Array(Schema.String.annotate({ secret: true })), [], "Its arguments."),
+    args: defaulted(Schema.Array(redacted(Schema.String)), [], "Its arguments."),
     env: defaulted(
-      Schema.Record(Schema.String, Schema.String.annotate({ secret: true })),
+      Schema.Record(Schema.String, redacted(Schema.String)),
       {},
       "Variables of its environment, beside those of this process."
     ),

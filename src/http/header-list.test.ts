@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
-import { HeaderList, isHeaderName, isHeaderValue, lowerCaseName } from "./header-list.ts"
+import { addVary, HeaderList, isHeaderName, isHeaderValue, lowerCaseName } from "./header-list.ts"
 
 // Few names, in several cases, so that duplicates are common.
 const names = Schema.Literals(["A", "a", "B", "Set-Cookie", "set-cookie", "X-Other"])
@@ -66,5 +66,20 @@ describe("header list", () => {
     for (const name of ["", "a b", "a:", "ä", "a\r"]) assert.isFalse(isHeaderName(name), JSON.stringify(name))
     for (const value of ["", "a b\tc", "\xe4\xff"]) assert.isTrue(isHeaderValue(value), JSON.stringify(value))
     for (const value of ["a\r\nb: c", "\0", "\x7f", "€"]) assert.isFalse(isHeaderValue(value), JSON.stringify(value))
+  })
+})
+
+describe("adding to vary", () => {
+  const varyOf = (...lines: ReadonlyArray<string>) => {
+    const list = HeaderList.from(lines.map((line) => ["vary", line]))
+    addVary(list, "Origin")
+    return list.getAll("vary")
+  }
+
+  it("keeps what is there and adds what is missing, once", () => {
+    assert.deepStrictEqual(varyOf(), ["Origin"])
+    assert.deepStrictEqual(varyOf("Accept-Encoding", "Cookie"), ["Accept-Encoding, Cookie, Origin"])
+    assert.deepStrictEqual(varyOf("Accept, origin"), ["Accept, origin"])
+    assert.deepStrictEqual(varyOf("*"), ["*"])
   })
 })

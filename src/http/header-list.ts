@@ -102,6 +102,21 @@ export class HeaderList {
   }
 }
 
+/** Adds fields to those that `vary` lists (RFC 9110 12.5.5); `*` already says all. */
+export const addVary = (headers: HeaderList, fields: string): void => {
+  const known = headers.getAll("vary").join(", ")
+  const listed = new Set(fieldsOf(known.toLowerCase()))
+  if (listed.has("*")) return
+  const missing = fieldsOf(fields).filter((field) => !listed.has(field.toLowerCase()))
+  if (missing.length > 0) headers.set("vary", [...(known === "" ? [] : [known]), ...missing].join(", "))
+}
+
+const fieldsOf = (list: string): ReadonlyArray<string> =>
+  list
+    .split(",")
+    .map((field) => field.trim())
+    .filter((field) => field !== "")
+
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const forbiddenInValue = /[^\t\x20-\x7e\x80-\xff]/
 

@@ -79,8 +79,7 @@ export const startGateway = <R>(
     const settings: TraceSettings = {
       env: options.env,
       clock: clocks.monotonic,
-      locate: (path) => current.locate(path),
-      sensitiveHeaders: new Set(current.config.settings.sensitiveHeaders?.map((name) => name.toLowerCase()))
+      locate: (path) => current.locate(path)
     }
     const watchers = new Watchers(settings)
     const defect = ({ cause }: Pick<Defect, "cause">) =>
@@ -95,6 +94,7 @@ export const startGateway = <R>(
       (x: Exchange): Effect.Effect<Answer> => {
         const snapshot = current
         x.env = options.env
+        x.hidden = snapshot.hidden
         snapshot.inFlight++
         x.onFinished((outcome) => {
           snapshot.inFlight--

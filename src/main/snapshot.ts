@@ -7,6 +7,7 @@ import { formatPath } from "../../spec/config/path.ts"
 import type { Positions } from "../../spec/config/positions.ts"
 import { formatText, type Problem } from "../../spec/config/problem.ts"
 import { type RouteGraph, routeGraph } from "../pipeline/graph.ts"
+import type { Hidden } from "../pipeline/hidden.ts"
 import type { Registry } from "../pipeline/registry.ts"
 import type { ConfigPath } from "../pipeline/stage.ts"
 import type { Normalised } from "../routing/normalised.ts"
@@ -14,6 +15,7 @@ import type { Random } from "../routing/weights.ts"
 import type { Assembled } from "./assemble.ts"
 import { type ConfigurationText, check } from "./check.ts"
 import type { Dialect } from "./dialect.ts"
+import { hiddenOf } from "./hidden.ts"
 
 /** A configuration that cannot be served. */
 export class InvalidConfiguration extends Data.TaggedError("InvalidConfiguration")<{
@@ -31,6 +33,8 @@ export interface Snapshot {
   readonly warnings: ReadonlyArray<Problem>
   /** `config.yaml:41:13 routes[2].policies.cors`. */
   readonly locate: (path: ConfigPath) => string
+  /** What logs and traces of its requests do not show. */
+  readonly hidden: Hidden
   readonly graphs: () => ReadonlyArray<RouteGraph>
   readonly scope: Scope.Closeable
   /** Requests that started on it and are not over. */
@@ -64,6 +68,7 @@ export const makeSnapshot = <R>(
       positions,
       warnings: problems,
       locate,
+      hidden: hiddenOf(config),
       graphs: () => graphsOf(dialect.registry, assembled, positions, source.name),
       scope,
       inFlight: 0

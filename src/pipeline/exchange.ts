@@ -5,6 +5,7 @@ import { HeaderList } from "../http/header-list.ts"
 import type { Answer, RequestHead } from "../http/message.ts"
 import { Variables } from "./bindings.ts"
 import { BodyTooLarge } from "./errors.ts"
+import { type Hidden, nothingHidden } from "./hidden.ts"
 import type { Backend, Listener, Route } from "./route.ts"
 import { bodyLimits } from "./slots.ts"
 import type { AnySlot, SlotValue, StageError } from "./stage.ts"
@@ -54,6 +55,8 @@ export class Exchange implements View<AnySlot, AnySlot> {
   watch: Watch | undefined = undefined
   /** Where the process runs: the variable `env`. */
   env: Environment | undefined = undefined
+  /** What logs and traces do not show of it. */
+  hidden: Hidden = nothingHidden
   errorShape: ErrorShape = "http"
   /** The id of the JSON-RPC request that an error answers. */
   rpcId: string | number | null = null

@@ -5,6 +5,7 @@
 import type { Fields, Logger } from "../services/log.ts"
 import type { Metrics, Series } from "../services/metrics.ts"
 import type { Exchange } from "./exchange.ts"
+import { shownUri } from "./hidden.ts"
 import type { Outcome } from "./view.ts"
 
 const durations = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 80]
@@ -111,7 +112,7 @@ export const requestFacts = (x: Exchange, outcome: Outcome): Record<string, stri
   add("src.addr", `${x.peer.address}:${x.peer.port}`)
   add("http.method", x.request.method)
   add("http.host", x.receivedAuthority)
-  add("http.path", x.receivedPath)
+  add("http.path", shownUri(x.receivedPath, x.hidden))
   add("http.version", `HTTP/${x.request.version}`)
   add("http.status", outcome.status)
   if (x.facts !== undefined) for (const [key, value] of x.facts) facts[key] = value

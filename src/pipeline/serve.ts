@@ -4,6 +4,7 @@
  */
 import { Cause, Effect, Exit } from "effect"
 import { isSource } from "../http/body.ts"
+import { addVary } from "../http/header-list.ts"
 import type { Answer } from "../http/message.ts"
 import { Defect, NotFound } from "./errors.ts"
 import type { Exchange } from "./exchange.ts"
@@ -177,11 +178,14 @@ export const makeServe = (loop: Loop, hooks: Hooks, clock: () => number, defects
       : Effect.flatMap(Effect.exit(outcome), conclude)
   }
 
-  /** What was queued for any answer overwrites what the answer has. */
+  /** What was queued for any answer overwrites what the answer has, but on what it depends is the sum of both. */
   const sealed = (x: Exchange, error: StageError | undefined): Effect.Effect<Answer> => {
     const answer = x.response!
     const queued = x.answerHeaders.flat
-    for (let i = 0; i < queued.length; i += 2) answer.headers.set(queued[i]!, queued[i + 1]!)
+    for (let i = 0; i < queued.length; i += 2) {
+      if (queued[i] === "vary") addVary(answer.headers, queued[i + 1]!)
+      else answer.headers.set(queued[i]!, queued[i + 1]!)
+    }
     hooks.final(x, error)
     return Exit.succeed(answer)
   }

@@ -7,6 +7,7 @@ import type { RequestState, TraceEvent, TraceMessage } from "../../spec/trace-ev
 import { observe } from "../http/body.ts"
 import type { HeaderList } from "../http/header-list.ts"
 import { defaultBodyLimit, type Exchange } from "./exchange.ts"
+import { type Hidden, isHidden, shownUri } from "./hidden.ts"
 import type { Selection } from "./route.ts"
 import type { StageFinished } from "./run.ts"
 import * as slots from "./slots.ts"
@@ -28,11 +29,7 @@ export interface TraceSettings {
   readonly clock: () => number
   /** `config.yaml:41:13 routes[2].policies.cors`. */
   readonly locate: (path: ConfigPath) => string
-  /** Lower-case names of headers that are shown as `<redacted>`, beyond the credentials that always are. */
-  readonly sensitiveHeaders: ReadonlySet<string>
 }
-
-const credentials = new Set(["authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "api-key"])
 
 const micros = (milliseconds: number) => Math.round(milliseconds * 1000)
 const seconds = (milliseconds: number) => `${(milliseconds / 1000).toFixed(6)}s`
@@ -178,19 +175,19 @@ export class Trace implements Watch {
   }
 
   #request(x: Exchange): RequestState {
-    const { request, peer } = x
+    const { request, peer, hidden } = x
     const jwt = x.get(slots.jwt)
     const apiKey = x.get(slots.apiKey)
     return {
       request: {
         method: request.method,
-        uri: request.uri,
+        uri: shownUri(request.uri, hidden),
         path: request.path,
-        pathAndQuery: request.pathAndQuery,
+        pathAndQuery: shownUri(request.pathAndQuery, hidden),
         host: request.authority,
         scheme: request.scheme,
         version: `HTTP/${request.version}`,
-        headers: this.#headers(request.headers),
+        headers: shownHeaders(request.headers, hidden),
         startTime: new Date(x.now).toISOString()
       },
       source: { address: peer.address, port: peer.port, rawAddress: peer.rawAddress, rawPort: peer.rawPort },
@@ -209,20 +206,20 @@ export class Trace implements Watch {
       ...this.#request(x),
       ...(response === undefined
         ? {}
-        : { response: { code: response.status, headers: this.#headers(response.headers) } })
+        : { response: { code: response.status, headers: shownHeaders(response.headers, x.hidden) } })
     }
   }
+}
 
-  #headers(list: HeaderList): Record<string, string | Array<string>> {
-    const shown: Record<string, string | Array<string>> = {}
-    for (const [name, value] of list) {
-      const visible = credentials.has(name) || this.#settings.sensitiveHeaders.has(name) ? "<redacted>" : value
-      const before = Object.hasOwn(shown, name) ? shown[name] : undefined
-      const now = before === undefined ? visible : typeof before === "string" ? [before, visible] : [...before, visible]
-      Object.defineProperty(shown, name, { value: now, enumerable: true, configurable: true, writable: true })
-    }
-    return shown
+const shownHeaders = (list: HeaderList, hidden: Hidden): Record<string, string | Array<string>> => {
+  const shown: Record<string, string | Array<string>> = {}
+  for (const [name, value] of list) {
+    const visible = isHidden(name, hidden) ? "<redacted>" : value
+    const before = Object.hasOwn(shown, name) ? shown[name] : undefined
+    const now = before === undefined ? visible : typeof before === "string" ? [before, visible] : [...before, visible]
+    Object.defineProperty(shown, name, { value: now, enumerable: true, configurable: true, writable: true })
   }
+  return shown
 }
 
 const severityOf = (status: number | null, error: string | undefined): TraceEvent["severity"] =>

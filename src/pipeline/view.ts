@@ -36,7 +36,7 @@ export interface View<Reads extends AnySlot, Writes extends AnySlot> {
   readonly peer: Peer
   /** When the request arrived: milliseconds since 1970. */
   readonly now: number
-  /** Headers for whatever answer leaves in the end: the backend's, a stage's own, or a rendered error. They overwrite. */
+  /** Headers for whatever answer leaves in the end: the backend's, a stage's own, or a rendered error. They overwrite; `vary` adds. */
   readonly answerHeaders: HeaderList
   /** The prefix by which the route was matched, if it was a path prefix. */
   readonly matchedPrefix: string | undefined

@@ -1,7 +1,9 @@
 /** The targets of an MCP backend as the relay takes them. */
+import { Redacted } from "effect"
 import type { McpEndpoint } from "../../spec/standalone/mcp.ts"
 import type { ConfigPath, ConfigProblem } from "../../src/pipeline/stage.ts"
 import type { McpTarget } from "../../src/protocols/mcp/config.ts"
+import type { McpStdioCommand } from "../../src/services/mcp-stdio.ts"
 import type { McpBackend } from "./schema.ts"
 
 type TargetConfig = (typeof McpBackend)["Type"]["targets"][number]
@@ -10,7 +12,7 @@ type TargetConfig = (typeof McpBackend)["Type"]["targets"][number]
 export const targetOf = (config: TargetConfig, at: ConfigPath): McpTarget | ConfigProblem => {
   const { name, stdio, mcp, sse } = config
   const problem = (message: string, ...path: ReadonlyArray<string>) => ({ path: [...at, ...path], message })
-  if (stdio !== undefined) return { name, kind: "stdio", command: stdio }
+  if (stdio !== undefined) return { name, kind: "stdio", command: commandOf(stdio) }
   const endpoint = mcp ?? sse
   if (endpoint === undefined) return problem("an openapi target is not available yet", "openapi")
   if (config.policies !== undefined) return problem("policies of a target are not available yet", "policies")
@@ -19,6 +21,13 @@ export const targetOf = (config: TargetConfig, at: ConfigPath): McpTarget | Conf
     problem("a target that names a backend is not available yet", mcp === undefined ? "sse" : "mcp")
   )
 }
+
+const commandOf = ({ cmd, args, env, clearEnv }: NonNullable<TargetConfig["stdio"]>): McpStdioCommand => ({
+  cmd,
+  args: args.map(Redacted.value),
+  env: Object.fromEntries(Object.entries(env).map(([name, value]) => [name, Redacted.value(value)])),
+  clearEnv
+})
 
 const remote = (name: string, endpoint: McpEndpoint, protocol: "streamable" | "sse"): McpTarget | undefined => {
   if ("backend" in endpoint || endpoint.address.kind === "unix") return undefined

@@ -93,8 +93,7 @@ export const play = (
     const settings = {
       env: { podName: null, namespace: null, gateway: null },
       clock: world.clock,
-      locate: (path: ReadonlyArray<string | number>) => path.join("."),
-      sensitiveHeaders: new Set<string>()
+      locate: (path: ReadonlyArray<string | number>) => path.join(".")
     }
     if (watched) {
       world.traces.push(events)
