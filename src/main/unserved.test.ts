@@ -42,6 +42,19 @@ describe("what this build reads but does not serve", () => {
     assert.strictEqual(status, 1)
   })
 
+  it("headgatectl validate warns of what is doubtful, and fails for it only where told to be strict", () => {
+    const validated = (...flags: ReadonlyArray<string>) =>
+      spawnSync(process.execPath, ["bin/headgatectl.mjs", "validate", ...flags, "-"], {
+        input: "gateways: { default: { port: 3000 } }\nroutes: [{ backends: [] }, { backends: [] }]\n",
+        encoding: "utf8"
+      })
+    const lenient = validated()
+    assert.match(lenient.stdout, /^-:2:\d+: warning: routes\[1\]: never matches: /m)
+    assert.match(lenient.stdout, /Configuration is valid!\n$/)
+    assert.strictEqual(lenient.status, 0)
+    assert.strictEqual(validated("--strict").status, 1)
+  })
+
   it.effect("nothing of it is nothing to refuse", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* problemsOf("services: []"), [])
