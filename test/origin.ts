@@ -24,6 +24,8 @@ export interface Origin {
   /** As a configuration names it. */
   readonly address: string
   readonly received: Array<OriginRequest>
+  /** How many connections were made to it so far. */
+  readonly connections: () => number
 }
 
 /** Listens until the scope ends. The answer may be a function of the request and of how many came before. */
@@ -49,8 +51,10 @@ export const origin = (
         () => {}
       )
     })
+    let connections = 0
+    server.on("connection", () => connections++)
     const port = portOf(server.address())
-    return { port, address: `127.0.0.1:${port}`, received }
+    return { port, address: `127.0.0.1:${port}`, received, connections: () => connections }
   })
 
 /** A port on which nobody listens. */
