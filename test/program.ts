@@ -55,9 +55,9 @@ export const startProgram = (
     }
   }
   const says = async (line: RegExp) => {
-    await until(`${line} in:\n${printed}`, () => line.test(printed) || !running())
+    await until(String(line), () => line.test(printed) || !running()).catch(() => {})
     const found = printed.match(line)
-    if (found === null) throw new Error(`the program ended without ${line}:\n${printed}`)
+    if (found === null) throw new Error(`${running() ? "so far" : "the program ended, and"} no ${line} in:\n${printed}`)
     return found
   }
   return {
@@ -84,8 +84,13 @@ export const startHeadgate = async (
     READINESS_ADDR: "127.0.0.1:0",
     ...env
   })
-  await program.says(/component=admin/)
-  return program
+  try {
+    await program.says(/component=admin/)
+    return program
+  } catch (error) {
+    await program[Symbol.asyncDispose]()
+    throw error
+  }
 }
 
 /** Ports of the quickstart are fixed. Whoever runs it holds this one meanwhile, so that tests take turns. */
