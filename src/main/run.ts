@@ -66,6 +66,7 @@ export const run = <R>(options: RunOptions<R>): Effect.Effect<Running, StartFail
       filter: env["RUST_LOG"] === undefined ? levelOf(settings.logging?.level) : undefined,
       format: env["LOG_FORMAT"] === undefined ? settings.logging?.format : undefined
     })
+    metrics.remove(settings.metrics?.remove ?? [])
     const address = (given: string | undefined, variable: string, otherwise: string) => {
       const parsed = parseAdminAddress(env[variable] ?? given ?? otherwise)
       // The file's own form was checked when it was decoded; an override that is none counts as absent.
