@@ -7,6 +7,7 @@ import type { RequestState, TraceEvent, TraceMessage } from "../../spec/trace-ev
 import { observe } from "../http/body.ts"
 import type { HeaderList } from "../http/header-list.ts"
 import { defaultBodyLimit, type Exchange } from "./exchange.ts"
+import { masked, shownHeader } from "./masked.ts"
 import type { Selection } from "./route.ts"
 import type { StageFinished } from "./run.ts"
 import * as slots from "./slots.ts"
@@ -31,8 +32,6 @@ export interface TraceSettings {
   /** Lower-case names of headers that are shown as `<redacted>`, beyond the credentials that always are. */
   readonly sensitiveHeaders: ReadonlySet<string>
 }
-
-const credentials = new Set(["authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "api-key"])
 
 const micros = (milliseconds: number) => Math.round(milliseconds * 1000)
 const seconds = (milliseconds: number) => `${(milliseconds / 1000).toFixed(6)}s`
@@ -69,7 +68,12 @@ export class Trace implements Watch {
 
   entering(x: Exchange, site: Site): void {
     const place = site === "gateway" ? x.listener : site === "route" ? x.route : x.backend
-    if (place !== undefined) this.#tell({ type: "policySelection", phase: site, effectivePolicy: place.effective })
+    if (place === undefined) return
+    const { sensitiveHeaders } = this.#settings
+    const effectivePolicy = Object.fromEntries(
+      Object.entries(place.effective).map(([key, policy]) => [key, masked(policy, sensitiveHeaders)])
+    )
+    this.#tell({ type: "policySelection", phase: site, effectivePolicy })
   }
 
   passed(x: Exchange, site: Site): void {
@@ -216,7 +220,7 @@ export class Trace implements Watch {
   #headers(list: HeaderList): Record<string, string | Array<string>> {
     const shown: Record<string, string | Array<string>> = {}
     for (const [name, value] of list) {
-      const visible = credentials.has(name) || this.#settings.sensitiveHeaders.has(name) ? "<redacted>" : value
+      const visible = shownHeader(name, value, this.#settings.sensitiveHeaders)
       const before = Object.hasOwn(shown, name) ? shown[name] : undefined
       const now = before === undefined ? visible : typeof before === "string" ? [before, visible] : [...before, visible]
       Object.defineProperty(shown, name, { value: now, enumerable: true, configurable: true, writable: true })
