@@ -19,6 +19,7 @@ import type { Step } from "../pipeline/run.ts"
 import type { ConfigPath, ConfigProblem, Site } from "../pipeline/stage.ts"
 import type { AnyTerminal, Callee } from "../pipeline/terminal.ts"
 import { type Choice, delegate } from "../routing/delegation.ts"
+import { joinRules } from "../routing/join.ts"
 import { compileListeners } from "../routing/listeners.ts"
 import { mergeBackendPolicies } from "../routing/merge.ts"
 import type * as Normalised from "../routing/normalised.ts"
@@ -258,12 +259,26 @@ class Assembly {
     })
   }
 
-  /** Compiles the last route of a chain of delegation. The policies of its parents hold unless it has its own. */
+  /** What holds at the end of a chain of delegation: a child's own policies come first, but its rules come on top. */
+  #inherited(chain: ReadonlyArray<Normalised.Route>): Normalised.Policies {
+    const policies: Normalised.Policies = Object.assign({}, ...chain.map((route) => route.policies))
+    const own = policies["authorization"]
+    const rules = chain.flatMap(({ policies }) => policies["authorization"]?.branches ?? [])
+    if (own === undefined || rules.length === own.branches.length) return policies
+    if (rules.some(({ condition }) => condition !== undefined)) {
+      this.#problem(own.path, notAvailable("conditional authorization together with that of a delegating route"))
+      return policies
+    }
+    const { path } = own.branches[0]!
+    const config = joinRules(chain.map((route) => configs(route.policies)["authorization"]))
+    return { ...policies, authorization: { ...own, branches: [{ condition: undefined, config, path }] } }
+  }
+
+  /** Compiles the last route of a chain of delegation. */
   #route(gateway: SiteGraph, chain: ReadonlyArray<Normalised.Route>): Compiling<CompiledWay> {
     return Effect.gen({ self: this }, function* () {
       const source = chain.at(-1)!
-      const policies: Normalised.Policies = Object.assign({}, ...chain.map((route) => route.policies))
-      const graph = yield* this.#site("route", this.#attached(policies, "route"))
+      const graph = yield* this.#site("route", this.#attached(this.#inherited(chain), "route"))
       const backends: Array<{ readonly weight: number; readonly value: Backend | NoBackend }> = []
       for (const reference of source.backends)
         if (reference.target.kind !== "routeGroup")
@@ -308,6 +323,10 @@ class Assembly {
         })),
         { level: "backendRef", key: "", path: [...path, "policies"], policies: configs(policies) }
       ])
+      // No other backend knows what these rules are about: it would let everything through.
+      for (const { name, path } of inForce)
+        if (name === "mcpAuthorization" && callee.protocol !== "mcp")
+          this.#problem(path, "mcpAuthorization needs an mcp backend")
       const graph = yield* this.#site(
         "backend",
         inForce.map(({ name, config, path }) => ({ name, entries: [{ config, path }] }))

@@ -8,6 +8,7 @@ import { standalone } from "../../spec/standalone.ts"
 import { schemas } from "../../stages/schemas.ts"
 import { normalise } from "../routing/normalise/normalise.ts"
 import type { Normalised } from "../routing/normalised.ts"
+import { idleSettings } from "./idle-settings.ts"
 
 /** The policies that a file may hold, and the schema of the file that follows from them. */
 export interface Language {
@@ -28,6 +29,7 @@ export interface ConfigurationText {
 }
 
 export interface Checked {
+  /** `undefined` if there are errors; problems beside a configuration are warnings. */
   readonly config: Normalised | undefined
   readonly positions: Positions | undefined
   readonly problems: ReadonlyArray<Problem>
@@ -39,6 +41,10 @@ export const check = (source: ConfigurationText, { specs, schema } = language): 
   const { positions } = loaded
   const normalised = normalise(loaded.value, specs)
   return normalised.ok
-    ? { config: normalised.value, positions, problems: [] }
+    ? {
+        config: normalised.value,
+        positions,
+        problems: idleSettings(normalised.value.settings, positions).map((complaint) => positions.locate(complaint))
+      }
     : { config: undefined, positions, problems: normalised.complaints.map((complaint) => positions.locate(complaint)) }
 }

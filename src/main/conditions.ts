@@ -15,7 +15,11 @@ export const conditions =
         compiled.failure.map(({ message, line, column }) => `invalid expression: ${message} (at ${line}:${column})`)
       )
     const expression = compiled.success
-    return Result.succeed((x) => expression.test(x.variables))
+    const { requestBody, requestBodyPrefix } = expression.attributes
+    // Whether the body is there when a policy is chosen depends on how the client sends it, which must not decide.
+    return requestBody || requestBodyPrefix
+      ? Result.fail(["a condition cannot read the body: a policy is chosen before the body has come"])
+      : Result.succeed((x) => expression.test(x.variables))
   }
 
 /** The expression of a trace, over the request as it was received. */

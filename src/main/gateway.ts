@@ -94,6 +94,7 @@ export const startGateway = <R>(
       (key: string) =>
       (x: Exchange): Effect.Effect<Answer> => {
         const snapshot = current
+        x.env = options.env
         snapshot.inFlight++
         x.onFinished((outcome) => {
           snapshot.inFlight--

@@ -67,6 +67,8 @@ export const run = <R>(options: RunOptions<R>): Effect.Effect<Running, StartFail
       format: env["LOG_FORMAT"] === undefined ? settings.logging?.format : undefined
     })
     metrics.remove(settings.metrics?.remove ?? [])
+    for (const { message, path, line } of first.warnings)
+      log.log("warn", "proxy", `${path} ${message}`, { config: `${source.name}:${line}` })
     const address = (given: string | undefined, variable: string, otherwise: string) => {
       const parsed = parseAdminAddress(env[variable] ?? given ?? otherwise)
       // The file's own form was checked when it was decoded; an override that is none counts as absent.

@@ -28,6 +28,7 @@ export interface Snapshot {
   readonly config: Normalised
   readonly assembled: Assembled
   readonly positions: Positions
+  readonly warnings: ReadonlyArray<Problem>
   /** `config.yaml:41:13 routes[2].policies.cors`. */
   readonly locate: (path: ConfigPath) => string
   readonly graphs: () => ReadonlyArray<RouteGraph>
@@ -61,6 +62,7 @@ export const makeSnapshot = <R>(
       config,
       assembled,
       positions,
+      warnings: problems,
       locate,
       graphs: () => graphsOf(dialect.registry, assembled, positions, source.name),
       scope,

@@ -43,7 +43,7 @@ export interface Policies {
 /** The policies that one place of the configuration attaches at one level. */
 export interface PolicyAttachment<Level extends string> {
   readonly level: Level
-  /** Of `route`, `rule` and `inline`: the place of the route in a chain of delegation, 0 (default) for the parent. */
+  /** Of the levels of routes: the place of the route in a chain of delegation, 0 (default) for the parent. */
   readonly hop?: number | undefined
   /** The key of the policy resource: of two on one target the lexicographically smaller wins. Inline: the empty string. */
   readonly key: string
@@ -107,13 +107,15 @@ const merging = <Level extends string>(phase: Phase<Level>) => {
 
 /**
  * Orders by specificity, the least specific first. Levels that a chain of delegation repeats form one run: what is
- * attached to the child comes after everything that is attached in this run to its parent.
+ * attached to the child comes after everything that is attached in this run to its parent. On any other level, the child
+ * comes after its parent.
  */
 const compareSpecificity =
   <Level extends string>(levelOf: ReadonlyMap<Level, number>, perHop: ReadonlySet<string>) =>
   (a: PolicyAttachment<Level>, b: PolicyAttachment<Level>): number =>
     (perHop.has(a.level) && perHop.has(b.level) ? (a.hop ?? 0) - (b.hop ?? 0) : 0) ||
-    levelOf.get(a.level)! - levelOf.get(b.level)!
+    levelOf.get(a.level)! - levelOf.get(b.level)! ||
+    (a.hop ?? 0) - (b.hop ?? 0)
 
 /** Gateway phase: the most specific attachment wins; authorization rules add up. */
 export const mergeGatewayPolicies = merging({

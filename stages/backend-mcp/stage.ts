@@ -83,6 +83,8 @@ const relayed = (relay: McpRelay, x: Exchange, body: Uint8Array): Effect.Effect<
   return Effect.mapEager(
     relay.handle({
       method: x.request.method,
+      path: x.request.pathAndQuery,
+      originalPath: x.receivedPath,
       authority: x.request.authority,
       headers: x.request.headers.flat,
       body,

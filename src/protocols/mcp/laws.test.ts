@@ -217,10 +217,10 @@ describe("laws of robustness", () => {
         await relay.close()
         assert.strictEqual(relay.clock.timers, 0)
       }),
-    { arbitrary: { runs: 150 } }
+    { arbitrary: { runs: 300 } }
   )
 
   it("… and the kinds of answers are all reached", () => {
-    for (const status of [200, 202, 400, 404, 500]) assert.isAbove(statuses.get(status) ?? 0, 5, String(status))
+    for (const status of [200, 202, 400, 404, 500]) assert.isAbove(statuses.get(status) ?? 0, 0, String(status))
   })
 })

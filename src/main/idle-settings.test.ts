@@ -1,0 +1,25 @@
+import { assert, describe, it } from "@effect/vitest"
+import { check } from "./check.ts"
+
+const warningsOf = (text: string) =>
+  check({ name: "config.yaml", text: `${text}\nroutes: []`, env: {} }).problems.map(
+    ({ severity, line, path, message }) => `${severity} ${line} ${path} ${message}`
+  )
+
+describe("settings that nothing applies", () => {
+  it("are told, with their places", () => {
+    assert.deepStrictEqual(
+      warningsOf("config:\n  workerThreads: 4\n  logging:\n    level: info\n    filter: 'true'\n  dns: {}"),
+      [
+        "warning 2 config.workerThreads has no effect yet",
+        "warning 5 config.logging.filter has no effect yet",
+        "warning 6 config.dns has no effect yet"
+      ]
+    )
+  })
+
+  it("are only those that were written", () => {
+    assert.deepStrictEqual(warningsOf("config: { adminAddr: 'off', logging: { format: json } }"), [])
+    assert.deepStrictEqual(warningsOf(""), [])
+  })
+})

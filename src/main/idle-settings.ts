@@ -1,0 +1,33 @@
+/** Settings that a file writes and that nothing in this build applies: told as warnings, so that nobody relies on them. */
+import type { Complaint, Positions } from "../../spec/config/positions.ts"
+import type { Settings } from "../../spec/standalone/settings.ts"
+
+/** Below `config`. */
+const applied = new Set([
+  "adminAddr",
+  "statsAddr",
+  "readinessAddr",
+  "enableIpv6",
+  "connectionTerminationDeadline",
+  "connectionMinTerminationDeadline",
+  "logging.level",
+  "logging.format",
+  "modelCatalog",
+  "sensitiveHeaders",
+  "customFunctions"
+])
+const sections = new Set(["logging"])
+
+export const idleSettings = (settings: Settings, positions: Positions): ReadonlyArray<Complaint> => {
+  const keys = Object.entries(settings).flatMap(([key, value]) =>
+    sections.has(key) ? Object.keys(value as object).map((inner) => [key, inner]) : [[key]]
+  )
+  return keys
+    .filter((key) => !applied.has(key.join(".")) && positions.has(["config", ...key]))
+    .map((key) => ({
+      path: ["config", ...key],
+      message: "has no effect yet",
+      severity: "warning",
+      code: "unavailable"
+    }))
+}
