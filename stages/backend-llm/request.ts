@@ -23,6 +23,7 @@ import { withModelInPath } from "../../src/protocols/llm/models/model-path.ts"
 import { parsePattern } from "../../src/protocols/llm/models/name-pattern.ts"
 import { refusal, virtualTargetNotFound } from "../../src/protocols/llm/models/refusal.ts"
 import { type RequestedModel, requestedModel } from "../../src/protocols/llm/models/requested.ts"
+import type { RouteType } from "../../src/protocols/llm/models/route-type.ts"
 import type { ModelIndex } from "../../src/protocols/llm/models/selection.ts"
 import { estimateTokens } from "../../src/protocols/llm/tokens/estimate.ts"
 import type { Translation } from "../../src/protocols/llm/translate/translator.ts"
@@ -64,6 +65,13 @@ const methodNotAllowed = new LlmFailed({
 const tooLarge = new ModelRefused({ refusal: refusal("request_body_too_large") })
 const unreadable = new ModelRefused({ refusal: refusal("request_body_read_failed") })
 const undecodable = new ModelRefused({ refusal: refusal("request_body_decode_failed") })
+const notJson = new ModelRefused({ refusal: refusal("invalid_request_body") })
+const ambiguousPath = new LlmFailed({
+  side: "request",
+  status: 400,
+  detail: "ambiguous path",
+  reason: "InvalidRequest"
+})
 const guardFailed = new LlmFailed({ side: "request", status: 503, detail: "prompt guard failed", reason: "Guardrail" })
 
 export const isGuarded = (format: string): format is GuardedFormat =>
@@ -166,6 +174,10 @@ const admitted = (
 ): Outcome => {
   const { path } = x.request
   const routeType = model.routeType(canonicalPath(path))
+  const decoded = decodedPath(path)
+  if (decoded === undefined || model.routeType(decoded) !== routeType) return Exit.fail(ambiguousPath)
+  // A form is forwarded unread: no guard, rule or override would see the prompt that a provider may find in it.
+  if (requested.type === "form" && !unread.has(routeType)) return Exit.fail(notJson)
   const changed = model.changes.request?.(json, x) ?? json
   // Configuration that sets the model in the body means the one that is asked for.
   const named = changed["model"]
@@ -285,6 +297,19 @@ const isStreaming = (path: string, json: JsonObject): boolean =>
 /** Providers forgive doubled and trailing slashes: such a path must not be handled as another one. */
 const canonicalPath = (path: string): string =>
   path.includes("//") || path.endsWith("/") ? path.replace(/\/{2,}/g, "/").replace(/\/$/, "") : path
+
+/** The path as a provider may read it that decodes it first; `undefined` where it may leave its own place or cannot be decoded. */
+const decodedPath = (path: string): string | undefined => {
+  try {
+    const decoded = canonicalPath(decodeURIComponent(path).replaceAll("\\", "/"))
+    return /\/\.\.?(?:\/|$)/.test(decoded) ? undefined : decoded
+  } catch {
+    return undefined
+  }
+}
+
+/** The types of what is forwarded as it came. */
+const unread: ReadonlySet<RouteType> = new Set(["detect", "passthrough", "models"])
 
 /** The mock answers in the formats of OpenAI. */
 const mockSpeaks = ["completions", "responses", "embeddings"] as const

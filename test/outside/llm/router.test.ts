@@ -1,4 +1,5 @@
 /** Which model a request gets, and what it reads where it gets none. */
+import { request } from "node:http"
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib"
 import { assert, describe, it } from "@effect/vitest"
 import { afterAll, beforeAll } from "vitest"
@@ -152,6 +153,40 @@ describe("the list of models", () => {
   })
 })
 
+describe("a path that a provider could read as another one", () => {
+  /** As it stands, which `fetch` would not send. */
+  const raw = (path: string) =>
+    new Promise<readonly [status: number | undefined, text: string]>((resolve, reject) => {
+      const call = request(gate.url, { path, method: "POST" }, async (response) => {
+        let text = ""
+        for await (const chunk of response) text += chunk
+        resolve([response.statusCode, text])
+      })
+      call.on("error", reject).end(chat("exact"))
+    })
+
+  for (const path of [
+    "/v1/chat/%63ompletions",
+    "/v1/chat%2Fcompletions",
+    "/v1/chat\\completions",
+    "/v1/chat/completions/.",
+    "/v1/chat/completions/%2e",
+    "/v1/chat/completions/x/..",
+    "/v1/chat/completions/x/%2E%2e/",
+    "/v1/chat/completions%2F",
+    "/v1beta/models/exact%3AgenerateContent",
+    "/v1/chat/completions/%ff"
+  ])
+    it(`is refused: ${path}`, async () => {
+      const before = upstream.asked.length
+      assert.deepStrictEqual(await raw(path), [400, "failed to process LLM request: ambiguous path"])
+      assert.strictEqual(upstream.asked.length, before)
+    })
+
+  for (const path of ["//v1//chat/completions/", "/v1/files/a%20b", "/v1/files/...", "/v1/files/a.b"])
+    it(`unless it is of the same type: ${path}`, async () => assert.strictEqual((await raw(path))[0], 200))
+})
+
 describe("what a client reads where no model can serve it", () => {
   const form = (fields: string) => ({
     path: "/v1/images/edits",
@@ -180,6 +215,21 @@ describe("what a client reads where no model can serve it", () => {
     ],
     [400, "invalid_request_body", "LLM request body must be valid JSON", { body: "{" }],
     [400, "invalid_request_body", "LLM multipart request body must be valid multipart/form-data", form("nothing")],
+    [
+      400,
+      "invalid_request_body",
+      "LLM multipart request body must be valid multipart/form-data",
+      form(`${chat("guarded")}\r\n${field("model", "exact")}`)
+    ],
+    ...["/v1/chat/completions", "/v1/messages", "/v1/responses", "/v1/embeddings", "/v1/rerank"].map(
+      (path) =>
+        [
+          400,
+          "invalid_request_body",
+          "LLM request body must be valid JSON",
+          { ...form(field("model", "exact")), path }
+        ] as const
+    ),
     [400, "missing_model", "LLM request body is missing string field 'model'", { body: "{}" }],
     [400, "missing_model", "LLM request body is missing string field 'model'", { body: '{"model":1}' }],
     [400, "missing_model", "LLM request body is missing string field 'model'", { body: "[]" }],

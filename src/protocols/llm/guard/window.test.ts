@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
 import { SseDecoder } from "../sse/decoder.ts"
 import { encodeSse, sseDone } from "../sse/encoder.ts"
-import { streamText } from "./stream-text.ts"
+import { streamTexts } from "./stream-text.ts"
 import { type GuardedFormat, guardedFormats } from "./texts.ts"
 import { blockedEvent, GuardWindow } from "./window.ts"
 
@@ -13,6 +13,10 @@ const event: Readonly<Record<GuardedFormat, (text: string) => unknown>> = {
   responses: (delta) => ({ type: "response.output_text.delta", delta }),
   generateContent: (text) => ({ candidates: [{ content: { parts: [{ text: "hm", thought: true }, { text }] } }] })
 }
+const textIn = (format: GuardedFormat, data: string) =>
+  streamTexts(format, data)
+    .map(({ text }) => text)
+    .join("")
 const bytes = (format: GuardedFormat, texts: ReadonlyArray<string>) =>
   Buffer.from(texts.map((text) => encodeSse({ data: JSON.stringify(event[format](text)) })).join("") + sseDone)
 
@@ -91,7 +95,7 @@ describe("guarding a stream", () => {
       // Its first half may have been judged, and sent, on its own; the whole never is.
       let text = ""
       const decoder = new SseDecoder(({ data }) => {
-        text += streamText(format, data)
+        text += textIn(format, data)
       })
       decoder.push(sent)
       assert.notInclude(text, secret)
@@ -112,6 +116,36 @@ describe("guarding a stream", () => {
       run("completions", apart, () => false).judged.map((text) => Buffer.byteLength(text)),
       [1200, 255 + 1100]
     )
+  })
+
+  const secret = "S3CRET-TOKEN"
+  const several: Readonly<Record<"completions" | "generateContent", (texts: ReadonlyArray<string>) => unknown>> = {
+    completions: (texts) => ({ choices: texts.map((content, index) => ({ index, delta: { content } })) }),
+    generateContent: (texts) => ({
+      candidates: texts.map((text, index) => ({ index, content: { parts: [{ text }] } }))
+    })
+  }
+  for (const [format, of] of Object.entries(several) as ReadonlyArray<["completions", typeof several.completions]>) {
+    const sse = (json: unknown) => Buffer.from(encodeSse({ data: JSON.stringify(json) }))
+    it(`choices of ${format} that come together are judged apart, all of them`, () => {
+      const stream = [...secret].map((letter, i) => sse(of([String(i), letter])))
+      assert.isTrue(run(format, stream, (text) => text.includes(secret)).blocked)
+    })
+    it(`what spans two windows of one choice of ${format} is seen`, () => {
+      const long = "x".repeat(2000)
+      const stream = [sse(of([long, "S3CRET"])), sse(of([long, "-TOKEN"]))]
+      assert.isTrue(run(format, stream, (text) => text.includes(secret)).blocked)
+    })
+  }
+  it("choices that come in events of their own are judged apart", () => {
+    const stream = [...secret].flatMap((letter) =>
+      [0, 1].map((index) =>
+        Buffer.from(
+          encodeSse({ data: JSON.stringify({ choices: [{ index, delta: { content: index === 0 ? letter : "-" } }] }) })
+        )
+      )
+    )
+    assert.isTrue(run("completions", stream, (text) => text.includes(secret)).blocked)
   })
 
   it("a full buffer without text is released unjudged, with text it is judged", () => {
@@ -158,7 +192,7 @@ describe("guarding a stream", () => {
 
   it.prop("no event makes it throw", { json: Schema.Json, format }, ({ json, format }) => {
     for (const data of [json, { choices: [json, { delta: json }], delta: json, candidates: [json, { content: json }] }])
-      assert.isString(streamText(format, JSON.stringify(data)))
-    assert.strictEqual(streamText(format, "{"), "")
+      assert.isString(textIn(format, JSON.stringify(data)))
+    assert.strictEqual(textIn(format, "{"), "")
   })
 })

@@ -6,7 +6,7 @@ import { Buffer } from "node:buffer"
 import { SseDecoder } from "../sse/decoder.ts"
 import { encodeSse } from "../sse/encoder.ts"
 import type { SseTooLarge } from "../sse/limit.ts"
-import { streamText } from "./stream-text.ts"
+import { streamTexts } from "./stream-text.ts"
 import type { GuardedFormat } from "./texts.ts"
 
 /** Text of a window, in bytes of UTF-8, that is worth a judgement. */
@@ -50,10 +50,11 @@ export class GuardWindow {
   private heldBytes = 0
   /** Stream offset of the first held byte. */
   private releasedBytes = 0
-  private text = ""
+  /** By choice: answers that come side by side are judged one after the other, not as their pieces alternate. */
+  private readonly texts = new Map<number, string>()
   private textBytes = 0
-  private overlap = ""
-  private judging: { readonly text: string; readonly boundary: number } | undefined
+  private readonly overlaps = new Map<number, string>()
+  private judging: { readonly texts: ReadonlyMap<number, string>; readonly boundary: number } | undefined
   private ended = false
 
   /** `maxHeldBytes`: the buffer limit; a stream that holds more is judged, or released if there is no text in it. */
@@ -61,9 +62,11 @@ export class GuardWindow {
     this.maxHeldBytes = maxHeldBytes
     this.decoder = new SseDecoder(
       ({ data }) => {
-        const text = streamText(format, data)
-        this.text += text
-        this.textBytes += Buffer.byteLength(text)
+        for (const { choice, text } of streamTexts(format, data)) {
+          if (text === "") continue
+          this.texts.set(choice, (this.texts.get(choice) ?? "") + text)
+          this.textBytes += Buffer.byteLength(text)
+        }
       },
       { maxLineBytes: maxHeldBytes, maxEventBytes: maxHeldBytes }
     )
@@ -88,7 +91,7 @@ export class GuardWindow {
     const judged = this.judging
     if (judged === undefined) return []
     this.judging = undefined
-    this.overlap = tail(judged.text, overlapBytes)
+    for (const [choice, text] of judged.texts) this.overlaps.set(choice, tail(text, overlapBytes))
     return this.take(judged.boundary)
   }
 
@@ -97,11 +100,11 @@ export class GuardWindow {
     if (this.judging !== undefined) return hold
     const full = this.heldBytes >= this.maxHeldBytes
     if (this.textBytes >= windowBytes || ((full || this.ended) && this.textBytes > 0)) {
-      const text = this.overlap + this.text
-      this.judging = { text, boundary: this.boundary() }
-      this.text = ""
+      const texts = new Map([...this.texts].map(([choice, text]) => [choice, (this.overlaps.get(choice) ?? "") + text]))
+      this.judging = { texts, boundary: this.boundary() }
+      this.texts.clear()
       this.textBytes = 0
-      return { type: "judge", text }
+      return { type: "judge", text: [...texts.values()].join("\n") }
     }
     if (!(full || this.ended)) return hold
     const chunks = this.take(this.boundary())

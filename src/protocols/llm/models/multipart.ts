@@ -52,7 +52,9 @@ const readText = (bytes: Buffer): MultipartField => {
 export const multipartField = (body: Buffer, boundary: string, name: string): MultipartField => {
   const delimiter = Buffer.from(`--${boundary}`)
   const nextDelimiter = Buffer.from(`\r\n--${boundary}`)
-  let at = body.subarray(0, delimiter.length).equals(delimiter) ? delimiter.length : skipPreamble(body, nextDelimiter)
+  // Whoever reads the body as something else than a form may find another model in a preamble: none is accepted.
+  const first = [delimiter, nextDelimiter].find((first) => body.subarray(0, first.length).equals(first))
+  let at = first?.length ?? -1
   let found: MultipartField = missing
   for (let part = 0; part < maxParts; part++) {
     if (at === -1) return malformed
@@ -72,9 +74,4 @@ export const multipartField = (body: Buffer, boundary: string, name: string): Mu
     at = close + nextDelimiter.length
   }
   return malformed
-}
-
-const skipPreamble = (body: Buffer, nextDelimiter: Buffer): number => {
-  const found = body.indexOf(nextDelimiter)
-  return found === -1 ? -1 : found + nextDelimiter.length
 }

@@ -92,8 +92,13 @@ describe("multipart", () => {
       { type: "text", text: "m" }
     ],
     [
-      "after a preamble",
-      Buffer.concat([Buffer.from("hello\r\n"), form(field("model", "m"))]),
+      "after a preamble, which other readers may take for the body",
+      Buffer.concat([Buffer.from('{"model":"other"}\r\n'), form(field("model", "m"))]),
+      { type: "malformed" }
+    ],
+    [
+      "after an empty preamble",
+      Buffer.concat([Buffer.from("\r\n"), form(field("model", "m"))]),
       { type: "text", text: "m" }
     ],
     ["empty", form(field("model", "")), { type: "text", text: "" }],
