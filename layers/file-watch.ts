@@ -2,54 +2,91 @@
  * Watches one file through its folder: editors replace files by renaming, and Kubernetes swaps a symlink beside them; a
  * watch on the file itself would go on looking at the old one.
  */
-import { createHash } from "node:crypto"
-import { readFileSync, watch } from "node:fs"
+import { type FSWatcher, readFileSync, realpathSync, watch } from "node:fs"
 import { dirname, resolve } from "node:path"
 import { Effect, Queue, type Scope } from "effect"
 
-/**
- * Runs `changed` each time the content of the file is another one, `debounce` milliseconds after the last event. A file
- * that vanishes is no change. Ends with its scope.
- */
-export const watchFile = (
-  file: string,
-  debounce: number,
-  changed: () => Effect.Effect<void>
-): Effect.Effect<void, never, Scope.Scope> =>
+export interface WatchOptions {
+  readonly file: string
+  /** The text that is known: what differs from it, however early, is a change. Default: the text as it is now. */
+  readonly known?: string | undefined
+  /** Milliseconds for which a text must stand before it counts as written. */
+  readonly debounce: number
+  readonly changed: (text: string) => Effect.Effect<void>
+}
+
+/** Runs `changed` each time the text of the file is another one. A file that vanishes is no change. Ends with its scope. */
+export const watchFile = ({ file, known, debounce, changed }: WatchOptions): Effect.Effect<void, never, Scope.Scope> =>
   Effect.gen(function* () {
     const path = resolve(file)
     const events = yield* Queue.sliding<true>(1)
-    yield* Effect.acquireRelease(
-      Effect.sync(() => {
-        // Any event of the folder counts: a swapped symlink has another name than the file behind it.
-        const watcher = watch(dirname(path), () => Queue.offerUnsafe(events, true))
-        watcher.on("error", () => {})
-        return watcher
-      }),
-      (watcher) => Effect.sync(() => watcher.close())
+    const folders = yield* Effect.acquireRelease(
+      // Any event counts: a swapped symlink has another name than the file behind it.
+      Effect.sync(() => new Folders(() => Queue.offerUnsafe(events, true))),
+      (folders) => Effect.sync(() => folders.watch([]))
     )
-    let known = contentHash(path)
-    const settle = Effect.gen(function* () {
-      yield* Queue.take(events)
-      // Quiet for as long as the debounce says: then the write is complete.
-      let quiet = false
-      while (!quiet) {
+    let current = known ?? textOf(path)
+    const look = Effect.gen(function* () {
+      folders.watch(foldersOf(path))
+      // The text, not the folder, must come to rest: others write there all the time.
+      let text = textOf(path)
+      for (let before: string | undefined; text !== before; text = textOf(path)) {
+        if (text === current) return
+        before = text
         yield* Effect.sleep(debounce)
-        quiet = (yield* Queue.size(events)) === 0
-        if (!quiet) yield* Queue.take(events)
       }
-      const now = contentHash(path)
-      if (now === undefined || now === known) return
-      known = now
-      yield* changed()
+      if (text === undefined || text === current) return
+      current = text
+      yield* changed(text)
     })
-    yield* Effect.forkScoped(Effect.forever(settle))
+    folders.watch(foldersOf(path))
+    // What was written between the reading of `known` and now has caused no event.
+    Queue.offerUnsafe(events, true)
+    yield* Effect.forkScoped(Effect.forever(Effect.andThen(Queue.take(events), look)))
   })
 
-const contentHash = (path: string): string | undefined => {
+/** The folder of the file, and that of the file behind it when it is a link. */
+const foldersOf = (path: string): ReadonlyArray<string> => {
+  const own = dirname(path)
   try {
-    return createHash("sha256").update(readFileSync(path)).digest("hex")
+    return [own, dirname(realpathSync(path))]
+  } catch {
+    return [own]
+  }
+}
+
+const textOf = (path: string): string | undefined => {
+  try {
+    return readFileSync(path, "utf8")
   } catch {
     return undefined
+  }
+}
+
+/** The folders that are watched now. */
+class Folders {
+  readonly #watchers = new Map<string, FSWatcher>()
+  readonly #event: () => void
+  constructor(event: () => void) {
+    this.#event = event
+  }
+
+  /** Watches these folders, and no others any more. One that cannot be watched is tried again the next time. */
+  watch(folders: ReadonlyArray<string>): void {
+    for (const [folder, watcher] of this.#watchers)
+      if (!folders.includes(folder)) {
+        watcher.close()
+        this.#watchers.delete(folder)
+      }
+    for (const folder of folders) {
+      if (this.#watchers.has(folder)) continue
+      try {
+        const watcher = watch(folder, this.#event)
+        watcher.on("error", () => this.#watchers.delete(folder))
+        this.#watchers.set(folder, watcher)
+      } catch {
+        // It is gone for the moment.
+      }
+    }
   }
 }

@@ -1,5 +1,5 @@
 /** A backend of tests: answers as it was told, and keeps what it received. */
-import type { IncomingMessage, ServerResponse } from "node:http"
+import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import { buffer } from "node:stream/consumers"
 import { Effect, type Scope } from "effect"
 import { httpBackend, portOf } from "./http/edge.ts"
@@ -17,13 +17,18 @@ export interface OriginAnswer {
   readonly body?: string | undefined
   /** Never answers. */
   readonly silent?: boolean | undefined
+  /** Closes the connection instead of answering. */
+  readonly closes?: boolean | undefined
 }
 
 export interface Origin {
+  readonly server: Server
   readonly port: number
   /** As a configuration names it. */
   readonly address: string
   readonly received: Array<OriginRequest>
+  /** How many connections were made to it so far. */
+  readonly connections: () => number
 }
 
 /** Listens until the scope ends. The answer may be a function of the request and of how many came before. */
@@ -35,6 +40,10 @@ export const origin = (
     const respond = (request: OriginRequest, response: ServerResponse) => {
       const said = typeof answer === "function" ? answer(request, received.length - 1) : answer
       if (said.silent === true) return
+      if (said.closes === true) {
+        response.destroy()
+        return
+      }
       response.writeHead(said.status ?? 200, { ...said.headers } as Record<string, string>)
       response.end(said.body)
     }
@@ -49,8 +58,10 @@ export const origin = (
         () => {}
       )
     })
+    let connections = 0
+    server.on("connection", () => connections++)
     const port = portOf(server.address())
-    return { port, address: `127.0.0.1:${port}`, received }
+    return { server, port, address: `127.0.0.1:${port}`, received, connections: () => connections }
   })
 
 /** A port on which nobody listens. */

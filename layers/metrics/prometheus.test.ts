@@ -59,7 +59,9 @@ describe("metrics", () => {
 
   it.effect("a family is found by its name, and a removed one counts nothing, however it is spelled", () =>
     Effect.gen(function* () {
-      const metrics = make(["headgate_gone"])
+      const metrics = make()
+      metrics.counter("early_total", "h", []).series([]).record(1)
+      metrics.remove(["headgate_gone", "early"])
       metrics.counter("gone_total", "h", []).series([]).record(1)
       metrics.counter("here_total", "h", []).series([]).record(1)
       metrics.counter("here_total", "h", []).series([]).record(1)

@@ -93,9 +93,9 @@ const histogram = (name: string, help: string, labels: ReadonlyArray<string>, bo
   }
 }
 
-/** @param removed families to leave out, by any spelling of their name: with or without prefix and `_total`. */
-export const make = (removed: ReadonlyArray<string> = []): Metrics["Service"] => {
+export const make = (): Metrics["Service"] => {
   const families = new Map<string, Kept>()
+  let removed: ReadonlyArray<string> = []
   const isWanted = (name: string) => {
     const bare = name.replace(/_total$/, "")
     return ![name, bare, `${prefix}${name}`, `${prefix}${bare}`].some((spelling) => removed.includes(spelling))
@@ -126,6 +126,10 @@ export const make = (removed: ReadonlyArray<string> = []): Metrics["Service"] =>
     histogram: (name, help, labels, buckets) => family(name, (full) => histogram(full, help, labels, buckets)),
     gathered: (name, help, type, _, gather: () => Iterable<Sample>) => {
       family(name, (full) => ({ family: nothing, reading: () => ({ type, name: full, help, points: [...gather()] }) }))
+    },
+    remove: (names) => {
+      removed = names
+      for (const name of [...families.keys()]) if (!isWanted(name)) families.delete(name)
     },
     read: () => Promise.resolve(read()),
     scrape: () =>
@@ -172,5 +176,4 @@ const exposition = (family: FamilyReading): string => {
   return text
 }
 
-export const layer = (removed: ReadonlyArray<string> = []): Layer.Layer<Metrics> =>
-  Layer.sync(Metrics, () => make(removed))
+export const layer = (): Layer.Layer<Metrics> => Layer.sync(Metrics, make)

@@ -2,6 +2,8 @@
  * The cost catalogue of a configuration: its sources merged in order, and merged anew when one of its files changes. A
  * change that cannot be read leaves the last good state of that file in force.
  */
+import { existsSync } from "node:fs"
+import { dirname } from "node:path"
 import { Effect, Result, type Scope } from "effect"
 import { watchFile } from "../../layers/file-watch.ts"
 import type { Catalog as CatalogSource, ModelCatalogSource } from "../../spec/standalone/catalog.ts"
@@ -60,22 +62,21 @@ export const openCatalogs = (
     let current: Catalog = compileCatalog(loaded())
     for (const [index, { file }] of sources.entries()) {
       if (file === undefined) continue
-      yield* watchFile(file, 250, () =>
-        Effect.map(Effect.result(fromFile(file)), (found) => {
-          if (Result.isFailure(found)) {
-            log("error", "llm", "the model catalogue could not be reloaded", { error: found.failure.message })
-            return
-          }
-          parts[index] = found.success
-          current = compileCatalog(loaded())
-          log("info", "llm", "reloaded the model catalogue", { file })
-        })
-      ).pipe(
-        // A folder that does not exist cannot be watched.
-        Effect.catchDefect(() =>
-          Effect.sync(() => log("warn", "llm", "a source of the model catalogue is not watched", { file }))
-        )
-      )
+      if (!existsSync(dirname(file))) log("warn", "llm", "a source of the model catalogue is not watched", { file })
+      yield* watchFile({
+        file,
+        debounce: 250,
+        changed: () =>
+          Effect.map(Effect.result(fromFile(file)), (found) => {
+            if (Result.isFailure(found)) {
+              log("error", "llm", "the model catalogue could not be reloaded", { error: found.failure.message })
+              return
+            }
+            parts[index] = found.success
+            current = compileCatalog(loaded())
+            log("info", "llm", "reloaded the model catalogue", { file })
+          })
+      })
     }
     return { current: () => current }
   })

@@ -1,14 +1,14 @@
 /** What `/config_dump` shows: the configuration in force, in its normalised form, with secrets masked. */
-
-import { masked } from "../pipeline/compile.ts"
+import { masked } from "../pipeline/masked.ts"
 import type * as Normalised from "../routing/normalised.ts"
+import { hiddenOf } from "./hidden.ts"
 import { version } from "./version.ts"
 
 const policiesOf = (policies: Normalised.Policies): Record<string, unknown> =>
   Object.fromEntries(
     Object.values(policies).map(({ name, branches }) => {
       const shown = branches.map(({ condition, config }) =>
-        condition === undefined ? masked(config) : { condition: condition.expression, policy: masked(config) }
+        condition === undefined ? config : { condition: condition.expression, policy: config }
       )
       return [name, shown.length === 1 ? shown[0] : shown]
     })
@@ -20,7 +20,7 @@ const routeOf = (route: Normalised.Route) => ({
   namespace: route.namespace,
   ruleName: route.ruleName ?? null,
   hostnames: route.hostnames,
-  matches: masked(route.matches),
+  matches: route.matches,
   backends: route.backends.map(({ weight, target, policies }) => ({
     weight,
     ...(target.kind === "backend"
@@ -38,7 +38,7 @@ const routeOf = (route: Normalised.Route) => ({
 const keyedBy = <A>(items: ReadonlyArray<A>, key: (item: A) => string, shown: (item: A) => unknown) =>
   Object.fromEntries(items.map((item) => [key(item), shown(item)]))
 
-export const configDump = (config: Normalised.Normalised) => ({
+const wholeOf = (config: Normalised.Normalised) => ({
   workloads: [],
   services: [],
   binds: [...config.binds]
@@ -87,12 +87,15 @@ export const configDump = (config: Normalised.Normalised) => ({
       [backend.destination.kind]: {
         name: backend.name,
         namespace: backend.namespace,
-        target: masked(backend.destination.config)
+        target: backend.destination.config
       }
     },
     inlinePolicies: policiesOf(backend.policies)
   })),
   models: [],
   version,
-  config: masked(config.settings)
+  config: config.settings
 })
+
+/** The whole configuration as plain data. */
+export const configDump = (config: Normalised.Normalised): unknown => masked(wholeOf(config), hiddenOf(config))

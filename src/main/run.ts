@@ -66,6 +66,7 @@ export const run = <R>(options: RunOptions<R>): Effect.Effect<Running, StartFail
       filter: env["RUST_LOG"] === undefined ? levelOf(settings.logging?.level) : undefined,
       format: env["LOG_FORMAT"] === undefined ? settings.logging?.format : undefined
     })
+    metrics.remove(settings.metrics?.remove ?? [])
     for (const { message, path, line } of first.warnings)
       log.log("warn", "proxy", `${path} ${message}`, { config: `${source.name}:${line}` })
     const address = (given: string | undefined, variable: string, otherwise: string) => {
@@ -151,17 +152,16 @@ export const run = <R>(options: RunOptions<R>): Effect.Effect<Running, StartFail
     const reload = (text: string) => gateway.reload(configuration(text))
     if (source.file !== undefined) {
       log.log("info", "proxy", `Watching config file: ${source.file}`)
-      yield* watchFile(source.file, 250, () =>
-        Effect.gen(function* () {
-          const changed = yield* source.read
-          yield* reload(changed)
-          log.log("info", "proxy", `loaded config from ${source.name}`)
-        }).pipe(
-          Effect.catch((error) =>
-            Effect.sync(() => log.log("error", "proxy", `Failed to reload config: ${error.message}`))
-          )
-        )
-      )
+      yield* watchFile({
+        file: source.file,
+        known: text,
+        debounce: 250,
+        changed: (changed) =>
+          Effect.match(reload(changed), {
+            onSuccess: () => log.log("info", "proxy", `loaded config from ${source.name}`),
+            onFailure: (error) => log.log("error", "proxy", `Failed to reload config: ${error.message}`)
+          })
+      })
     }
     for (const command of suggestions(text)) log.log("info", "proxy", `try: ${command}`)
     return { gateway, reload, adminPort, statsPort, readinessPort, shutdownRequested: Effect.asVoid(Queue.take(stop)) }

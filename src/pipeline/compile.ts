@@ -2,10 +2,11 @@
  * Configuration becomes flat arrays of steps: each policy in force is compiled once, its nodes are laid out in the order
  * of their phase, and every problem is collected, not only the first. Nothing of this happens per request.
  */
-import { Cause, Effect, Exit, Option, Redacted, type Scope } from "effect"
+import { Cause, Effect, Exit, Option, type Scope } from "effect"
 import { effectivePolicyKeys } from "../../spec/trace-events.ts"
 import type { Exchange } from "./exchange.ts"
 import { Latency } from "./latency.ts"
+import { masked } from "./masked.ts"
 import type { Registry, Services } from "./registry.ts"
 import type { EffectivePolicies } from "./route.ts"
 import type { Step } from "./run.ts"
@@ -158,17 +159,4 @@ const shown = (entries: ReadonlyArray<PolicyEntry>): unknown => {
       : { pol: masked(entry.config), condition: entry.condition.text }
   )
   return conditional.length === 1 ? conditional[0] : conditional
-}
-
-/** A configuration as plain data, with its secrets masked. */
-export const masked = (value: unknown): unknown => {
-  if (Redacted.isRedacted(value)) return "<redacted>"
-  if (value instanceof URL || value instanceof Date) return value.toJSON()
-  if (value instanceof RegExp) return value.source
-  if (value instanceof Uint8Array) return "<bytes>"
-  if (Array.isArray(value)) return value.map(masked)
-  if (typeof value === "bigint") return value.toString()
-  if (typeof value === "object" && value !== null)
-    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, masked(inner)]))
-  return value
 }

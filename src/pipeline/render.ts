@@ -1,6 +1,7 @@
 /** A failure becomes an answer here, and nowhere else: plain text, gRPC status, JSON-RPC error or OpenAI-shaped error. */
 import { HeaderList } from "../http/header-list.ts"
 import type { Answer, RequestHead } from "../http/message.ts"
+import { NoBackend } from "./errors.ts"
 import type { ErrorShape } from "./exchange.ts"
 import type { StageError } from "./stage.ts"
 
@@ -85,7 +86,7 @@ const grpcStatus = (error: StageError): number => {
     case 504:
       return 14
     default:
-      return error._tag === "NoBackend" ? 14 : 2
+      return error instanceof NoBackend && error.detail === "no valid backends" ? 14 : 2
   }
 }
 

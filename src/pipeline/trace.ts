@@ -8,6 +8,7 @@ import { observe } from "../http/body.ts"
 import type { HeaderList } from "../http/header-list.ts"
 import { defaultBodyLimit, type Exchange } from "./exchange.ts"
 import { type Hidden, isHidden, shownUri } from "./hidden.ts"
+import { masked } from "./masked.ts"
 import type { Selection } from "./route.ts"
 import type { StageFinished } from "./run.ts"
 import * as slots from "./slots.ts"
@@ -66,7 +67,11 @@ export class Trace implements Watch {
 
   entering(x: Exchange, site: Site): void {
     const place = site === "gateway" ? x.listener : site === "route" ? x.route : x.backend
-    if (place !== undefined) this.#tell({ type: "policySelection", phase: site, effectivePolicy: place.effective })
+    if (place === undefined) return
+    const effectivePolicy = Object.fromEntries(
+      Object.entries(place.effective).map(([key, policy]) => [key, masked(policy, x.hidden)])
+    )
+    this.#tell({ type: "policySelection", phase: site, effectivePolicy })
   }
 
   passed(x: Exchange, site: Site): void {

@@ -20,7 +20,7 @@ export interface Subscription {
 export class Watchers {
   readonly #settings: TraceSettings
   readonly #waiting = new Set<Subscription>()
-  readonly #budgets = new WeakMap<Subscription, Budget>()
+  readonly #following = new Map<Subscription, Budget>()
   #requests = 0
 
   constructor(settings: TraceSettings) {
@@ -29,32 +29,36 @@ export class Watchers {
 
   /** Whether anybody waits. */
   get waiting(): boolean {
-    return this.#waiting.size > 0
+    return this.#waiting.size > 0 || this.#following.size > 0
   }
 
   /** Adds a watcher; the returned function takes it back. */
   subscribe(subscription: Subscription): () => void {
-    this.#waiting.add(subscription)
-    if (subscription.follow !== undefined)
-      this.#budgets.set(subscription, new Budget(subscription.follow.eventsPerSecond, this.#settings.clock))
-    return () => this.#waiting.delete(subscription)
+    if (subscription.follow === undefined) {
+      this.#waiting.add(subscription)
+      return () => this.#waiting.delete(subscription)
+    }
+    this.#following.set(subscription, new Budget(subscription.follow.eventsPerSecond, this.#settings.clock))
+    return () => this.#following.delete(subscription)
   }
 
-  /** Gives the request to the first watcher who wants it. */
+  /**
+   * Gives the request to the first watcher who wants it. Those who wait for one request go before those who follow, who
+   * would leave them none.
+   */
   claim(x: Exchange): Trace | undefined {
     for (const subscription of this.#waiting) {
       if (subscription.wants !== undefined && !subscription.wants(x)) continue
+      this.#waiting.delete(subscription)
       const request = ++this.#requests
-      const budget = this.#budgets.get(subscription)
-      if (budget === undefined) {
-        this.#waiting.delete(subscription)
-        const trace = new Trace(this.#settings, (event) => {
-          subscription.emit(event, request)
-          if (event.message.type === "requestFinished") subscription.done()
-        })
-        return trace
-      }
-      if (budget.left() <= 0) return undefined
+      return new Trace(this.#settings, (event) => {
+        subscription.emit(event, request)
+        if (event.message.type === "requestFinished") subscription.done()
+      })
+    }
+    for (const [subscription, budget] of this.#following) {
+      if (budget.left() <= 0 || (subscription.wants !== undefined && !subscription.wants(x))) continue
+      const request = ++this.#requests
       return new Trace(this.#settings, (event) => {
         if (budget.take()) subscription.emit(event, request)
       })

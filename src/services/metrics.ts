@@ -60,6 +60,8 @@ export class Metrics extends Context.Service<
       labels: ReadonlyArray<string>,
       gather: () => Iterable<Sample>
     ) => void
+    /** Leaves families out, now and later, by any spelling of their name: with or without prefix and `_total`. */
+    readonly remove: (names: ReadonlyArray<string>) => void
     /** Every family with what it holds now. */
     readonly read: () => Promise<ReadonlyArray<FamilyReading>>
     /** The text of a scrape. */

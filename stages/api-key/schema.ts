@@ -6,7 +6,12 @@ import { AuthenticationMode, bearer, CredentialLocation } from "../../spec/locat
 
 const KeyHash = Schema.String.check(
   Schema.isPattern(/^sha256:[0-9A-Fa-f]{64}$/u, { expected: "sha256: and 64 hexadecimal digits" })
-).annotate({ identifier: "KeyHash", description: "The SHA-256 digest of a key, `sha256:<hex>`." })
+).annotate({
+  identifier: "KeyHash",
+  description: "The SHA-256 digest of a key, `sha256:<hex>`.",
+  // Somebody will write the key itself here.
+  secret: true
+})
 
 const ModelPattern = Schema.String.check(
   Schema.isPattern(/^(?:\*?[^*]+|[^*]+\*|\*)$/u, {

@@ -8,6 +8,7 @@ import { Console, Effect, Option, Schema, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { openTrace } from "../trace-client.ts"
 import { curl, curlArguments, InjectFailed } from "./inject.ts"
+import { Operands } from "./operands.ts"
 import { summary } from "./trace-summary.ts"
 
 const port = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 65_535 }))
@@ -47,20 +48,19 @@ export const traceCommand = Command.make(
       Flag.optional,
       Flag.withDescription("Trace the next request for which this CEL expression is true.")
     ),
-    args: Argument.String("gateway/name | -- URL and curl arguments").pipe(Argument.variadic())
+    resource: Argument.String("gateway/name").pipe(
+      Argument.optional,
+      Argument.withDescription("The proxy to trace; --local needs none.")
+    )
   },
   (options) =>
     Effect.gen(function* () {
       const show = (json: string) => Console.log(options.raw ? json : summary(json))
-      const isUrl = (arg: string | undefined) => arg !== undefined && /^https?:\/\//i.test(arg)
-      const resource =
-        options.args[0] !== undefined && !isUrl(options.args[0]) && !options.args[0].startsWith("-")
-          ? options.args[0]
-          : undefined
-      const inject = resource === undefined ? options.args : options.args.slice(1)
+      const inject = yield* Operands
 
       if (Option.isSome(options.file)) {
-        if (options.local || resource !== undefined || inject.length > 0 || Option.isSome(options.expression))
+        const { local, resource, expression } = options
+        if (local || inject !== undefined || Option.isSome(resource) || Option.isSome(expression))
           return yield* new InjectFailed({
             detail: "--file shows a saved trace: it goes with neither a proxy, nor a URL, nor --expression"
           })
@@ -70,7 +70,7 @@ export const traceCommand = Command.make(
       if (!options.local)
         return yield* new InjectFailed({ detail: "only a proxy on this machine can be traced so far: use --local" })
 
-      const args = inject.length === 0 ? undefined : curlArguments(inject, Option.getOrUndefined(options.port))
+      const args = inject === undefined ? undefined : curlArguments(inject, Option.getOrUndefined(options.port))
       if (args instanceof InjectFailed) return yield* args
       // The request must not leave before the watcher is in place.
       const shown = Effect.gen(function* () {
@@ -94,7 +94,11 @@ export const traceCommand = Command.make(
         )
       )
     )
-).pipe(Command.withDescription("Show the way of the next request through the proxy."))
+).pipe(
+  Command.withDescription(
+    "Show the way of the next request through the proxy. With `-- URL`, and what else curl takes, send that request."
+  )
+)
 
 /** The JSON lines of a saved trace: one object a line, or a saved event stream. */
 const readTrace = (name: string): Effect.Effect<ReadonlyArray<string>, InjectFailed> =>

@@ -1,0 +1,26 @@
+/** The command-line tool as a whole: its commands, and how arguments reach them. */
+import { Effect } from "effect"
+import { Command } from "effect/cli"
+import { version } from "../version.ts"
+import { graphCommand } from "./graph.ts"
+import { Operands } from "./operands.ts"
+import { traceCommand } from "./trace.ts"
+import { validateCommand } from "./validate.ts"
+
+const proxy = Command.make("proxy").pipe(
+  Command.withDescription("Inspect a running proxy."),
+  Command.withSubcommands([traceCommand])
+)
+
+const root = Command.make("headgatectl").pipe(
+  Command.withDescription("Inspects Headgate proxies and their configurations."),
+  Command.withSubcommands([proxy, graphCommand, validateCommand])
+)
+
+const run = Command.runWith(root, { version: version.version })
+
+/** Runs the tool with the arguments of a command line. What stands behind `--` is not for the tool itself. */
+export const headgatectl = (args: ReadonlyArray<string>) => {
+  const dashes = args.indexOf("--")
+  return dashes < 0 ? run(args) : Effect.provideService(run(args.slice(0, dashes)), Operands, args.slice(dashes + 1))
+}
