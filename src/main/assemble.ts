@@ -16,7 +16,7 @@ import { Latency } from "../pipeline/latency.ts"
 import type { Registry, Services } from "../pipeline/registry.ts"
 import type { Backend, Listener, Route, Selection } from "../pipeline/route.ts"
 import type { Step } from "../pipeline/run.ts"
-import type { ConfigPath, ConfigProblem, Site } from "../pipeline/stage.ts"
+import { type ConfigPath, type ConfigProblem, type Site, unavailable } from "../pipeline/stage.ts"
 import type { AnyTerminal, Callee } from "../pipeline/terminal.ts"
 import { type Choice, delegate } from "../routing/delegation.ts"
 import { joinRules } from "../routing/join.ts"
@@ -24,7 +24,7 @@ import { compileListeners } from "../routing/listeners.ts"
 import { mergeBackendPolicies } from "../routing/merge.ts"
 import type * as Normalised from "../routing/normalised.ts"
 import { compileRoutes, type RouteEntry, type RouteTable } from "../routing/table.ts"
-import { type Available, type Part, unavailable } from "../routing/unavailable.ts"
+import { type Available, missing, type Part } from "../routing/unavailable.ts"
 import { type Random, weightedChoice } from "../routing/weights.ts"
 
 /** A port to listen on. */
@@ -80,8 +80,6 @@ const availableIn = ({ registry, terminals }: Parts<Registry>): Available => ({
   parts: new Set<Part>(["routeGroups"])
 })
 
-const notAvailable = (what: string) => `${what} is not available yet`
-
 /** What compiling needs is known where the registry is; inside it is whatever the policies ask for. */
 // biome-ignore lint/suspicious/noExplicitAny: the registry's own type says which services these are.
 type Compiling<A> = Effect.Effect<A, ReadonlyArray<ConfigProblem>, any>
@@ -115,7 +113,7 @@ class Assembly {
   run(): Compiling<Assembled> {
     return Effect.gen({ self: this }, function* () {
       const binds: Array<AssembledBind> = []
-      for (const { path, message } of unavailable(this.#config, availableIn(this.#parts))) this.#problem(path, message)
+      for (const problem of missing(this.#config, availableIn(this.#parts))) this.#problem(problem)
       for (const bind of this.#config.binds) {
         const assembled = yield* this.#bind(bind)
         if (assembled !== undefined) binds.push(assembled)
@@ -125,17 +123,18 @@ class Assembly {
     })
   }
 
-  #problem(path: ConfigPath, message: string): void {
+  #problem(problem: ConfigProblem): void {
     // What several routes share is compiled for each of them.
+    const { path, message } = problem
     const known = this.#problems.some((p) => p.message === message && p.path.join("\0") === path.join("\0"))
-    if (!known) this.#problems.push({ path, message })
+    if (!known) this.#problems.push(problem)
   }
 
   /** Runs a compilation; its problems are collected, and `undefined` stands for its result. */
   #collect<A>(effect: Compiling<A>, base: ConfigPath = []): Compiling<A | undefined> {
     return Effect.catch(effect, (problems) =>
       Effect.sync(() => {
-        for (const { path, message } of problems) this.#problem([...base, ...path], message)
+        for (const problem of problems) this.#problem({ ...problem, path: [...base, ...problem.path] })
         return undefined
       })
     )
@@ -157,7 +156,7 @@ class Assembly {
         const compiled = this.#parts.compileCondition(condition.expression, site)
         if (Result.isSuccess(compiled))
           return { config, path, condition: { text: condition.expression, holds: compiled.success } }
-        for (const message of compiled.failure) this.#problem(condition.path, message)
+        for (const message of compiled.failure) this.#problem({ path: condition.path, message })
         return { config, path }
       })
     }))
@@ -168,7 +167,7 @@ class Assembly {
       if (bind.protocol !== "http" || bind.mode !== "standard" || bind.tunnelProtocol !== "direct") {
         const what =
           bind.protocol !== "http" ? `a ${bind.protocol.toUpperCase()} listener` : "a tunnel or internal bind"
-        this.#problem(bind.path, notAvailable(what))
+        this.#problem(unavailable(bind.path, what))
         return undefined
       }
       const listeners: Array<{ readonly hostname: string; readonly value: Listener }> = []
@@ -190,9 +189,9 @@ class Assembly {
     sources: ReadonlyArray<{ readonly path: ConfigPath }>,
     otherwise: ConfigPath
   ): void {
-    for (const { path, message } of problems) {
-      const [index, ...rest] = path
-      this.#problem([...(sources[Number(index)]?.path ?? otherwise), ...rest], message)
+    for (const problem of problems) {
+      const [index, ...rest] = problem.path
+      this.#problem({ ...problem, path: [...(sources[Number(index)]?.path ?? otherwise), ...rest] })
     }
   }
 
@@ -266,7 +265,7 @@ class Assembly {
     const rules = chain.flatMap(({ policies }) => policies["authorization"]?.branches ?? [])
     if (own === undefined || rules.length === own.branches.length) return policies
     if (rules.some(({ condition }) => condition !== undefined)) {
-      this.#problem(own.path, notAvailable("conditional authorization together with that of a delegating route"))
+      this.#problem(unavailable(own.path, "conditional authorization together with that of a delegating route"))
       return policies
     }
     const { path } = own.branches[0]!
@@ -326,7 +325,7 @@ class Assembly {
       // No other backend knows what these rules are about: it would let everything through.
       for (const { name, path } of inForce)
         if (name === "mcpAuthorization" && callee.protocol !== "mcp")
-          this.#problem(path, "mcpAuthorization needs an mcp backend")
+          this.#problem({ path, message: "mcpAuthorization needs an mcp backend" })
       const graph = yield* this.#site(
         "backend",
         inForce.map(({ name, config, path }) => ({ name, entries: [{ config, path }] }))
