@@ -7,7 +7,7 @@ import { Log } from "../services/log.ts"
 import { type ConfigurationSource, defaultFile, fromFile, fromText } from "./configuration-source.ts"
 import { standard } from "./dialect.ts"
 import { graphsOf } from "./offline.ts"
-import { defaultPortOptions, ports } from "./ports.ts"
+import { portOptions, ports } from "./ports.ts"
 import { run } from "./run.ts"
 import { startingLog } from "./starting-log.ts"
 import { telemetry } from "./telemetry.ts"
@@ -92,7 +92,7 @@ const main = Effect.gen(function* () {
   const found = yield* source
   const log = startingLog(process.env)
   const services = Layer.provideMerge(
-    ports({ ...defaultPortOptions, sessionKey: process.env["SESSION_KEY"] }),
+    ports(yield* portOptions(process.env)),
     Layer.mergeAll(ConsoleLog.layer(log), Prometheus.layer())
   )
   yield* Effect.scoped(
