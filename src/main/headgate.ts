@@ -88,9 +88,17 @@ const signalled = Effect.callback<void>((resume) => {
   })
 })
 
+/** How long the reader of the log has to take the last lines, and whoever does not want to wait gives it. */
+const lastLines = 3_000
+const lastLinesInHaste = 250
+
+const log = startingLog(process.env)
+const exit = (code: number, millis = lastLines) => {
+  log.drained(millis).then(() => process.exit(code))
+}
+
 const main = Effect.gen(function* () {
   const found = yield* source
-  const log = startingLog(process.env)
   const services = Layer.provideMerge(
     ports(yield* portOptions(process.env)),
     Layer.mergeAll(ConsoleLog.layer(log), Prometheus.layer())
@@ -106,7 +114,7 @@ const main = Effect.gen(function* () {
       // Whoever asks twice does not want to wait. But under npm, one Ctrl-C arrives twice: from the terminal and from npm.
       const asked = performance.now()
       const again = (code: number) => () => {
-        if (performance.now() - asked > 500) process.exit(code)
+        if (performance.now() - asked > 500) exit(code, lastLinesInHaste)
       }
       process.on("SIGINT", again(130))
       process.on("SIGTERM", again(143))
@@ -117,6 +125,9 @@ const main = Effect.gen(function* () {
 })
 
 Effect.runPromise(options["validate-only"] === true ? validate : main).then(
-  () => process.exit(0),
-  (error: unknown) => fail(error instanceof Error ? error.message : String(error), 1)
+  () => exit(0),
+  (error: unknown) => {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+    exit(1)
+  }
 )
