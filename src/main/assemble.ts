@@ -355,7 +355,8 @@ class Assembly {
     return Effect.gen({ self: this }, function* () {
       if (this.#callees.has(source.key)) return this.#callees.get(source.key)
       const terminal = this.#parts.terminals.find(({ name }) => name === source.destination.kind)
-      const callee = terminal && (yield* this.#collect(terminal.compile(source.destination.config, configPath(source))))
+      const callee =
+        terminal && (yield* this.#collect(terminal.compile(source.destination.config, configPath(source), source.name)))
       this.#callees.set(source.key, callee)
       return callee
     })
