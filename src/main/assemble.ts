@@ -238,7 +238,7 @@ class Assembly {
           value: { source: route, compiled: delegates || before.length > 0 ? undefined : way.route }
         })
       }
-      const table = compileRoutes(entries)
+      const table = yield* Effect.result(compileRoutes(entries))
       if (Result.isSuccess(table)) return table.success
       this.#indexed(table.failure, routes, path)
       return undefined
