@@ -56,8 +56,7 @@ export class Trace implements Watch {
   }
 
   told(message: StageMessage): void {
-    const severity =
-      message.type !== "authorizationResult" ? "info" : message.result === "allow" ? "success" : "error"
+    const severity = message.type !== "authorizationResult" ? "info" : message.result === "allow" ? "success" : "error"
     this.#tell(message, severity)
   }
 
