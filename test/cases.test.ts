@@ -56,6 +56,7 @@ const noting = (notes: Array<readonly [kind: string, details: unknown]>): Watch 
   return {
     ...{ started: nothing, entering: nothing, passed: nothing, selected: nothing, calling: nothing, called: nothing },
     ...{ ready: nothing, final: nothing, stage: nothing },
+    notes: true,
     note: (kind, details) => notes.push([kind, JSON.parse(JSON.stringify(details))])
   }
 }

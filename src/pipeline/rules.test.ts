@@ -5,7 +5,7 @@ import { HeaderList } from "../http/header-list.ts"
 import { RequestHead } from "../http/message.ts"
 import { Exchange } from "./exchange.ts"
 import { mcpAuthorizer } from "./mcp-rules.ts"
-import { compileRules } from "./rules.ts"
+import { compileRules, type Decision } from "./rules.ts"
 
 /** Expressions by what becomes of them. */
 const texts = { true: "true", false: "1 == 2", error: "jwt.absent == 1", "no boolean": '"true"' } as const
@@ -47,7 +47,7 @@ describe("rules", () => {
         const explained = compiled.explain(variables)
         assert.strictEqual(explained.result === "allow", expected)
         assert.deepStrictEqual(
-          explained.rules,
+          explained.rules.map(({ explanation: _, ...outcome }) => outcome),
           rules.map(({ effect, becomes }) => ({
             name: texts[becomes],
             matched: becomes === "true",
@@ -109,16 +109,26 @@ describe("rules over MCP", () => {
     Effect.gen(function* () {
       const source = 'mcp.methodName == "tools/call" && mcp.sessionId == "session-1"'
       const rules = yield* compileRules([{ effect: "require", expression: source }], "mcp", [])
-      const notes: Array<unknown> = []
-      const told = { watched: true, note: (kind: string, details: unknown) => notes.push([kind, details]) }
+      const notes: Array<readonly [kind: string, decision: Decision]> = []
+      const watching = { watched: true, note: (kind: string, decision: Decision) => notes.push([kind, decision]) }
       const x = exchange()
-      assert.isTrue(mcpAuthorizer(rules, { variables: x.variables, ...told }, "session-1")(tool("echo")))
-      assert.isFalse(mcpAuthorizer(rules, { variables: x.variables, ...told }, undefined)(tool("echo")))
-      const outcome = (matched: boolean) => [{ name: source, matched, mode: "require" }]
-      assert.deepStrictEqual(notes, [
-        ["authorizationResult", { rules: outcome(true), result: "allow" }],
-        ["authorizationResult", { rules: outcome(false), result: "deny" }]
-      ])
+      assert.isTrue(mcpAuthorizer(rules, { variables: x.variables, ...watching }, "session-1")(tool("echo")))
+      assert.isFalse(mcpAuthorizer(rules, { variables: x.variables, ...watching }, undefined)(tool("echo")))
+      const told = (matched: boolean, result: string) => [
+        "authorizationResult",
+        { rules: [{ name: source, matched, mode: "require" }], result }
+      ]
+      assert.deepStrictEqual(
+        notes.map(([kind, { rules, result }]) => [
+          kind,
+          { rules: rules.map(({ explanation: _, ...outcome }) => outcome), result }
+        ]),
+        [told(true, "allow"), told(false, "deny")]
+      )
+      // Why: the part that decided, with its value.
+      const [, session] = notes[1]![1].rules[0]!.explanation.steps[0]!.parts
+      assert.deepInclude(session, { source: 'mcp.sessionId == "session-1"', line: 1, column: 35 })
+      assert.deepInclude(session?.parts[0]?.outcome, { kind: "error", message: "no such key: sessionId" })
     })
   )
 })

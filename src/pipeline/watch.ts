@@ -6,6 +6,8 @@ import type { Hooks } from "./serve.ts"
 import type { Site, StageError } from "./stage.ts"
 
 export interface Watch {
+  /** Whether it wants the facts that stages add: gathering them costs. */
+  readonly notes: boolean
   /** A fact that a stage added. */
   note(kind: string, details: unknown): void
   started(exchange: Exchange): void
@@ -37,6 +39,7 @@ export const watchStages = (x: Exchange, event: StageFinished): void => x.watch?
 
 /** Two watchers as one. */
 export const both = (a: Watch, b: Watch): Watch => ({
+  notes: a.notes || b.notes,
   note: (kind, details) => {
     a.note(kind, details)
     b.note(kind, details)
