@@ -25,6 +25,7 @@ import { Log } from "../src/services/log.ts"
 import { Monotonic } from "../src/services/monotonic.ts"
 import { policies } from "../stages/registry.ts"
 import { type Case, type CaseAnswer, type CaseStep, type Expectation, readCase } from "./case.ts"
+import { differences } from "./expectation.ts"
 
 const root = resolve(import.meta.dirname, "..")
 
@@ -239,8 +240,12 @@ const check = (
   if (expected.notes !== undefined && notes !== undefined)
     for (const [kind, details] of Object.entries(expected.notes))
       assert.deepStrictEqual(
-        notes.filter((note) => note[0] === kind).map((note) => note[1]),
-        [details]
+        differences(
+          [details],
+          notes.filter((note) => note[0] === kind).map((note) => note[1]),
+          kind
+        ),
+        []
       )
 }
 
