@@ -1,14 +1,12 @@
 /** An event of a trace as one line for people. */
-import { Schema } from "effect"
-import { TraceEvent } from "../../../spec/trace-events.ts"
-
-const decode = Schema.decodeUnknownOption(Schema.fromJsonString(TraceEvent))
+import type { TraceEvent } from "../../../spec/trace-events.ts"
+import { eventOf } from "./saved-trace.ts"
 
 /** One line for people: when, how grave, what. An event of a later version is shown as it is. */
 export const summary = (json: string): string => {
-  const event = decode(json)
-  if (event._tag === "None") return json
-  const { eventEnd, severity, message } = event.value
+  const event = eventOf(json)
+  if (event === undefined) return json
+  const { eventEnd, severity, message } = event
   const at = `${(eventEnd / 1000).toFixed(3).padStart(10)} ms`
   return `${at}  ${severity.padEnd(7)}  ${message.type.padEnd(18)} ${detail(message)}`.trimEnd()
 }
