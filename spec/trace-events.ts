@@ -3,6 +3,7 @@
  * documented types are the seed's; further types are interleaved and may be ignored by readers.
  */
 import { Schema } from "effect"
+import { Explanation } from "./explanation.ts"
 
 const text = (description: string) => Schema.String.annotate({ description })
 const nullable = <S extends Schema.Top>(schema: S) => Schema.NullOr(schema)
@@ -67,6 +68,59 @@ export const responseStages = ["raw response", "backend response ready", "final 
 
 const stage = (description: string) => Schema.String.annotate({ description })
 
+/** How one rule of an authorization came out. */
+export const RuleOutcome = Schema.Struct({
+  name: text("The expression."),
+  matched: Schema.Boolean,
+  mode: Schema.Literals(["allow", "deny", "require"]),
+  explanation: Schema.optionalKey(Explanation)
+})
+export type RuleOutcome = typeof RuleOutcome.Type
+
+/** Bodies of a model request and its answer where they are not those of the client or the provider. */
+export const llmBodyStages = ["llm request before translation", "llm response before translation"] as const
+
+const provider = text("The provider, by its name in telemetry.")
+const inputFormat = text("The format that the client speaks.")
+
+/** What stages tell by themselves, in the middle of what the engine tells of them. */
+const stageMessages = [
+  Schema.Struct({ type: Schema.Literal("policyEvent"), kind: Schema.String, details: anything }),
+  Schema.Struct({
+    type: Schema.Literal("authorizationResult"),
+    rules: Schema.Array(RuleOutcome),
+    result: Schema.Literals(["allow", "deny"])
+  }),
+  Schema.Struct({
+    type: Schema.Literal("llmRouteResolved"),
+    provider,
+    routeType: text("What the path speaks, as Completions.")
+  }),
+  Schema.Struct({
+    type: Schema.Literal("llmRequestDetected"),
+    provider,
+    inputFormat,
+    upstreamRouteType: nullable(Schema.String).annotate({
+      description: "The format that the provider is spoken to in; null when nothing is translated."
+    }),
+    requestModel: text("The model that the client asked for."),
+    streaming: Schema.Boolean
+  }),
+  Schema.Struct({
+    type: Schema.Literal("llmStreamingTranslation"),
+    provider,
+    inputFormat,
+    upstreamRouteType: text("The format of the provider."),
+    streamFormat: text("sse or awsEventStream: how the provider frames its events.")
+  }),
+  Schema.Struct({
+    type: Schema.Literal("bodySnapshot"),
+    stage: stage(`final request, response, or ${llmBodyStages.join(", ")}.`),
+    body: text("Base64, up to the buffer limit.")
+  })
+] as const
+export type StageMessage = (typeof stageMessages)[number]["Type"]
+
 export const TraceMessage = Schema.Union([
   Schema.Struct({ type: Schema.Literal("requestStarted") }),
   Schema.Struct({
@@ -78,11 +132,6 @@ export const TraceMessage = Schema.Union([
     type: Schema.Literal("responseSnapshot"),
     stage: stage(`One of ${responseStages.join(", ")}.`),
     requestState: RequestState
-  }),
-  Schema.Struct({
-    type: Schema.Literal("bodySnapshot"),
-    stage: stage("final request, or response."),
-    body: text("Base64, up to the buffer limit.")
   }),
   Schema.Struct({
     type: Schema.Literal("routeSelection"),
@@ -106,7 +155,7 @@ export const TraceMessage = Schema.Union([
     ]),
     durationUs: Schema.Int.annotate({ description: "How long the node took, in microseconds." })
   }),
-  Schema.Struct({ type: Schema.Literal("policyEvent"), kind: Schema.String, details: anything }),
+  ...stageMessages,
   Schema.Struct({ type: Schema.Literal("backendCallStart"), target: text("address:port or unix:path.") }),
   Schema.Struct({
     type: Schema.Literal("backendCallResult"),

@@ -3,23 +3,14 @@
  * yields no boolean, counts as false.
  */
 import { Effect, Result } from "effect"
-import type { Explanation, Shown } from "../../spec/explanation.ts"
+import type { Shown } from "../../spec/explanation.ts"
 import type { Rule } from "../../spec/rules.ts"
+import type { RuleOutcome } from "../../spec/trace-events.ts"
 import type { Bindings } from "../cel/bindings.ts"
 import { type Expression, explain, type Phase } from "../cel/expression.ts"
 import { compileExpression, type Preparation, preparation } from "./expressions.ts"
 import type { ConfigPath, ConfigProblem } from "./stage.ts"
 import type { View } from "./view.ts"
-
-/** How one rule came out, as traces show it. */
-export interface RuleOutcome {
-  /** The expression. */
-  readonly name: string
-  readonly matched: boolean
-  readonly mode: Rule["effect"]
-  /** Why: what each part of the expression gave. */
-  readonly explanation: Explanation
-}
 
 export interface Decision {
   readonly rules: ReadonlyArray<RuleOutcome>
@@ -84,12 +75,12 @@ export const compileRules = (
 const isTrue = (outcome: Shown): boolean =>
   outcome.kind === "value" && outcome.type === "bool" && outcome.value === "true"
 
-type Asking = Pick<View<never, never>, "variables" | "watched" | "note">
+type Asking = Pick<View<never, never>, "variables" | "watched" | "tell">
 
 /** Decides, and tells whoever watches how each rule came out. */
 export const isPermitted = (rules: Rules, exchange: Asking): boolean => {
   if (!exchange.watched) return rules.allow(exchange.variables)
   const decision = rules.explain(exchange.variables)
-  exchange.note("authorizationResult", decision)
+  exchange.tell({ type: "authorizationResult", ...decision })
   return decision.result === "allow"
 }

@@ -130,5 +130,5 @@ export class Spans implements Watch {
   calling(): void {}
   selected(): void {}
   ready(): void {}
-  note(): void {}
+  told(): void {}
 }

@@ -15,7 +15,7 @@ interface Fault {
 
 /** A fault as a finding about the text, with the line it stands on and the names that could stand there. */
 export const problemOf = (name: string, source: string, fault: Fault): Problem => {
-  const excerpt = indexed(source).excerpt(fault.start, [{ start: 0, end: source.length, shown: true }])
+  const excerpt = indexed(source).excerpt(fault.start, Int32Array.of(0, source.length, 1))
   const { message, line, column, available = [] } = fault
   return {
     ...{ file: name, line, column, path: "", message, severity: "error" },
@@ -33,7 +33,9 @@ export const checkedText = ({ kind, attributes, cost }: Expression): string => {
     requestBody ? "request body" : requestBodyPrefix ? "beginning of the request body" : undefined,
     responseBody ? "response body" : responseBodyPrefix ? "beginning of the response body" : undefined
   ].filter((body) => body !== undefined)
-  const most = Number.isFinite(cost.most) ? `to ${cost.most} steps in macros` : "steps or more in macros, by what they run over"
+  const most = Number.isFinite(cost.most)
+    ? `to ${cost.most} steps in macros`
+    : "steps or more in macros, by what they run over"
   return [
     `type:    ${kind === "dyn" ? "known at run time only" : kind}`,
     `reads:   ${[...attributes.paths].sort().join(", ") || "nothing"}`,

@@ -1,7 +1,7 @@
 /** A trace that was saved: JSON lines, or the event stream as it came. */
 import { readFile } from "node:fs/promises"
 import { text } from "node:stream/consumers"
-import { Data, Effect, Option, Schema } from "effect"
+import { Data, Effect, Schema } from "effect"
 import { TraceEvent } from "../../../spec/trace-events.ts"
 
 /** There is no trace to read. */
@@ -25,7 +25,5 @@ export const readTrace = (name: string): Effect.Effect<ReadonlyArray<string>, Un
     )
   )
 
-const decode = Schema.decodeUnknownOption(Schema.fromJsonString(TraceEvent))
-
-/** The event of a line; `undefined` for one of a later version. */
-export const eventOf = (json: string): TraceEvent | undefined => Option.getOrUndefined(decode(json))
+/** The event of a line; none for what a later version sends. */
+export const eventOf = Schema.decodeUnknownOption(Schema.fromJsonString(TraceEvent))

@@ -1,5 +1,6 @@
 /** What a saved trace knows of its request, as the context of an expression: a snapshot, and the bodies that went with it. */
 import { Buffer } from "node:buffer"
+import { Option } from "effect"
 import type { TraceMessage } from "../../../spec/trace-events.ts"
 import type { Phase } from "../../cel/expression.ts"
 import { eventOf } from "./saved-trace.ts"
@@ -49,7 +50,7 @@ export const contextOfTrace = (
   phase: Phase | undefined,
   event: number | undefined
 ): Readonly<Record<string, unknown>> | string => {
-  const messages = lines.map((line) => eventOf(line)?.message)
+  const messages = lines.map((line) => Option.getOrUndefined(eventOf(line))?.message)
   if (event !== undefined && event > lines.length) return `the trace has ${lines.length} events`
   const snapshots = messages.slice(0, event).filter(isSnapshot)
   const wanted = event !== undefined || phase === undefined ? undefined : stages[phase]

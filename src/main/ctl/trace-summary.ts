@@ -1,17 +1,19 @@
 /** An event of a trace as one line for people. */
-import type { TraceEvent } from "../../../spec/trace-events.ts"
+import type { RuleOutcome, TraceEvent } from "../../../spec/trace-events.ts"
+import { printable } from "./printable.ts"
 import { eventOf } from "./saved-trace.ts"
 
 /** One line for people: when, how grave, what. An event of a later version is shown as it is. */
 export const summary = (json: string): string => {
   const event = eventOf(json)
-  if (event === undefined) return json
-  const { eventEnd, severity, message } = event
+  if (event._tag === "None") return printable(json)
+  const { eventEnd, severity, message } = event.value
   const at = `${(eventEnd / 1000).toFixed(3).padStart(10)} ms`
-  return `${at}  ${severity.padEnd(7)}  ${message.type.padEnd(18)} ${detail(message)}`.trimEnd()
+  return `${at}  ${severity.padEnd(7)}  ${message.type.padEnd(18)} ${printable(detail(message))}`.trimEnd()
 }
 
-const detail = (message: TraceEvent["message"]): string => {
+/** What an event says beside its type. */
+export const detail = (message: TraceEvent["message"]): string => {
   switch (message.type) {
     case "requestStarted":
       return ""
@@ -33,10 +35,23 @@ const detail = (message: TraceEvent["message"]): string => {
       return `${message.node}: ${message.result.type === "skip" ? message.result.reason : message.result.details} (${message.durationUs} µs) ${message.source}`
     case "policyEvent":
       return `${message.kind}: ${JSON.stringify(message.details)}`
+    case "authorizationResult":
+      return `${message.result}: ${message.rules.map(ruleText).join("; ")}`
+    case "llmRouteResolved":
+      return `${message.provider}: ${message.routeType}`
+    case "llmRequestDetected":
+    case "llmStreamingTranslation":
+      return `${message.inputFormat} to ${message.provider}${message.upstreamRouteType === null ? "" : ` as ${message.upstreamRouteType}`}`
     case "backendCallStart":
       return message.target
     case "backendCallResult":
     case "requestFinished":
       return message.error ?? String(message.status)
   }
+}
+
+const ruleText = ({ mode, name, matched, explanation }: RuleOutcome): string => {
+  const cause = explanation?.cause
+  const failed = cause === undefined ? "" : `, ${cause.message} (at ${cause.line}:${cause.column})`
+  return `${mode} ${name} ${matched ? "holds" : "does not hold"}${failed}`
 }

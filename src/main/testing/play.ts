@@ -38,7 +38,7 @@ const ignored = () => {}
 /** Keeps what each node did. */
 const recording = (stages: Array<StageFinished>): Watch => ({
   notes: false,
-  note: ignored,
+  told: ignored,
   started: ignored,
   entering: ignored,
   passed: ignored,
