@@ -8,7 +8,17 @@ import { isStruct, type Struct } from "./schema.ts"
 import { childrenOf, type Node, type NodeOf } from "./syntax.ts"
 
 /** What beside the headers that always are, and the secrets of variables, is secret. */
-type Sensitive = Pick<Bindings, "sensitiveHeaders" | "sensitiveParameters">
+type Sensitive = Pick<Bindings, "request" | "sensitiveHeaders" | "sensitiveParameters">
+
+/** Whether the query of the request has a parameter that holds a credential. */
+const hasCredential = ({ request, sensitiveParameters }: Sensitive): boolean => {
+  if (sensitiveParameters === undefined || sensitiveParameters.size === 0) return false
+  return [request?.uri, request?.pathAndQuery].some((text) => {
+    const query = text?.split("?").slice(1).join("?") ?? ""
+    // Without the ampersand a leading question mark would be dropped.
+    return [...new URLSearchParams(`&${query}`).keys()].some((name) => sensitiveParameters.has(name))
+  })
+}
 
 /** The parts whose values come from a secret: unredacted, a sensitive header, or made of such a part. */
 export const taintOf = (node: Node, names: Names, sensitive: Sensitive): ReadonlySet<Node> => {
@@ -43,7 +53,7 @@ class Taint {
 
   #isSecret(node: Node, locals: Local | undefined): boolean {
     const path = this.#path(node, locals)
-    if (path === "query") return (this.#sensitive.sensitiveParameters?.size ?? 0) > 0
+    if (path === "query") return hasCredential(this.#sensitive)
     if (path !== undefined) return path === "headers" || (typeof path === "object" && holdsHeaders(path))
     const step = stepOf(node)
     if (step !== undefined && this.#path(step.operand, locals) === "headers")

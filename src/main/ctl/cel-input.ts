@@ -135,11 +135,14 @@ export const givenContext = (flags: ContextFlags): Effect.Effect<Bindings, Input
     if (Option.isNone(flags.trace) && Option.isSome(flags.event))
       return yield* new UnusableInput({ detail: "--event chooses an event of --trace" })
     const written = Option.isNone(flags.context) ? {} : yield* readJson(flags.context.value)
-    const context = contextOf(typeof written === "object" && written !== null ? { ...traced, ...written } : written)
-    return Result.isSuccess(context)
-      ? context.success
-      : yield* new UnusableInput({ detail: context.failure.map((problem) => `context: ${problem}`).join("\n") })
+    return { ...(yield* bindingsOf("trace", traced)), ...(yield* bindingsOf("context", written)) }
   })
+
+const bindingsOf = (from: string, json: unknown): Effect.Effect<Bindings, UnusableInput> =>
+  Effect.mapError(
+    Effect.fromResult(contextOf(json)),
+    (problems) => new UnusableInput({ detail: problems.map((problem) => `${from}: ${problem}`).join("\n") })
+  )
 
 const readJson = (file: string): Effect.Effect<unknown, InputFailed> =>
   Effect.flatMap(fromFile(file).read, (text) =>

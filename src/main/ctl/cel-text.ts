@@ -4,6 +4,7 @@ import { source as indexed } from "../../../spec/config/source.ts"
 import type { Explanation, Shown, Step } from "../../../spec/explanation.ts"
 import type { CelProblem, Expression } from "../../cel/expression.ts"
 import { maxSteps } from "../../cel/limits.ts"
+import { printable } from "./printable.ts"
 
 interface Fault {
   readonly message: string
@@ -59,7 +60,7 @@ const shownText = (shown: Shown): string => {
 export const explanationText = (name: string, { source, outcome, steps, cause }: Explanation): string => {
   const rows = steps.flatMap((step) => rowsOf(step, 0))
   const width = Math.max(0, ...rows.map(([place]) => place.length))
-  const tree = rows.map(([place, text]) => `${place.padEnd(width)}  ${text}`)
+  const tree = rows.map(([place, text]) => printable(`${place.padEnd(width)}  ${text}`))
   const whole = steps[0]?.source === source.trim() ? [] : [`=> ${shownText(outcome)}`]
   return [...tree, ...whole, ...(cause === undefined ? [] : [formatText([problemOf(name, source, cause)])])].join("\n")
 }

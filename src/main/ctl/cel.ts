@@ -12,6 +12,7 @@ import type { Explanation, Step } from "../../../spec/explanation.ts"
 import { explain } from "../../cel/expression.ts"
 import { compiledExpression, contextFlags, expressionFlags, givenContext, givenExpression } from "./cel-input.ts"
 import { checkedText, explanationText, problemOf, problemsText } from "./cel-text.ts"
+import { printable } from "./printable.ts"
 
 const exits = (code: number) =>
   Effect.sync(() => {
@@ -23,16 +24,19 @@ const reporting = <E extends { readonly message: string }>(run: Effect.Effect<vo
 
 type Flags = Parameters<typeof givenExpression>[0] & Parameters<typeof givenContext>[0]
 
-/** Evaluates what the flags give, and warns of what the trace had hidden. */
+/** Evaluates what the flags give, and warns of what the trace does not hold. */
 const explained = (flags: Flags, most?: number) =>
   Effect.gen(function* () {
     const given = yield* givenExpression(flags)
     const expression = yield* compiledExpression(given)
     const context = yield* givenContext(flags)
     const explanation = explain(expression, { ...context, ...given.hidden }, most)
-    const hidden = Option.isSome(flags.trace) ? [...new Set(explanation.steps.flatMap(hiddenParts))] : []
-    for (const source of hidden)
-      yield* Console.error(`note: the trace does not hold ${source}: what depends on it may differ from what happened`)
+    if (Option.isSome(flags.trace)) {
+      const bodiless = expression.attributes.requestBody && context.request?.body === undefined
+      const missing = [...explanation.steps.flatMap(hiddenParts), ...(bodiless ? ["the body of the request"] : [])]
+      for (const part of new Set(missing))
+        yield* Console.error(`note: the trace does not hold ${part}: what depends on it may differ from what happened`)
+    }
     if (explanation.outcome.kind !== "value") yield* exits(2)
     return { name: given.name, explanation }
   })
@@ -50,7 +54,7 @@ const evalCommand = Command.make("eval", { ...expressionFlags, ...contextFlags }
     Effect.gen(function* () {
       const { name, explanation } = yield* explained(flags, Number.POSITIVE_INFINITY)
       const { outcome, cause, source } = explanation
-      if (outcome.kind === "value") yield* Console.log(outcome.value)
+      if (outcome.kind === "value") yield* Console.log(printable(outcome.value))
       else if (cause !== undefined) yield* Console.error(formatText([problemOf(name, source, cause)]))
     })
   )
