@@ -37,6 +37,7 @@ const seconds = (milliseconds: number) => `${(milliseconds / 1000).toFixed(6)}s`
 
 /** The trace of one request. */
 export class Trace implements Watch {
+  readonly notes = true
   readonly #settings: TraceSettings
   readonly #emit: (event: TraceEvent) => void
   readonly #began: number

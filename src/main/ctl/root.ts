@@ -2,6 +2,7 @@
 import { Effect } from "effect"
 import { Command } from "effect/cli"
 import { version } from "../version.ts"
+import { celCommand } from "./cel.ts"
 import { graphCommand } from "./graph.ts"
 import { Operands } from "./operands.ts"
 import { traceCommand } from "./trace.ts"
@@ -14,7 +15,7 @@ const proxy = Command.make("proxy").pipe(
 
 const root = Command.make("headgatectl").pipe(
   Command.withDescription("Inspects Headgate proxies and their configurations."),
-  Command.withSubcommands([proxy, graphCommand, validateCommand])
+  Command.withSubcommands([proxy, celCommand, graphCommand, validateCommand])
 )
 
 const run = Command.runWith(root, { version: version.version })
