@@ -8,6 +8,7 @@ import { standalone } from "../../spec/standalone.ts"
 import { schemas } from "../../stages/schemas.ts"
 import { normalise } from "../routing/normalise/normalise.ts"
 import type { Normalised } from "../routing/normalised.ts"
+import { unknownTargets } from "../routing/unknown-targets.ts"
 import { idleSettings } from "./idle-settings.ts"
 
 /** The policies that a file may hold, and the schema of the file that follows from them. */
@@ -44,7 +45,9 @@ export const check = (source: ConfigurationText, { specs, schema } = language): 
     ? {
         config: normalised.value,
         positions,
-        problems: idleSettings(normalised.value.settings, positions).map((complaint) => positions.locate(complaint))
+        problems: [...idleSettings(normalised.value.settings, positions), ...unknownTargets(normalised.value)].map(
+          (complaint) => positions.locate(complaint)
+        )
       }
     : { config: undefined, positions, problems: normalised.complaints.map((complaint) => positions.locate(complaint)) }
 }
