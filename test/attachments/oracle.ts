@@ -31,7 +31,7 @@ export type InForce = Readonly<Record<string, ReadonlyArray<string>>>
 
 const addsUp = new Set(["authorization", "mcpAuthorization"])
 /** On a route they are policies of its backends. */
-const ofBackends = new Set(["mcpAuthorization"])
+const ofBackends = new Set(["mcpAuthorization", "backendTLS", "sessionAffinity"])
 
 /** Reads places from the most specific one on; the first that has a policy has the say. */
 const firstWins = (places: ReadonlyArray<Marks>): InForce => {
