@@ -69,12 +69,12 @@ const sketches = (flavour: Flavour) =>
     backends: Arbitrary.all(Object.fromEntries(backendNames.map((name) => [name, some(flavour.onBackends)]))),
     targeted: Arbitrary.array(
       Arbitrary.all({
-        key: oneOf("m/a", "m/b", "m/c", "n/a", "n/b", "n/c", "n/d", "o/a", "o/b", "o/c"),
+        key: Arbitrary.map(Arbitrary.all([oneOf("m", "n", "o"), oneOf(..."abcdefgh")]), (parts) => parts.join("/")),
         target: oneOf(...targets),
         phase: oneOf<"route" | "gateway">("route", "route", "gateway"),
         kind: oneOf(0, 1, 2, 3, 4, 5)
       }),
-      { minLength: 3, maxLength: 12 }
+      { minLength: 6, maxLength: 24 }
     )
   })
 type Sketch = ReturnType<typeof sketches> extends Arbitrary.Arbitrary<infer S> ? S : never
