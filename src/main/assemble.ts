@@ -16,7 +16,7 @@ import { Latency } from "../pipeline/latency.ts"
 import type { Registry, Services } from "../pipeline/registry.ts"
 import type { Backend, Listener, Route } from "../pipeline/route.ts"
 import type { Step } from "../pipeline/run.ts"
-import type { ConfigPath, ConfigProblem, Site } from "../pipeline/stage.ts"
+import { type ConfigPath, type ConfigProblem, type Site, unavailable } from "../pipeline/stage.ts"
 import type { AnyTerminal, Callee } from "../pipeline/terminal.ts"
 import { type Attached, attachments } from "../routing/attach.ts"
 import { compileListeners } from "../routing/listeners.ts"
@@ -30,7 +30,7 @@ import {
 import * as Normalised from "../routing/normalised.ts"
 import { chainKey, delegates, selection, type Tabled } from "../routing/selection.ts"
 import { compileRoutes, type RouteEntry, type RouteTable } from "../routing/table.ts"
-import { type Available, type Part, unavailable } from "../routing/unavailable.ts"
+import { type Available, missing, type Part } from "../routing/unavailable.ts"
 import { type Random, weightedChoice } from "../routing/weights.ts"
 
 /** A port to listen on. */
@@ -80,8 +80,6 @@ const availableIn = ({ registry, terminals }: Parts<Registry>): Available => ({
   parts: new Set<Part>(["routeGroups"])
 })
 
-const notAvailable = (what: string) => `${what} is not available yet`
-
 /** What compiling needs is known where the registry is; inside it is whatever the policies ask for. */
 // biome-ignore lint/suspicious/noExplicitAny: the registry's own type says which services these are.
 type Compiling<A> = Effect.Effect<A, ReadonlyArray<ConfigProblem>, any>
@@ -117,7 +115,7 @@ class Assembly {
   run(): Compiling<Assembled> {
     return Effect.gen({ self: this }, function* () {
       const binds: Array<AssembledBind> = []
-      for (const { path, message } of unavailable(this.#config, availableIn(this.#parts))) this.#problem(path, message)
+      for (const problem of missing(this.#config, availableIn(this.#parts))) this.#problem(problem)
       for (const bind of this.#config.binds) {
         const assembled = yield* this.#bind(bind)
         if (assembled !== undefined) binds.push(assembled)
@@ -127,17 +125,18 @@ class Assembly {
     })
   }
 
-  #problem(path: ConfigPath, message: string): void {
+  #problem(problem: ConfigProblem): void {
     // What several routes share is compiled for each of them.
+    const { path, message } = problem
     const known = this.#problems.some((p) => p.message === message && p.path.join("\0") === path.join("\0"))
-    if (!known) this.#problems.push({ path, message })
+    if (!known) this.#problems.push(problem)
   }
 
   /** Runs a compilation; its problems are collected, and `undefined` stands for its result. */
   #collect<A>(effect: Compiling<A>, base: ConfigPath = []): Compiling<A | undefined> {
     return Effect.catch(effect, (problems) =>
       Effect.sync(() => {
-        for (const { path, message } of problems) this.#problem([...base, ...path], message)
+        for (const problem of problems) this.#problem({ ...problem, path: [...base, ...problem.path] })
         return undefined
       })
     )
@@ -161,7 +160,7 @@ class Assembly {
     const compiled = this.#parts.compileCondition(condition.expression, site)
     if (Result.isSuccess(compiled))
       return { ...entry, condition: { text: condition.expression, holds: compiled.success } }
-    for (const message of compiled.failure) this.#problem(condition.path, message)
+    for (const message of compiled.failure) this.#problem({ path: condition.path, message })
     return entry
   }
 
@@ -170,7 +169,7 @@ class Assembly {
       if (bind.protocol !== "http" || bind.mode !== "standard" || bind.tunnelProtocol !== "direct") {
         const what =
           bind.protocol !== "http" ? `a ${bind.protocol.toUpperCase()} listener` : "a tunnel or internal bind"
-        this.#problem(bind.path, notAvailable(what))
+        this.#problem(unavailable(bind.path, what))
         return undefined
       }
       const listeners: Array<{ readonly hostname: string; readonly value: Listener }> = []
@@ -192,9 +191,9 @@ class Assembly {
     sources: ReadonlyArray<{ readonly path: ConfigPath }>,
     otherwise: ConfigPath
   ): void {
-    for (const { path, message } of problems) {
-      const [index, ...rest] = path
-      this.#problem([...(sources[Number(index)]?.path ?? otherwise), ...rest], message)
+    for (const problem of problems) {
+      const [index, ...rest] = problem.path
+      this.#problem({ ...problem, path: [...(sources[Number(index)]?.path ?? otherwise), ...rest] })
     }
   }
 
@@ -241,7 +240,7 @@ class Assembly {
           value: { source: route, compiled: delegates(route) || before.length > 0 ? undefined : way.route }
         })
       }
-      const table = compileRoutes(entries)
+      const table = yield* Effect.result(compileRoutes(entries))
       if (Result.isSuccess(table)) return table.success
       this.#indexed(table.failure, routes, path)
       return undefined
@@ -306,7 +305,8 @@ class Assembly {
       )
       // No other backend knows what these rules are about: it would let everything through.
       const toolRules = policies["mcpAuthorization"]
-      if (toolRules !== undefined && !isServer) this.#problem(toolRules.path, "mcpAuthorization needs an mcp backend")
+      if (toolRules !== undefined && !isServer)
+        this.#problem({ path: toolRules.path, message: "mcpAuthorization needs an mcp backend" })
       const graph = yield* this.#site("backend", policies)
       const all = [gateway, route, graph]
       const { registry } = this.#parts
@@ -333,7 +333,8 @@ class Assembly {
     return Effect.gen({ self: this }, function* () {
       if (this.#callees.has(source.key)) return this.#callees.get(source.key)
       const terminal = this.#parts.terminals.find(({ name }) => name === source.destination.kind)
-      const callee = terminal && (yield* this.#collect(terminal.compile(source.destination.config, configPath(source))))
+      const callee =
+        terminal && (yield* this.#collect(terminal.compile(source.destination.config, configPath(source), source.name)))
       this.#callees.set(source.key, callee)
       return callee
     })

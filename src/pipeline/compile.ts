@@ -10,7 +10,14 @@ import { masked } from "./masked.ts"
 import type { Registry, Services } from "./registry.ts"
 import type { EffectivePolicies } from "./route.ts"
 import type { Step } from "./run.ts"
-import type { AnyPolicy, ConfigPath, ConfigProblem, ResponsePhase, Site } from "./stage.ts"
+import {
+  type AnyPolicy,
+  type ConfigPath,
+  type ConfigProblem,
+  type ResponsePhase,
+  type Site,
+  unavailable
+} from "./stage.ts"
 
 /** One configuration of a policy. Several of them are the entries of a conditional policy. */
 export interface PolicyEntry {
@@ -55,13 +62,11 @@ export const compileSite = <R extends Registry>(
       const policy = registry.byName.get(name)
       if (policy === undefined || !policy.sites.includes(site)) {
         for (const entry of entries)
-          problems.push({
-            path: entry.path,
-            message:
-              policy === undefined
-                ? `policy ${name} is not available yet`
-                : `policy ${name} cannot be attached to a ${site}`
-          })
+          problems.push(
+            policy === undefined
+              ? unavailable(entry.path, `policy ${name}`)
+              : { path: entry.path, message: `policy ${name} cannot be attached to a ${site}` }
+          )
         continue
       }
       effective[policy.traceKey] = shown(entries)
@@ -73,7 +78,7 @@ export const compileSite = <R extends Registry>(
           const found = Cause.findErrorOption(exit.cause)
           if (Option.isNone(found)) return yield* Effect.failCause(exit.cause)
           const { writtenAt = (part: ConfigPath) => [...entry.path, ...part] } = entry
-          for (const problem of found.value) problems.push({ path: writtenAt(problem.path), message: problem.message })
+          for (const problem of found.value) problems.push({ ...problem, path: writtenAt(problem.path) })
           continue
         }
         for (const node of exit.value) steps.push(step(policy, entry, site, node, choice?.at(index)))

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { schemas } from "../../stages/schemas.ts"
 import { reader } from "./read.ts"
-import { unavailable } from "./unavailable.ts"
+import { missing } from "./unavailable.ts"
 
 describe("what a build does not have", () => {
   const text = `
@@ -30,7 +30,7 @@ policies:
       backends: new Set(["host"] as const),
       parts: new Set([])
     }
-    const lines = unavailable(normalised, available)
+    const lines = missing(normalised, available)
       .map((complaint) => positions.locate(complaint))
       .map(({ line, path, message }) => `${line} ${path}: ${message}`)
     assert.deepStrictEqual(lines, [

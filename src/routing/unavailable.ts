@@ -1,6 +1,6 @@
 /** What a configuration uses that this build does not have: it is checked like everything else, and refused at start with its place. */
 import type { Path } from "../../spec/config/path.ts"
-import type { Complaint } from "../../spec/config/positions.ts"
+import { type ConfigProblem, unavailable } from "../pipeline/stage.ts"
 import type { Normalised, Policies, Route, TcpRoute } from "./normalised.ts"
 
 /** One use of a policy, of a kind of backend, or of another part of the language. */
@@ -99,18 +99,11 @@ const told: Readonly<Record<Part, string>> = {
 }
 
 /** What of it there is not, as problems. */
-export const unavailable = (
-  config: Normalised,
-  available: Available
-): ReadonlyArray<Complaint & { readonly path: Path }> => {
+export const missing = (config: Normalised, available: Available): ReadonlyArray<ConfigProblem> => {
   const has = { policy: available.policies, backend: available.backends, part: available.parts } as Readonly<
     Record<Use["feature"], ReadonlySet<string>>
   >
   return uses(config)
     .filter(({ feature, name }) => !has[feature].has(name))
-    .map(({ feature, name, path }) => ({
-      path,
-      message: `${feature === "part" ? told[name as Part] : `${feature} ${name}`} is not available yet`,
-      code: "unavailable"
-    }))
+    .map(({ feature, name, path }) => unavailable(path, feature === "part" ? told[name as Part] : `${feature} ${name}`))
 }
