@@ -9,6 +9,7 @@ import { schemas } from "../../stages/schemas.ts"
 import { type Hidden, nothingHidden } from "../pipeline/hidden.ts"
 import { normalise } from "../routing/normalise/normalise.ts"
 import type { Normalised } from "../routing/normalised.ts"
+import { unknownTargets } from "../routing/unknown-targets.ts"
 import { hiddenOf } from "./hidden.ts"
 import { idleSettings } from "./idle-settings.ts"
 
@@ -50,7 +51,9 @@ export const check = (source: ConfigurationText, { specs, schema } = language): 
         config: normalised.value,
         positions,
         hidden: hiddenOf(normalised.value),
-        problems: idleSettings(normalised.value.settings, positions).map((complaint) => positions.locate(complaint))
+        problems: [...idleSettings(normalised.value.settings, positions), ...unknownTargets(normalised.value)].map(
+          (complaint) => positions.locate(complaint)
+        )
       }
     : { ...nothing, positions, problems: normalised.complaints.map((complaint) => positions.locate(complaint)) }
 }
