@@ -25,11 +25,16 @@ export type Part = "tcpRoutes" | "routeGroups" | "policies" | "discovery" | "hbo
 /**
  * Everything that a configuration uses, in the order of the normalised form. A route that is on several listeners is told
  * once. The policies of a model are not here: the terminal for models applies them itself and refuses what it lacks.
+ * @param wanted which uses are of interest; all of them unless told.
  */
-export const uses = (config: Normalised): ReadonlyArray<Use> => {
+export const uses = (
+  config: Normalised,
+  wanted: (feature: Use["feature"], name: string) => boolean = () => true
+): ReadonlyArray<Use> => {
   const found = new Map<string, Use>()
-  const add = (feature: Use["feature"], name: string, path: Path) =>
-    found.set(`${feature} ${name} ${path.join(".")}`, { feature, name, path })
+  const add = (feature: Use["feature"], name: string, path: Path) => {
+    if (wanted(feature, name)) found.set(`${feature} ${name} ${path.join(".")}`, { feature, name, path })
+  }
   const part = (name: Part, path: Path) => add("part", name, path)
   const policies = (all: Policies) => {
     for (const { name, path } of Object.values(all)) add("policy", name, path)
@@ -92,11 +97,9 @@ export const unavailable = (
   const has = { policy: available.policies, backend: available.backends, part: available.parts } as Readonly<
     Record<Use["feature"], ReadonlySet<string>>
   >
-  return uses(config)
-    .filter(({ feature, name }) => !has[feature].has(name))
-    .map(({ feature, name, path }) => ({
-      path,
-      message: `${feature === "part" ? told[name as Part] : `${feature} ${name}`} is not available yet`,
-      code: "unavailable"
-    }))
+  return uses(config, (feature, name) => !has[feature].has(name)).map(({ feature, name, path }) => ({
+    path,
+    message: `${feature === "part" ? told[name as Part] : `${feature} ${name}`} is not available yet`,
+    code: "unavailable"
+  }))
 }
