@@ -2,10 +2,11 @@
 import type { Environment } from "../../spec/config/expand.ts"
 import { load } from "../../spec/config/load.ts"
 import type { Positions } from "../../spec/config/positions.ts"
-import type { Problem } from "../../spec/config/problem.ts"
+import { inOrder, type Problem } from "../../spec/config/problem.ts"
 import type { PolicySpecs } from "../../spec/standalone/policies.ts"
 import { standalone } from "../../spec/standalone.ts"
 import { schemas } from "../../stages/schemas.ts"
+import { lint } from "../routing/lint/lint.ts"
 import { normalise } from "../routing/normalise/normalise.ts"
 import type { Normalised } from "../routing/normalised.ts"
 import { idleSettings } from "./idle-settings.ts"
@@ -38,13 +39,20 @@ export interface Checked {
 export const check = (source: ConfigurationText, { specs, schema } = language): Checked => {
   const loaded = load(source, schema)
   if (!loaded.ok) return { config: undefined, positions: undefined, problems: loaded.problems }
-  const { positions } = loaded
+  const { positions, inlineCredentials } = loaded
   const normalised = normalise(loaded.value, specs)
   return normalised.ok
     ? {
         config: normalised.value,
         positions,
-        problems: idleSettings(normalised.value.settings, positions).map((complaint) => positions.locate(complaint))
+        problems: inOrder([
+          ...idleSettings(normalised.value.settings, positions).map((complaint) => positions.locate(complaint)),
+          ...lint({ file: loaded.value, normalised: normalised.value, positions, inlineCredentials })
+        ])
       }
-    : { config: undefined, positions, problems: normalised.complaints.map((complaint) => positions.locate(complaint)) }
+    : {
+        config: undefined,
+        positions,
+        problems: inOrder(normalised.complaints.map((complaint) => positions.locate(complaint)))
+      }
 }
