@@ -18,8 +18,8 @@ export const exitWith = (code: number): Effect.Effect<void> =>
 /** Tells the failure of a command and exits with a code that says so. */
 export const orExit =
   (code = 1) =>
-  <A, R>(command: Effect.Effect<A, { readonly message: string }, R>): Effect.Effect<A | void, never, R> =>
-    Effect.catch(command, (error) =>
+  <A, R>(command: Effect.Effect<A, { readonly message: string }, R>): Effect.Effect<void, never, R> =>
+    Effect.catch(Effect.asVoid(command), (error) =>
       Effect.andThen(
         Console.error(error instanceof InvalidConfiguration ? formatText(error.problems) : error.message),
         exitWith(code)
