@@ -8,7 +8,7 @@ import { Log } from "../services/log.ts"
 import { type ConfigurationSource, defaultFile, fromFile, fromText } from "./configuration-source.ts"
 import { standard } from "./dialect.ts"
 import { findings, isInvalid } from "./findings.ts"
-import { defaultPortOptions, ports } from "./ports.ts"
+import { portOptions, ports } from "./ports.ts"
 import { run } from "./run.ts"
 import { InvalidConfiguration } from "./snapshot.ts"
 import { startingLog } from "./starting-log.ts"
@@ -97,11 +97,19 @@ const signalled = Effect.callback<void>((resume) => {
   })
 })
 
+/** How long the reader of the log has to take the last lines, and whoever does not want to wait gives it. */
+const lastLines = 3_000
+const lastLinesInHaste = 250
+
+const log = startingLog(process.env)
+const exit = (code: number, millis = lastLines) => {
+  log.drained(millis).then(() => process.exit(code))
+}
+
 const main = Effect.gen(function* () {
   const found = yield* source
-  const log = startingLog(process.env)
   const services = Layer.provideMerge(
-    ports({ ...defaultPortOptions, sessionKey: process.env["SESSION_KEY"] }),
+    ports(yield* portOptions(process.env)),
     Layer.mergeAll(ConsoleLog.layer(log), Prometheus.layer())
   )
   yield* Effect.scoped(
@@ -115,7 +123,7 @@ const main = Effect.gen(function* () {
       // Whoever asks twice does not want to wait. But under npm, one Ctrl-C arrives twice: from the terminal and from npm.
       const asked = performance.now()
       const again = (code: number) => () => {
-        if (performance.now() - asked > 500) process.exit(code)
+        if (performance.now() - asked > 500) exit(code, lastLinesInHaste)
       }
       process.on("SIGINT", again(130))
       process.on("SIGTERM", again(143))
@@ -125,15 +133,17 @@ const main = Effect.gen(function* () {
   ).pipe(Effect.provide(services))
 })
 
+const reasonOf = (error: unknown): string =>
+  error instanceof InvalidConfiguration
+    ? formatProblems(format, error.problems)
+    : error instanceof Error
+      ? error.message
+      : String(error)
+
 Effect.runPromise(options["validate-only"] === true ? validate : main).then(
-  () => process.exit(0),
-  (error: unknown) =>
-    fail(
-      error instanceof InvalidConfiguration
-        ? formatProblems(format, error.problems)
-        : error instanceof Error
-          ? error.message
-          : String(error),
-      1
-    )
+  () => exit(0),
+  (error: unknown) => {
+    process.stderr.write(`${reasonOf(error)}\n`)
+    exit(1)
+  }
 )

@@ -23,8 +23,8 @@ describe("what this build reads but does not serve", () => {
     ["services: [{}]", "3: a service or workload of a mesh is not available yet"],
     ["workloads: [{}]", "3: a service or workload of a mesh is not available yet"],
     [
-      `policies: [{ name: { name: p, namespace: n }, target: { route: { name: r, namespace: n } }, policy: { cors: { allowOrigins: ["*"] } } }]`,
-      "3: a targeted policy is not available yet"
+      `policies: [{ name: { name: p, namespace: n }, target: { backend: { service: { hostname: s, namespace: n } } }, policy: { authorization: { rules: [] } } }]`,
+      "3: a policy of a service is not available yet"
     ]
   ] as const)("%s is refused with its place", ([section, problem]) =>
     Effect.gen(function* () {

@@ -23,6 +23,8 @@ import {
 export interface PolicyEntry {
   readonly config: unknown
   readonly path: ConfigPath
+  /** Where a part of the configuration was written, if not under `path`. */
+  readonly writtenAt?: ((part: ConfigPath) => ConfigPath) | undefined
   /** Chosen when this holds; an entry without a condition always is. */
   readonly condition?: { readonly text: string; readonly holds: (exchange: Exchange) => boolean } | undefined
 }
@@ -75,7 +77,8 @@ export const compileSite = <R extends Registry>(
         if (Exit.isFailure(exit)) {
           const found = Cause.findErrorOption(exit.cause)
           if (Option.isNone(found)) return yield* Effect.failCause(exit.cause)
-          for (const problem of found.value) problems.push({ ...problem, path: [...entry.path, ...problem.path] })
+          const { writtenAt = (part: ConfigPath) => [...entry.path, ...part] } = entry
+          for (const problem of found.value) problems.push({ ...problem, path: writtenAt(problem.path) })
           continue
         }
         for (const node of exit.value) steps.push(step(policy, entry, site, node, choice?.at(index)))
