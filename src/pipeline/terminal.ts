@@ -24,10 +24,14 @@ export interface Terminal<Name extends string, S extends Schema.Codec<any, any>,
   readonly name: Name
   readonly schema: S
   readonly maturity: Maturity
-  /** Runs once per configuration. `at` is where the configuration stands; problems carry whole paths. */
+  /**
+   * Runs once per configuration. `at` is where the configuration stands; problems carry whole paths. `name` is what the
+   * log calls the backend.
+   */
   readonly compile: (
     config: S["Type"],
-    at: ConfigPath
+    at: ConfigPath,
+    name: string
   ) => Effect.Effect<Callee, ReadonlyArray<ConfigProblem>, R | Scope.Scope>
 }
 // biome-ignore lint/suspicious/noExplicitAny: existential over every terminal.

@@ -198,12 +198,16 @@ const admitted = (
   const { upstream, kind } = planned.success
   const pair = model.translators(client, upstream, providerModel)
   if (Result.isFailure(pair)) return Exit.fail(failureOf(pair.failure))
-  x.note("llmRouteResolved", {
+  x.tell({
+    type: "llmRouteResolved",
     provider: model.provider.name,
     routeType: routeType[0]!.toUpperCase() + routeType.slice(1)
   })
+  if (x.watched)
+    x.tell({ type: "bodySnapshot", stage: "llm request before translation", body: bytes.toString("base64") })
   const streaming = isStreaming(path, json)
-  x.note("llmRequestDetected", {
+  x.tell({
+    type: "llmRequestDetected",
     provider: model.provider.name,
     inputFormat: client,
     upstreamRouteType: kind === "native" ? null : upstream,

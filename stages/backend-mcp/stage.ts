@@ -15,6 +15,7 @@ import type { ConfigProblem } from "../../src/pipeline/stage.ts"
 import { terminal } from "../../src/pipeline/terminal.ts"
 import { type McpTarget, mcpBackendConfig } from "../../src/protocols/mcp/config.ts"
 import type { McpFacts, McpRelay, McpResponse } from "../../src/protocols/mcp/contract.ts"
+import { McpFamily } from "../../src/protocols/mcp/family.ts"
 import { McpProcess } from "../../src/protocols/mcp/process.ts"
 import { makeMcpRelay } from "../../src/protocols/mcp/relay.ts"
 import { Kept, KeptKind } from "../../src/services/kept.ts"
@@ -29,7 +30,7 @@ export const backendMcp = terminal({
   name: "mcp",
   schema: McpBackend,
   maturity: { status: "stable", untrusted: "client+backend" },
-  compile: (config, at) =>
+  compile: (config, at, name) =>
     Effect.gen(function* () {
       const targets: Array<McpTarget> = []
       const problems: Array<ConfigProblem> = []
@@ -40,28 +41,20 @@ export const backendMcp = terminal({
       }
       if (problems.length > 0) return yield* Effect.fail(problems)
       const { log } = yield* Log
-      const { sessionIds, owner, product, clock, sessionTtl } = yield* McpProcess
+      const { owner, product, clock } = yield* McpProcess
+      const { sessionIds, sessionTtl, identify } = yield* McpFamily
       const { statefulMode, prefixMode, failureMode, dnsRebindingProtection } = config
-      // The place in the configuration is the identity of the backend: a session id is worth nothing at another one.
-      const backend = at.join(".")
-      const relayConfig = mcpBackendConfig({
-        backend,
-        targets,
-        statefulMode,
-        prefixMode,
-        failureMode,
-        dnsRebindingProtection,
-        sessionTtlMillis: sessionTtl
-      })
+      const content = { targets, statefulMode, prefixMode, failureMode, dnsRebindingProtection }
+      const backend = identify(JSON.stringify(content))
       const relay = yield* (yield* Kept).keep(
         relays,
-        JSON.stringify(relayConfig),
-        makeMcpRelay(relayConfig, {
+        `${backend} ${sessionTtl}`,
+        makeMcpRelay(mcpBackendConfig({ ...content, backend, name, sessionTtlMillis: sessionTtl }), {
           sessionIds,
           owner,
           product,
           clock,
-          warn: ({ target, message }) => log("warn", "mcp", message, { backend, target })
+          warn: ({ target, message }) => log("warn", "mcp", message, { backend: name, target })
         })
       )
       return {

@@ -1,19 +1,22 @@
 /** An event of a trace as one line for people. */
 import { Schema } from "effect"
 import { TraceEvent } from "../../../spec/trace-events.ts"
+import { printable } from "./printable.ts"
 
-const decode = Schema.decodeUnknownOption(Schema.fromJsonString(TraceEvent))
+/** None for what a later version sends. */
+export const decode = Schema.decodeUnknownOption(Schema.fromJsonString(TraceEvent))
 
 /** One line for people: when, how grave, what. An event of a later version is shown as it is. */
 export const summary = (json: string): string => {
   const event = decode(json)
-  if (event._tag === "None") return json
+  if (event._tag === "None") return printable(json)
   const { eventEnd, severity, message } = event.value
   const at = `${(eventEnd / 1000).toFixed(3).padStart(10)} ms`
-  return `${at}  ${severity.padEnd(7)}  ${message.type.padEnd(18)} ${detail(message)}`.trimEnd()
+  return `${at}  ${severity.padEnd(7)}  ${message.type.padEnd(18)} ${printable(detail(message))}`.trimEnd()
 }
 
-const detail = (message: TraceEvent["message"]): string => {
+/** What an event says beside its type. */
+export const detail = (message: TraceEvent["message"]): string => {
   switch (message.type) {
     case "requestStarted":
       return ""
@@ -35,6 +38,13 @@ const detail = (message: TraceEvent["message"]): string => {
       return `${message.node}: ${message.result.type === "skip" ? message.result.reason : message.result.details} (${message.durationUs} µs) ${message.source}`
     case "policyEvent":
       return `${message.kind}: ${JSON.stringify(message.details)}`
+    case "authorizationResult":
+      return `${message.result}: ${message.rules.map(({ mode, name, matched }) => `${mode} ${name} ${matched ? "holds" : "does not hold"}`).join("; ")}`
+    case "llmRouteResolved":
+      return `${message.provider}: ${message.routeType}`
+    case "llmRequestDetected":
+    case "llmStreamingTranslation":
+      return `${message.inputFormat} to ${message.provider}${message.upstreamRouteType === null ? "" : ` as ${message.upstreamRouteType}`}`
     case "backendCallStart":
       return message.target
     case "backendCallResult":

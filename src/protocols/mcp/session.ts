@@ -165,7 +165,7 @@ export class Session implements LinkHost {
   }
 
   warn(target: string, message: string): void {
-    this.#backend.warn({ backend: this.#backend.config.backend, target, message })
+    this.#backend.warn({ backend: this.#backend.config.name, target, message })
   }
 
   /** A session without a living target is over: its client begins a new one. */
@@ -187,7 +187,8 @@ export class Session implements LinkHost {
     const known = this.#links.get(target.name)
     if (known !== undefined) return known
     const { stdio, http, config } = this.#backend
-    const owner = { backend: config.backend, target: target.name, principal: this.binding.principal }
+    const { backend, name } = config
+    const owner = { backend, backendName: name, target: target.name, principal: this.binding.principal }
     const link = new TargetLink(this, target, (events) =>
       this.ended
         ? linkFailure.sessionOver
