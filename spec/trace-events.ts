@@ -67,6 +67,58 @@ export const responseStages = ["raw response", "backend response ready", "final 
 
 const stage = (description: string) => Schema.String.annotate({ description })
 
+/** How one rule of an authorization came out. */
+export const RuleOutcome = Schema.Struct({
+  name: text("The expression."),
+  matched: Schema.Boolean,
+  mode: Schema.Literals(["allow", "deny", "require"])
+})
+export type RuleOutcome = typeof RuleOutcome.Type
+
+/** Bodies of a model request and its answer where they are not those of the client or the provider. */
+export const llmBodyStages = ["llm request before translation", "llm response before translation"] as const
+
+const provider = text("The provider, by its name in telemetry.")
+const inputFormat = text("The format that the client speaks.")
+
+/** What stages tell by themselves, in the middle of what the engine tells of them. */
+const stageMessages = [
+  Schema.Struct({ type: Schema.Literal("policyEvent"), kind: Schema.String, details: anything }),
+  Schema.Struct({
+    type: Schema.Literal("authorizationResult"),
+    rules: Schema.Array(RuleOutcome),
+    result: Schema.Literals(["allow", "deny"])
+  }),
+  Schema.Struct({
+    type: Schema.Literal("llmRouteResolved"),
+    provider,
+    routeType: text("What the path speaks, as Completions.")
+  }),
+  Schema.Struct({
+    type: Schema.Literal("llmRequestDetected"),
+    provider,
+    inputFormat,
+    upstreamRouteType: nullable(Schema.String).annotate({
+      description: "The format that the provider is spoken to in; null when nothing is translated."
+    }),
+    requestModel: text("The model that the client asked for."),
+    streaming: Schema.Boolean
+  }),
+  Schema.Struct({
+    type: Schema.Literal("llmStreamingTranslation"),
+    provider,
+    inputFormat,
+    upstreamRouteType: text("The format of the provider."),
+    streamFormat: text("sse or awsEventStream: how the provider frames its events.")
+  }),
+  Schema.Struct({
+    type: Schema.Literal("bodySnapshot"),
+    stage: stage(`final request, response, or ${llmBodyStages.join(", ")}.`),
+    body: text("Base64, up to the buffer limit.")
+  })
+] as const
+export type StageMessage = (typeof stageMessages)[number]["Type"]
+
 export const TraceMessage = Schema.Union([
   Schema.Struct({ type: Schema.Literal("requestStarted") }),
   Schema.Struct({
@@ -78,11 +130,6 @@ export const TraceMessage = Schema.Union([
     type: Schema.Literal("responseSnapshot"),
     stage: stage(`One of ${responseStages.join(", ")}.`),
     requestState: RequestState
-  }),
-  Schema.Struct({
-    type: Schema.Literal("bodySnapshot"),
-    stage: stage("final request, or response."),
-    body: text("Base64, up to the buffer limit.")
   }),
   Schema.Struct({
     type: Schema.Literal("routeSelection"),
@@ -106,7 +153,7 @@ export const TraceMessage = Schema.Union([
     ]),
     durationUs: Schema.Int.annotate({ description: "How long the node took, in microseconds." })
   }),
-  Schema.Struct({ type: Schema.Literal("policyEvent"), kind: Schema.String, details: anything }),
+  ...stageMessages,
   Schema.Struct({ type: Schema.Literal("backendCallStart"), target: text("address:port or unix:path.") }),
   Schema.Struct({
     type: Schema.Literal("backendCallResult"),

@@ -50,13 +50,16 @@ interface Seen {
   readonly held: ReadonlyArray<string>
 }
 
-/** A watcher that keeps the notes. */
+/** A watcher that keeps what stages tell: events of their own by type, all others by kind. */
 const noting = (notes: Array<readonly [kind: string, details: unknown]>): Watch => {
   const nothing = () => {}
   return {
     ...{ started: nothing, entering: nothing, passed: nothing, selected: nothing, calling: nothing, called: nothing },
     ...{ ready: nothing, final: nothing, stage: nothing },
-    note: (kind, details) => notes.push([kind, JSON.parse(JSON.stringify(details))])
+    told: ({ type, ...rest }) => {
+      const [kind, details] = "kind" in rest ? [rest.kind, rest.details] : [type, rest]
+      notes.push([kind, JSON.parse(JSON.stringify(details))])
+    }
   }
 }
 

@@ -57,7 +57,11 @@ const documented = new Set<TraceEvent["message"]["type"]>([
   "bodySnapshot",
   "backendCallResult",
   "responseSnapshot",
-  "requestFinished"
+  "requestFinished",
+  "authorizationResult",
+  "llmRouteResolved",
+  "llmRequestDetected",
+  "llmStreamingTranslation"
 ])
 
 /** An event with the fields of its message beside those of the line, as the data files write them. */

@@ -1,5 +1,6 @@
 /** One request and its answer on their way through the pipeline. Mutable, and owned by exactly one fiber. */
 import { Effect } from "effect"
+import type { StageMessage } from "../../spec/trace-events.ts"
 import { type Body, type BodyAborted, type BodyObserver, isSource, observe, read } from "../http/body.ts"
 import { HeaderList } from "../http/header-list.ts"
 import type { Answer, RequestHead } from "../http/message.ts"
@@ -155,7 +156,11 @@ export class Exchange implements View<AnySlot, AnySlot> {
   }
 
   note(kind: string, details: unknown): void {
-    this.watch?.note(kind, details)
+    this.watch?.told({ type: "policyEvent", kind, details })
+  }
+
+  tell(message: StageMessage): void {
+    this.watch?.told(message)
   }
 }
 

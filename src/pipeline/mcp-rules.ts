@@ -17,7 +17,7 @@ export interface McpItem {
  * @param rules compiled for the phase `mcp`.
  */
 export const mcpAuthorizer =
-  (rules: Rules, exchange: Pick<Exchange, "variables" | "watched" | "note">, sessionId: string | undefined) =>
+  (rules: Rules, exchange: Pick<Exchange, "variables" | "watched" | "tell">, sessionId: string | undefined) =>
   ({ kind, target, name, method }: McpItem): boolean => {
     const { variables } = exchange
     variables.mcp = { methodName: method, sessionId, [kind]: { target, name } }

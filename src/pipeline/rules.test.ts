@@ -109,15 +109,15 @@ describe("rules over MCP", () => {
     Effect.gen(function* () {
       const source = 'mcp.methodName == "tools/call" && mcp.sessionId == "session-1"'
       const rules = yield* compileRules([{ effect: "require", expression: source }], "mcp", [])
-      const notes: Array<unknown> = []
-      const told = { watched: true, note: (kind: string, details: unknown) => notes.push([kind, details]) }
+      const events: Array<unknown> = []
+      const told = { watched: true, tell: (event: unknown) => events.push(event) }
       const x = exchange()
       assert.isTrue(mcpAuthorizer(rules, { variables: x.variables, ...told }, "session-1")(tool("echo")))
       assert.isFalse(mcpAuthorizer(rules, { variables: x.variables, ...told }, undefined)(tool("echo")))
       const outcome = (matched: boolean) => [{ name: source, matched, mode: "require" }]
-      assert.deepStrictEqual(notes, [
-        ["authorizationResult", { rules: outcome(true), result: "allow" }],
-        ["authorizationResult", { rules: outcome(false), result: "deny" }]
+      assert.deepStrictEqual(events, [
+        { type: "authorizationResult", rules: outcome(true), result: "allow" },
+        { type: "authorizationResult", rules: outcome(false), result: "deny" }
       ])
     })
   )

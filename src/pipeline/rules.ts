@@ -4,19 +4,12 @@
  */
 import { Effect, Result } from "effect"
 import type { Rule } from "../../spec/rules.ts"
+import type { RuleOutcome } from "../../spec/trace-events.ts"
 import type { Bindings } from "../cel/bindings.ts"
 import type { Expression, Phase } from "../cel/expression.ts"
 import { compileExpression, type Preparation, preparation } from "./expressions.ts"
 import type { ConfigPath, ConfigProblem } from "./stage.ts"
 import type { View } from "./view.ts"
-
-/** How one rule came out, as traces show it. */
-export interface RuleOutcome {
-  /** The expression. */
-  readonly name: string
-  readonly matched: boolean
-  readonly mode: Rule["effect"]
-}
 
 export interface Explanation {
   readonly rules: ReadonlyArray<RuleOutcome>
@@ -79,12 +72,12 @@ export const compileRules = (
     }
   })
 
-type Asking = Pick<View<never, never>, "variables" | "watched" | "note">
+type Asking = Pick<View<never, never>, "variables" | "watched" | "tell">
 
 /** Decides, and tells whoever watches how each rule came out. */
 export const isPermitted = (rules: Rules, exchange: Asking): boolean => {
   if (!exchange.watched) return rules.allow(exchange.variables)
   const explanation = rules.explain(exchange.variables)
-  exchange.note("authorizationResult", explanation)
+  exchange.tell({ type: "authorizationResult", ...explanation })
   return explanation.result === "allow"
 }

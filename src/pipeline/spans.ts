@@ -129,5 +129,5 @@ export class Spans implements Watch {
   calling(): void {}
   selected(): void {}
   ready(): void {}
-  note(): void {}
+  told(): void {}
 }

@@ -2,11 +2,11 @@
  * Turns what the engine tells about one request into trace events, in the documented order. A trace never slows or
  * changes its request: events go into a function that must not block.
  */
-import { Buffer } from "node:buffer"
-import type { RequestState, TraceEvent, TraceMessage } from "../../spec/trace-events.ts"
+import type { RequestState, StageMessage, TraceEvent, TraceMessage } from "../../spec/trace-events.ts"
 import { observe } from "../http/body.ts"
 import type { HeaderList } from "../http/header-list.ts"
-import { defaultBodyLimit, type Exchange } from "./exchange.ts"
+import { Capture } from "./capture.ts"
+import type { Exchange } from "./exchange.ts"
 import { type Hidden, isHidden, shownUri } from "./hidden.ts"
 import { masked } from "./masked.ts"
 import type { Selection } from "./route.ts"
@@ -55,8 +55,9 @@ export class Trace implements Watch {
     this.#emit({ eventStart: start, eventEnd: micros(this.#settings.clock() - this.#began), severity, message })
   }
 
-  note(kind: string, details: unknown): void {
-    this.#tell({ type: "policyEvent", kind, details })
+  told(message: StageMessage): void {
+    const severity = message.type !== "authorizationResult" ? "info" : message.result === "allow" ? "success" : "error"
+    this.#tell(message, severity)
   }
 
   started(x: Exchange): void {
@@ -229,29 +230,3 @@ const shownHeaders = (list: HeaderList, hidden: Hidden): Record<string, string |
 
 const severityOf = (status: number | null, error: string | undefined): TraceEvent["severity"] =>
   error !== undefined || (status ?? 0) >= 500 ? "error" : (status ?? 0) >= 400 ? "warn" : "info"
-
-/** The beginning of a body that passes, up to the buffer limit. */
-class Capture {
-  readonly #ended: () => void
-  readonly #chunks: Array<Uint8Array> = []
-  size = 0
-  over = false
-  constructor(ended: () => void) {
-    this.#ended = ended
-  }
-  data(chunk: Uint8Array): void {
-    const room = defaultBodyLimit - this.size
-    if (room <= 0) return
-    const kept = chunk.length <= room ? chunk : chunk.subarray(0, room)
-    // A copy: whoever pushes the chunk may use its memory again.
-    this.#chunks.push(kept.slice())
-    this.size += kept.length
-  }
-  end(): void {
-    this.over = true
-    this.#ended()
-  }
-  base64(): string {
-    return Buffer.concat(this.#chunks).toString("base64")
-  }
-}

@@ -1,5 +1,6 @@
 /** What a node sees of the exchange: the messages, the slots that its policy declared, and nothing else. */
 import type { Effect } from "effect"
+import type { StageMessage } from "../../spec/trace-events.ts"
 import type { Bindings } from "../cel/bindings.ts"
 import type { Body, BodyAborted, BodyObserver } from "../http/body.ts"
 import type { HeaderList } from "../http/header-list.ts"
@@ -60,4 +61,6 @@ export interface View<Reads extends AnySlot, Writes extends AnySlot> {
   readonly watched: boolean
   /** A fact for whoever watches this request; does nothing when nobody does. */
   note(kind: string, details: unknown): void
+  /** The same for what has an event of its own. */
+  tell(message: StageMessage): void
 }

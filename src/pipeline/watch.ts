@@ -1,4 +1,5 @@
 /** Those who watch a request: the engine tells them everything on its way, and they can change nothing. */
+import type { StageMessage } from "../../spec/trace-events.ts"
 import type { Exchange } from "./exchange.ts"
 import type { Selection } from "./route.ts"
 import type { StageFinished } from "./run.ts"
@@ -6,8 +7,8 @@ import type { Hooks } from "./serve.ts"
 import type { Site, StageError } from "./stage.ts"
 
 export interface Watch {
-  /** A fact that a stage added. */
-  note(kind: string, details: unknown): void
+  /** What a stage told by itself. */
+  told(message: StageMessage): void
   started(exchange: Exchange): void
   entering(exchange: Exchange, site: Site): void
   passed(exchange: Exchange, site: Site): void
@@ -37,9 +38,9 @@ export const watchStages = (x: Exchange, event: StageFinished): void => x.watch?
 
 /** Two watchers as one. */
 export const both = (a: Watch, b: Watch): Watch => ({
-  note: (kind, details) => {
-    a.note(kind, details)
-    b.note(kind, details)
+  told: (message) => {
+    a.told(message)
+    b.told(message)
   },
   started: (x) => {
     a.started(x)

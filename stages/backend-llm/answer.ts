@@ -7,6 +7,7 @@ import { Effect, Exit, Result } from "effect"
 import { type BodyObserver, observe } from "../../src/http/body.ts"
 import { contentCoding, decoded } from "../../src/http/content-coding.ts"
 import type { Answer } from "../../src/http/message.ts"
+import { Capture } from "../../src/pipeline/capture.ts"
 import { defaultBodyLimit, type Exchange } from "../../src/pipeline/exchange.ts"
 import { next, type StageError, type Verdict } from "../../src/pipeline/stage.ts"
 import { GuardWindow } from "../../src/protocols/llm/guard/window.ts"
@@ -90,9 +91,12 @@ export const answered = (router: Router, x: Exchange, prepared: Prepared): Outco
   return Effect.flatMapEager(x.readResponseBody(), (bytes): Outcome => {
     const json = parseJson(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("utf8"))
     addFacts(facts, readResponse(usageFormat(prepared.upstreamFormat), json))
+    if (prepared.translated && x.watched) tellUntranslated(x, Buffer.from(bytes).toString("base64"))
     const translated = prepared.translation.response(json, (name) => answer.headers.get(name))
     if (Result.isFailure(translated)) return Exit.fail(failureOf(translated.failure))
     const body = translated.success
+    // Some tell the usage in headers, which the translation has read.
+    if (facts.usage === undefined) addFacts(facts, readResponse(usageFormat(prepared.clientFormat), body))
     if (guards.length === 0) return replace(answer, body)
     if (!isObject(body) || !isGuarded(prepared.clientFormat)) return Exit.fail(invalid)
     const guarded = runGuards(guards, x, prepared.clientFormat, body, (outcome) => router.guarded("Response", outcome))
@@ -111,8 +115,14 @@ export const answered = (router: Router, x: Exchange, prepared: Prepared): Outco
 const translateStream = (x: Exchange, answer: Answer, prepared: Prepared): void => {
   const stream = prepared.translation.stream((name) => answer.headers.get(name))
   if (stream === undefined) return
+  if (x.watched) {
+    const capture = new Capture(() => {})
+    answer.body = observe(answer.body, capture)
+    x.onFinish(() => tellUntranslated(x, capture.base64()))
+  }
   const framing = framingOf(answer.headers.get("content-type"))
-  x.note("llmStreamingTranslation", {
+  x.tell({
+    type: "llmStreamingTranslation",
     provider: prepared.model.provider.name,
     inputFormat: prepared.clientFormat,
     upstreamRouteType: prepared.upstreamFormat,
@@ -122,6 +132,9 @@ const translateStream = (x: Exchange, answer: Answer, prepared: Prepared): void 
   answer.headers.set("content-type", "text/event-stream")
   answer.headers.delete("content-length")
 }
+
+const tellUntranslated = (x: Exchange, body: string): void =>
+  x.tell({ type: "bodySnapshot", stage: "llm response before translation", body })
 
 const replace = (answer: Answer, body: unknown): typeof next => {
   answer.body = JSON.stringify(body)
@@ -134,6 +147,7 @@ const replace = (answer: Answer, body: unknown): typeof next => {
 const translatedError = (x: Exchange, prepared: Prepared): Outcome =>
   Effect.flatMapEager(x.readResponseBody(), (bytes) => {
     const answer = x.response!
+    if (x.watched) tellUntranslated(x, Buffer.from(bytes).toString("base64"))
     const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("utf8")
     const translated = prepared.translation.error(answer.status, parseJson(text) ?? text)
     return Result.isFailure(translated) ? Exit.fail(failureOf(translated.failure)) : replace(answer, translated.success)

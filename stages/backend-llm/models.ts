@@ -79,7 +79,14 @@ const applied = new Set([
   "backendAuth",
   "backendTLS"
 ])
-const appliedByAi = new Set(["defaults", "overrides", "transformations", "finalTransformations", "promptGuard"])
+const appliedByAi = new Set([
+  "defaults",
+  "overrides",
+  "transformations",
+  "finalTransformations",
+  "promptCaching",
+  "promptGuard"
+])
 
 const compileModel = (config: ModelConfig): Effect.Effect<Model, ReadonlyArray<ConfigProblem>, Needs> =>
   Effect.gen(function* () {
@@ -143,7 +150,7 @@ const compileModel = (config: ModelConfig): Effect.Effect<Model, ReadonlyArray<C
       providerModel: config.provider.config.model,
       provider,
       destination,
-      translators: makeTranslators(settings),
+      translators: makeTranslators(settings, ai?.promptCaching),
       routeType: compileRouteTypes(routerPaths, config.passthrough === "detect" ? "detect" : undefined),
       rules,
       requestHeaders,
@@ -198,6 +205,7 @@ const httpDestination = (
   Effect.gen(function* () {
     const { open } = yield* Upstreams
     const upstreams = new Map<string, Upstream>()
+    const key = yield* keyOf(config)
     const model = config.provider.config.model ?? config.name.replace("*", "x")
     const call = (format: WireFormat | "passthrough"): Call => ({
       format,
@@ -210,14 +218,13 @@ const httpDestination = (
     for (const format of [...wireFormats, "passthrough" as const]) {
       const target = provider.target(call(format))
       if ("_tag" in target || upstreams.has(addressKey(target))) continue
-      if (target.credential.type !== "key")
+      if (target.credential.type !== "key" && key === undefined)
         return yield* Effect.fail([
-          { path: ["provider"], message: `the credentials of ${target.credential.type} are not available yet` }
+          { path: [...config.path, "provider"], message: unavailableIdentity(target.credential.type) }
         ])
       const { host, port, scheme } = target
       upstreams.set(addressKey(target), yield* open({ kind: "tcp", host, port, tls: scheme === "https" }, {}))
     }
-    const key = yield* keyOf(config)
     return {
       type: "http",
       upstreamOf: (target) => upstreams.get(addressKey(target)),
@@ -235,6 +242,10 @@ const httpDestination = (
       }
     }
   })
+
+/** What a cloud knows the gateway by when there is no key: obtained and applied last of all, when it is there. */
+const unavailableIdentity = (cloud: string): string =>
+  `the identity of ${cloud} is not available yet: give params.apiKey`
 
 /** The key of a model: the one kind of credential that exists so far. */
 const keyOf = (

@@ -35,6 +35,13 @@ const detail = (message: TraceEvent["message"]): string => {
       return `${message.node}: ${message.result.type === "skip" ? message.result.reason : message.result.details} (${message.durationUs} µs) ${message.source}`
     case "policyEvent":
       return `${message.kind}: ${JSON.stringify(message.details)}`
+    case "authorizationResult":
+      return `${message.result}: ${message.rules.map(({ mode, name, matched }) => `${mode} ${name} ${matched ? "holds" : "does not hold"}`).join("; ")}`
+    case "llmRouteResolved":
+      return `${message.provider}: ${message.routeType}`
+    case "llmRequestDetected":
+    case "llmStreamingTranslation":
+      return `${message.inputFormat} to ${message.provider}${message.upstreamRouteType === null ? "" : ` as ${message.upstreamRouteType}`}`
     case "backendCallStart":
       return message.target
     case "backendCallResult":

@@ -1,6 +1,6 @@
 /** The documented order of the events of a request, and how a trace departs from it. */
 import { Result, Schema } from "effect"
-import { TraceEvent } from "../../../spec/trace-events.ts"
+import { llmBodyStages, TraceEvent } from "../../../spec/trace-events.ts"
 
 /** Every kind of event in its order. Those of nodes may come several times, all others once. */
 const order = [
@@ -27,6 +27,15 @@ const order = [
   "bodySnapshot response",
   "requestFinished"
 ]
+/** What stages tell by themselves has no place of its own. */
+const anywhere: ReadonlySet<string> = new Set([
+  "policyEvent",
+  "authorizationResult",
+  "llmRouteResolved",
+  "llmRequestDetected",
+  "llmStreamingTranslation",
+  ...llmBodyStages.map((stage) => `bodySnapshot ${stage}`)
+])
 const rank = new Map(order.map((kind, index) => [kind, index]))
 
 const kindOf = ({ message }: TraceEvent): string =>
@@ -50,9 +59,8 @@ export const traceProblems = (events: ReadonlyArray<TraceEvent>): ReadonlyArray<
       problems.push(`${event.message.type}: eventStart is ${event.eventStart}`)
     if (event.eventEnd < time) problems.push(`${event.message.type} is earlier than the event before it`)
     time = event.eventEnd
-    // A fact that a node adds has no place of its own.
-    if (event.message.type === "policyEvent") continue
     const kind = kindOf(event)
+    if (anywhere.has(kind)) continue
     const place = rank.get(kind)
     if (place === undefined) problems.push(`${kind} has no place in the order`)
     else if (place < last) problems.push(`${kind} came after ${order[last]}`)

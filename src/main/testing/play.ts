@@ -37,7 +37,7 @@ const ignored = () => {}
 
 /** Keeps what each node did. */
 const recording = (stages: Array<StageFinished>): Watch => ({
-  note: ignored,
+  told: ignored,
   started: ignored,
   entering: ignored,
   passed: ignored,
