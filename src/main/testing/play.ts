@@ -38,6 +38,7 @@ const ignored = () => {}
 /** Keeps what each node did. */
 const recording = (stages: Array<StageFinished>): Watch => ({
   told: ignored,
+  outbound: () => ({ context: undefined, ended: ignored }),
   started: ignored,
   entering: ignored,
   passed: ignored,

@@ -60,7 +60,13 @@ const refuse = (respond: Respond, failure: McpFailure, id?: string): Cancel => {
 export const serve = (context: ServerContext, request: McpRequest, respond: Respond): Cancel => {
   const { config } = context.backend
   if (config.dnsRebindingProtection && !isLocalRequest(request.authority, request.headers)) {
-    respond({ status: 403, headers: ["content-type", "text/plain"], body: rebindingMessage, facts: noFacts() })
+    respond({
+      status: 403,
+      headers: ["content-type", "text/plain"],
+      body: rebindingMessage,
+      failure: rebindingMessage,
+      facts: noFacts()
+    })
     return nothing
   }
   if (request.path !== undefined && /^\/sse(?:\?|$)/.test(request.path))
