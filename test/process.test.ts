@@ -161,11 +161,15 @@ describe("--validate-only", () => {
   it("starts nothing, and tells whether the configuration could be", async () => {
     const routed =
       "{ gateways: { default: { port: 1 } }, routes: [{ policies: { authorization: { rules: ['1 +'] } } }] }"
-    const [valid, piped, wrong, expression] = await Promise.all([
+    const lacking = `{ gateways: { default: { port: 1 } }, routes: [{ policies: { delay: { duration: 1s } }, backends: [{ host: "a:1" }] }] }`
+    const [valid, piped, wrong, expression, unavailable, started, annotated] = await Promise.all([
       ran(["--validate-only", "-f", fileOf(direct(1))]),
       ran(["--validate-only", "-f", "-"], direct(1)),
       ran(["--validate-only", "-c", "routes: 1"]),
-      ran(["--validate-only", "-c", routed])
+      ran(["--validate-only", "-c", routed]),
+      ran(["--validate-only", "-c", lacking]),
+      ran(["-c", lacking]),
+      ran(["--format", "github", "-c", "routes: 1"])
     ])
     assert.deepStrictEqual(valid, { status: 0, stdout: "Configuration is valid!\n", stderr: "" })
     assert.deepStrictEqual(piped, { status: 0, stdout: "Configuration is valid!\n", stderr: "" })
@@ -175,8 +179,18 @@ describe("--validate-only", () => {
     assert.strictEqual(expression.status, 1)
     assert.match(
       expression.stderr,
-      /^<inline>:1:\d+: routes\[0\]\.policies\.authorization\.rules\[0\]: invalid expression/
+      /^<inline>:1:\d+: routes\[0\]\.policies\.authorization\.rules\[0\]: invalid expression/m
     )
+    // Right, but not available yet: a start refuses what a check only warns of.
+    assert.deepStrictEqual([unavailable.status, unavailable.stdout], [0, "Configuration is valid!\n"])
+    assert.match(
+      unavailable.stderr,
+      /^<inline>:1:\d+: warning: routes\[0\]\.policies\.delay: policy delay is not available yet \[unavailable\]\n/
+    )
+    assert.deepStrictEqual([started.status, started.stdout], [1, ""])
+    assert.match(started.stderr, /^<inline>:1:\d+: routes\[0\]\.policies\.delay: policy delay is not available yet\n/)
+    assert.strictEqual(annotated.status, 1)
+    assert.match(annotated.stderr, /^::error file=<inline>,line=1,col=9,title=routes::/)
   })
 })
 

@@ -9,16 +9,21 @@ export class RequestBody implements BodySource {
   readonly #expecting: ServerResponse | undefined
   #sink: BodySink | undefined = undefined
   #over = false
-  started = false
+  #started = false
 
   constructor(request: IncomingMessage, expecting: ServerResponse | undefined) {
     this.#request = request
     this.#expecting = expecting
   }
 
+  /** Somebody wants what is still to come. */
+  get reading(): boolean {
+    return this.#started && !this.#over
+  }
+
   start(sink: BodySink): void {
     if (this.#over) return
-    this.started = true
+    this.#started = true
     this.#sink = sink
     const response = this.#expecting
     if (response !== undefined && !response.headersSent) response.writeContinue()

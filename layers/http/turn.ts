@@ -205,7 +205,7 @@ export class Turn implements BodySink {
 
   /** Whether the client sends a body that nobody reads and that is too long to be dropped. */
   #unread(): boolean {
-    if (!this.uploading || this.#upload?.started === true) return false
+    if (!this.uploading || this.#upload?.reading === true) return false
     const length = this.exchange.request.headers.get("content-length")
     return length === undefined || Number(length) > droppable
   }

@@ -6,8 +6,10 @@ import type { Problem } from "../../spec/config/problem.ts"
 import type { PolicySpecs } from "../../spec/standalone/policies.ts"
 import { standalone } from "../../spec/standalone.ts"
 import { schemas } from "../../stages/schemas.ts"
+import { type Hidden, nothingHidden } from "../pipeline/hidden.ts"
 import { normalise } from "../routing/normalise/normalise.ts"
 import type { Normalised } from "../routing/normalised.ts"
+import { hiddenOf } from "./hidden.ts"
 import { idleSettings } from "./idle-settings.ts"
 
 /** The policies that a file may hold, and the schema of the file that follows from them. */
@@ -32,19 +34,23 @@ export interface Checked {
   /** `undefined` if there are errors; problems beside a configuration are warnings. */
   readonly config: Normalised | undefined
   readonly positions: Positions | undefined
+  /** What logs and traces of its requests do not show. */
+  readonly hidden: Hidden
   readonly problems: ReadonlyArray<Problem>
 }
 
 export const check = (source: ConfigurationText, { specs, schema } = language): Checked => {
   const loaded = load(source, schema)
-  if (!loaded.ok) return { config: undefined, positions: undefined, problems: loaded.problems }
+  const nothing = { config: undefined, hidden: nothingHidden }
+  if (!loaded.ok) return { ...nothing, positions: undefined, problems: loaded.problems }
   const { positions } = loaded
   const normalised = normalise(loaded.value, specs)
   return normalised.ok
     ? {
         config: normalised.value,
         positions,
+        hidden: hiddenOf(normalised.value),
         problems: idleSettings(normalised.value.settings, positions).map((complaint) => positions.locate(complaint))
       }
-    : { config: undefined, positions, problems: normalised.complaints.map((complaint) => positions.locate(complaint)) }
+    : { ...nothing, positions, problems: normalised.complaints.map((complaint) => positions.locate(complaint)) }
 }

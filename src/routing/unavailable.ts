@@ -1,6 +1,6 @@
 /** What a configuration uses that this build does not have: it is checked like everything else, and refused at start with its place. */
 import type { Path } from "../../spec/config/path.ts"
-import type { Complaint } from "../../spec/config/positions.ts"
+import { type ConfigProblem, unavailable } from "../pipeline/stage.ts"
 import type { Normalised, Policies, Route, TcpRoute } from "./normalised.ts"
 
 /** One use of a policy, of a kind of backend, or of another part of the language. */
@@ -20,7 +20,16 @@ export interface Available {
 }
 
 /** Parts of the language beside policies and backends. `tunnel` are binds that take connections out of a tunnel or have no socket. */
-export type Part = "tcpRoutes" | "routeGroups" | "policies" | "discovery" | "hbone" | "tunnel" | "tls"
+export type Part =
+  | "tcpRoutes"
+  | "routeGroups"
+  | "listenerSetTarget"
+  | "serviceTarget"
+  | "sectionTarget"
+  | "discovery"
+  | "hbone"
+  | "tunnel"
+  | "tls"
 
 /**
  * Everything that a configuration uses, in the order of the normalised form. A route that is on several listeners is told
@@ -66,8 +75,11 @@ export const uses = (config: Normalised): ReadonlyArray<Use> => {
     if (destination.kind === "ai")
       for (const { providers } of destination.config.groups) for (const each of providers) policies(each.policies)
   }
-  for (const { policy, path } of config.targeted) {
-    part("policies", path)
+  for (const { target, policy, path } of config.targeted) {
+    if (target.listenerSet !== undefined) part("listenerSetTarget", [...path, "target", "listenerSet"])
+    if (target.backend?.service !== undefined) part("serviceTarget", [...path, "target", "backend", "service"])
+    if (target.backend?.backend?.section !== undefined)
+      part("sectionTarget", [...path, "target", "backend", "backend", "section"])
     add("policy", policy.name, policy.path)
   }
   for (const { path } of config.discovery) part("discovery", path)
@@ -77,7 +89,9 @@ export const uses = (config: Normalised): ReadonlyArray<Use> => {
 const told: Readonly<Record<Part, string>> = {
   tcpRoutes: "a TCP route",
   routeGroups: "a route group",
-  policies: "a targeted policy",
+  listenerSetTarget: "a policy of a listener set",
+  serviceTarget: "a policy of a service",
+  sectionTarget: "a policy of one part of a backend",
   discovery: "a service or workload of a mesh",
   hbone: "an HBONE listener",
   tunnel: "a tunnel or internal bind",
@@ -85,18 +99,11 @@ const told: Readonly<Record<Part, string>> = {
 }
 
 /** What of it there is not, as problems. */
-export const unavailable = (
-  config: Normalised,
-  available: Available
-): ReadonlyArray<Complaint & { readonly path: Path }> => {
+export const missing = (config: Normalised, available: Available): ReadonlyArray<ConfigProblem> => {
   const has = { policy: available.policies, backend: available.backends, part: available.parts } as Readonly<
     Record<Use["feature"], ReadonlySet<string>>
   >
   return uses(config)
     .filter(({ feature, name }) => !has[feature].has(name))
-    .map(({ feature, name, path }) => ({
-      path,
-      message: `${feature === "part" ? told[name as Part] : `${feature} ${name}`} is not available yet`,
-      code: "unavailable"
-    }))
+    .map(({ feature, name, path }) => unavailable(path, feature === "part" ? told[name as Part] : `${feature} ${name}`))
 }

@@ -7,7 +7,7 @@ import { compileHeaderMatch, type HeaderTest } from "../../src/http/header-match
 import type { Answer } from "../../src/http/message.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
 import { compileRules, type Rules } from "../../src/pipeline/rules.ts"
-import type { ConfigProblem } from "../../src/pipeline/stage.ts"
+import { type ConfigProblem, unavailable } from "../../src/pipeline/stage.ts"
 import { type NamePattern, parsePattern } from "../../src/protocols/llm/models/name-pattern.ts"
 import { compileRouteTypes, type RouteType, routerPaths } from "../../src/protocols/llm/models/route-type.ts"
 import { placeKey } from "../../src/protocols/llm/providers/credential.ts"
@@ -85,24 +85,23 @@ const compileModel = (config: ModelConfig): Effect.Effect<Model, ReadonlyArray<C
   Effect.gen(function* () {
     const problems: Array<ConfigProblem> = []
     const pathOf = (name: string) => config.policies[name]?.branches[0]?.path ?? config.path
-    const unavailable = (path: ConfigProblem["path"], what: string) =>
-      problems.push({ path, message: `${what} is not available yet` })
+    const lacks = (path: ConfigProblem["path"], what: string) => problems.push(unavailable(path, what))
     // The schemas of the policies decoded them; here they get their types back.
     const policies = Object.fromEntries(
       Object.values(config.policies).map(({ name, branches }) => [name, branches[0]?.config])
     ) as ModelPolicies & Readonly<Record<string, unknown>>
-    for (const name of Object.keys(policies)) if (!applied.has(name)) unavailable(pathOf(name), `${name} of a model`)
+    for (const name of Object.keys(policies)) if (!applied.has(name)) lacks(pathOf(name), `${name} of a model`)
     for (const key of Object.keys(policies.ai ?? {}))
-      if (!appliedByAi.has(key)) unavailable(pathOf("ai"), `${key} of a model`)
+      if (!appliedByAi.has(key)) lacks(pathOf("ai"), `${key} of a model`)
     // The scheme comes from the base URL alone; what says whom to trust must not be left out silently.
     for (const [key, value] of Object.entries(policies["backendTLS"] ?? {}))
-      if (value !== undefined && value !== false) unavailable(pathOf("backendTLS"), `${key} of backendTLS of a model`)
-    if (config.tokenize) unavailable([...config.path, "params", "tokenize"], "tokenize of a model")
+      if (value !== undefined && value !== false) lacks(pathOf("backendTLS"), `${key} of backendTLS of a model`)
+    if (config.tokenize) lacks([...config.path, "params", "tokenize"], "tokenize of a model")
     const meant = matchesOf(config, problems)
 
     const settings = providerSettings(config)
     if ("message" in settings)
-      return yield* Effect.fail([...problems, { path: [...config.path, ...settings.path], message: settings.message }])
+      return yield* Effect.fail([...problems, { ...settings, path: [...config.path, ...settings.path] }])
     const pattern = parsePattern(config.name)
     if (pattern === undefined)
       return yield* Effect.fail([
@@ -131,7 +130,7 @@ const compileModel = (config: ModelConfig): Effect.Effect<Model, ReadonlyArray<C
     const responseHeaders = headers("responseHeaderModifier")
     const inAi = (part: ConfigProblem["path"]) => originOf(config.policies["ai"], part) ?? [...config.path, ...part]
     const guards = yield* Effect.mapError(compileGuards(ai?.promptGuard), (found) =>
-      found.map(({ path, message }) => ({ path: inAi(["promptGuard", ...path]), message }))
+      found.map((problem) => ({ ...problem, path: inAi(["promptGuard", ...problem.path]) }))
     )
     const changes = yield* compileBodyChanges(ai ?? {}, inAi)
     if (problems.length > 0) return yield* Effect.fail(problems)
@@ -212,7 +211,7 @@ const httpDestination = (
       if ("_tag" in target || upstreams.has(addressKey(target))) continue
       if (target.credential.type !== "key")
         return yield* Effect.fail([
-          { path: ["provider"], message: `the credentials of ${target.credential.type} are not available yet` }
+          unavailable([...config.path, "provider"], `the credentials of ${target.credential.type}`, "are")
         ])
       const { host, port, scheme } = target
       upstreams.set(addressKey(target), yield* open({ kind: "tcp", host, port, tls: scheme === "https" }, {}))
@@ -244,10 +243,9 @@ const keyOf = (
     const policy = config.policies["backendAuth"]?.branches[0]
     if (policy === undefined) return undefined
     const auth = policy.config as (typeof BackendAuth)["Type"]
-    const refused = (message: string) => Effect.fail([{ path: policy.path, message }])
     const { key } = auth
     if (key === undefined || key.location !== undefined || auth.credentials.length > 0)
-      return yield* refused("credentials other than a key are not available yet")
+      return yield* Effect.fail([unavailable(policy.path, "credentials other than a key", "are")])
     if (Redacted.isRedacted(key.value)) return key.value
     const { read } = yield* Files
     const text = yield* Effect.mapError(read(key.value.file), ({ message }) => [{ path: policy.path, message }])

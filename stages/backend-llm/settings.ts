@@ -1,11 +1,11 @@
 /** The provider of a model as the provider table takes it. */
-import type { ConfigProblem } from "../../src/pipeline/stage.ts"
+import { type ConfigProblem, unavailable } from "../../src/pipeline/stage.ts"
 import { presetSettings } from "../../src/protocols/llm/providers/provider.ts"
 import type { AddressOverride, ProviderSettings } from "../../src/protocols/llm/providers/settings.ts"
 import type { ModelConfig } from "./schema.ts"
 
 const override = ({ hostOverride: host, pathOverride, pathPrefix }: ModelConfig): AddressOverride | ConfigProblem => {
-  if (host?.kind === "unix") return { path: ["params", "hostOverride"], message: "a socket is not available yet" }
+  if (host?.kind === "unix") return unavailable(["params", "hostOverride"], "a socket")
   return {
     ...(host === undefined ? {} : { host: host.host, port: host.port, scheme: host.tls ? "https" : "http" }),
     ...(pathOverride === undefined ? {} : { path: pathOverride }),

@@ -51,7 +51,7 @@ export const backendLlm = terminal({
           .filter((name, i, all) => all.indexOf(name) === i)
           .join(","),
         prepare: (x) => prepare(router, x, (prepared) => begin(router, x, prepared)),
-        call: (x) => send(x, clock),
+        call: send,
         answered: (x) => {
           const prepared = x.get(preparedCall)
           return prepared === undefined ? Exit.succeed(undefined) : answered(router, x, prepared)
@@ -84,7 +84,7 @@ const notPrepared = new LlmFailed({
   reason: "InvalidRequest"
 })
 
-const send = (x: Exchange, clock: () => number): Effect.Effect<Answer, StageError> => {
+const send = (x: Exchange): Effect.Effect<Answer, StageError> => {
   const prepared = x.get(preparedCall)
   if (prepared === undefined) return Exit.fail(notPrepared)
   const { model, upstreamFormat, providerModel, streaming, translated, json } = prepared
@@ -109,5 +109,5 @@ const send = (x: Exchange, clock: () => number): Effect.Effect<Answer, StageErro
   request.pathAndQuery = target.path
   const usual = target.port === (target.scheme === "https" ? 443 : 80)
   request.authority = usual ? target.host : `${target.host}:${target.port}`
-  return callUpstream(x, upstream, clock)
+  return callUpstream(x, upstream)
 }
