@@ -11,6 +11,7 @@ import { mcpAuthorizer } from "../../src/pipeline/mcp-rules.ts"
 import * as slots from "../../src/pipeline/slots.ts"
 import type { ConfigProblem } from "../../src/pipeline/stage.ts"
 import { terminal } from "../../src/pipeline/terminal.ts"
+import { noFacts } from "../../src/protocols/mcp/call-record.ts"
 import { type McpTarget, mcpBackendConfig } from "../../src/protocols/mcp/config.ts"
 import type { McpFacts, McpRelay, McpResponse } from "../../src/protocols/mcp/contract.ts"
 import { McpFamily } from "../../src/protocols/mcp/family.ts"
@@ -85,6 +86,12 @@ interface Served {
 
 const relayed = ({ relay, targets, count }: Served, x: Exchange, body: Uint8Array) => {
   const rules = x.get(slots.mcpRules)
+  // Those of a stream are final when it is over; and a client may not wait for any response.
+  let facts = noFacts()
+  x.onFinish(() => {
+    record(x, facts)
+    count(x, facts)
+  })
   return Effect.flatMapEager(
     relay.handle({
       method: x.request.method,
@@ -96,14 +103,11 @@ const relayed = ({ relay, targets, count }: Served, x: Exchange, body: Uint8Arra
       principal: principalOf(x),
       listener: x.listener?.key ?? "",
       authorize: rules === undefined ? undefined : mcpAuthorizer(rules, x, x.request.headers.get("mcp-session-id")),
-      observer: observerOf(x, targets)
+      observer: observerOf(x, targets),
+      facts
     }),
     (response) => {
-      // Those of a stream are final when it is over.
-      x.onFinish(() => {
-        record(x, response.facts)
-        count(x, response.facts)
-      })
+      facts = response.facts
       return answerOf(response, x)
     }
   )
@@ -119,7 +123,7 @@ const principalOf = (x: Exchange): string => {
 
 const answerOf = ({ status, headers, body, failure, facts }: McpResponse, x: Exchange): McpAnswer => {
   const list = new HeaderList([...headers])
-  x.mcp = summaryOf(facts)
+  if (x.watched) x.mcp = summaryOf(facts)
   if (typeof body !== "string" && !(body instanceof Uint8Array))
     return Exit.succeed({ status, headers: list, body: new EventStreamBody(body) })
   if (failure === undefined || typeof body !== "string")

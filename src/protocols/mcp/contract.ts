@@ -63,6 +63,8 @@ export interface McpRequest {
   readonly listener: string
   readonly authorize?: McpAuthorize | undefined
   readonly observer?: McpObserver | undefined
+  /** Filled as far as the request is understood, also when its client does not wait. Those of the response count, if one comes. */
+  readonly facts?: McpFacts | undefined
 }
 
 /** What access log, metrics and expressions want to know of a request. */

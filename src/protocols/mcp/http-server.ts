@@ -204,7 +204,7 @@ const hand = (
 ): Cancel => {
   const { backend } = context
   const { config, clock, pulse } = backend
-  const facts = noFacts()
+  const facts = request.facts ?? noFacts()
   const requests = messages.filter((message) => message.kind === "request")
   const host = {
     pulse,
@@ -281,7 +281,7 @@ const get = (context: ServerContext, request: McpRequest, respond: Respond): Can
   if (!isModern(version) && !accepts) return refuse(respond, refusal.acceptStream)
   const session = boundSession(context, request)
   if ("_tag" in session) return refuse(respond, session)
-  const facts = noFacts()
+  const facts = request.facts ?? noFacts()
   facts.sessionId = session.id
   const listening = new Listening({
     backend,
