@@ -90,7 +90,12 @@ const loadedUntil = async (load: Load, proxy: ProxyProcess, over: Promise<unknow
 const wait = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
 
 /** Reloads a file of that many routes again and again. */
-export const measureReload = async (load: Load, upstream: number, routes: number, rounds: number): Promise<ReloadCost> => {
+export const measureReload = async (
+  load: Load,
+  upstream: number,
+  routes: number,
+  rounds: number
+): Promise<ReloadCost> => {
   const text = (generation: number, port: number) => configuration(routes, generation, { proxy: port, upstream })
   const scenario: Scenario = {
     name: "reload",
