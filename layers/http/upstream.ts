@@ -1,17 +1,25 @@
 /** The port `Upstreams` over undici: one pool of HTTP/1.1 connections per backend, shared by all configurations that name it. */
-import { isIP } from "node:net"
+import { type LookupOptions, lookup } from "node:dns"
+import { isIP, type LookupFunction } from "node:net"
 import { Effect, Layer } from "effect"
 import { buildConnector, Pool } from "undici"
 import type { Address } from "../../spec/target.ts"
-import { type Probes, type Upstream, type UpstreamOptions, Upstreams } from "../../src/services/upstreams.ts"
+import {
+  type Addresses,
+  type Probes,
+  type Upstream,
+  type UpstreamOptions,
+  Upstreams
+} from "../../src/services/upstreams.ts"
 import { type Connections, call } from "./upstream-call.ts"
 
-/** What holds where nobody says otherwise (milliseconds): the defaults of `config.backend`. */
+/** What holds where nobody says otherwise (milliseconds): the defaults of `config.backend` and `config.dns`. */
 const standard = {
   connectTimeout: 10_000,
   idleTimeout: 90_000,
   maxConnections: undefined,
-  probes: { time: 180_000, interval: 180_000, retries: 9 }
+  probes: { time: 180_000, interval: 180_000, retries: 9 },
+  addresses: "v4 first"
 } satisfies UpstreamOptions
 
 /** The options of a backend, none left open. */
@@ -20,14 +28,29 @@ interface Settings {
   readonly idleTimeout: number
   readonly maxConnections: number | undefined
   readonly probes: Probes | "none"
+  readonly addresses: Addresses
 }
 
-const settle = (options: UpstreamOptions, defaults: UpstreamOptions): Settings => ({
-  connectTimeout: options.connectTimeout ?? defaults.connectTimeout ?? standard.connectTimeout,
-  idleTimeout: options.idleTimeout ?? defaults.idleTimeout ?? standard.idleTimeout,
-  maxConnections: options.maxConnections ?? defaults.maxConnections,
-  probes: options.probes ?? defaults.probes ?? standard.probes
+const settle = (options: UpstreamOptions): Settings => ({
+  connectTimeout: options.connectTimeout ?? standard.connectTimeout,
+  idleTimeout: options.idleTimeout ?? standard.idleTimeout,
+  maxConnections: options.maxConnections,
+  probes: options.probes ?? standard.probes,
+  addresses: options.addresses ?? standard.addresses
 })
+
+const lookups: Readonly<Record<Addresses, LookupOptions>> = {
+  all: { order: "verbatim" },
+  "v4 first": { order: "ipv4first" },
+  v4: { family: 4 },
+  v6: { family: 6 }
+}
+
+/** Finds the addresses of a name. */
+const lookupOf =
+  (addresses: Addresses): LookupFunction =>
+  (host, options, found) =>
+    lookup(host, { ...options, ...lookups[addresses] }, found)
 
 /** The most bytes of a response's head, as for requests. */
 const maxHeadBytes = 65_536
@@ -41,7 +64,7 @@ class Backend implements Connections {
   fresh = false
   users = 0
 
-  constructor(target: Address, { connectTimeout, idleTimeout, maxConnections, probes }: Settings) {
+  constructor(target: Address, { connectTimeout, idleTimeout, maxConnections, probes, addresses }: Settings) {
     this.connectTimeout = connectTimeout
     this.servername = target.kind === "tcp" ? target.host : "localhost"
     // An address is no name: nothing may be asked of the server, and its certificate must be for the address.
@@ -50,6 +73,7 @@ class Backend implements Connections {
       timeout: connectTimeout,
       keepAlive: false,
       allowH2: false,
+      lookup: lookupOf(addresses),
       socketPath: target.kind === "unix" ? target.path : null
     })
     this.pool = new Pool(originOf(target), {
@@ -84,35 +108,31 @@ const originOf = (target: Address): string => {
   return `${target.tls ? "https" : "http"}://${host}:${target.port}`
 }
 
-/** Makes the layer with a process's own defaults. */
-export const layerWith = (defaults: UpstreamOptions): Layer.Layer<Upstreams> =>
-  // Opens each backend once, and closes it, when its last user is gone, after what is in flight has ended.
-  Layer.sync(Upstreams, () => {
-    const backends = new Map<string, Backend>()
-    return {
-      open: (target, options) => {
-        const settings = settle(options, defaults)
-        const key = JSON.stringify([target, settings])
-        return Effect.acquireRelease(
+/** Opens each backend once, and closes it, when its last user is gone, after what is in flight has ended. */
+export const layer: Layer.Layer<Upstreams> = Layer.sync(Upstreams, () => {
+  const backends = new Map<string, Backend>()
+  return {
+    open: (target, options) => {
+      const settings = settle(options)
+      const key = JSON.stringify([target, settings])
+      return Effect.acquireRelease(
+        Effect.sync(() => {
+          let backend = backends.get(key)
+          if (backend === undefined) {
+            backend = new Backend(target, settings)
+            backends.set(key, backend)
+          }
+          backend.users++
+          return backend
+        }),
+        (backend) =>
           Effect.sync(() => {
-            let backend = backends.get(key)
-            if (backend === undefined) {
-              backend = new Backend(target, settings)
-              backends.set(key, backend)
-            }
-            backend.users++
-            return backend
-          }),
-          (backend) =>
-            Effect.sync(() => {
-              if (--backend.users > 0) return
-              backends.delete(key)
-              // Not awaited: a stream may go on for long after its configuration is gone.
-              void backend.pool.close()
-            })
-        ).pipe(Effect.map((backend) => backend.upstream))
-      }
+            if (--backend.users > 0) return
+            backends.delete(key)
+            // Not awaited: a stream may go on for long after its configuration is gone.
+            void backend.pool.close()
+          })
+      ).pipe(Effect.map((backend) => backend.upstream))
     }
-  })
-
-export const layer: Layer.Layer<Upstreams> = layerWith({})
+  }
+})

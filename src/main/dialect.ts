@@ -17,6 +17,7 @@ import { McpFamily, mcpFamily } from "../protocols/mcp/family.ts"
 import { McpProcess } from "../protocols/mcp/process.ts"
 import type { Normalised } from "../routing/normalised.ts"
 import type { Random } from "../routing/weights.ts"
+import { probesOf, Upstreams, withDefaults } from "../services/upstreams.ts"
 import { type Assembled, assemble } from "./assemble.ts"
 import { openCatalogs } from "./catalogs.ts"
 import { type Language, language } from "./check.ts"
@@ -51,6 +52,22 @@ const customFunctions = ({ settings }: Normalised): Effect.Effect<CustomFunction
       )
 }
 
+const families = { All: "all", V4Preferred: "v4 first", V4Only: "v4", V6Only: "v6" } as const
+
+/** Connections to backends, where no policy says otherwise. */
+const connections = ({ settings }: Normalised) =>
+  Upstreams.useSync((upstreams) => {
+    const { backend, dns, enableIpv6 } = settings
+    const family = dns?.lookupFamily ?? "Auto"
+    return withDefaults(upstreams, {
+      connectTimeout: backend.connectTimeout,
+      idleTimeout: backend.poolIdleTimeout,
+      maxConnections: backend.poolMaxSize,
+      probes: probesOf(backend.keepalives),
+      addresses: families[family === "Auto" ? (enableIpv6 ? "V4Preferred" : "V4Only") : family]
+    })
+  })
+
 /** 30 minutes. */
 const defaultSessionTtl = 1_800_000
 
@@ -81,9 +98,11 @@ export const makeDialect = <const L extends ReadonlyArray<AnyPolicy>>(
         const functions = yield* customFunctions(config)
         const catalogs = yield* openCatalogs(config.settings.modelCatalog)
         const sessions = yield* mcpSessions(config)
+        const upstreams = yield* connections(config)
         return yield* assemble({ ...parts, random, compileCondition: conditions(functions) }, config).pipe(
           Effect.provideService(Catalogs, catalogs),
           Effect.provideService(McpFamily, sessions),
+          Effect.provideService(Upstreams, upstreams),
           Effect.provideService(ConfiguredFunctions, functions)
         )
       })

@@ -30,6 +30,8 @@ export type Part =
   | "hbone"
   | "tunnel"
   | "tls"
+  | "http2"
+  | "headerCase"
 
 /**
  * Everything that a configuration uses, in the order of the normalised form. A route that is on several listeners is told
@@ -52,8 +54,10 @@ export const uses = (config: Normalised): ReadonlyArray<Use> => {
     }
   }
 
-  for (const key of ["http", "tls", "tcp"] as const)
-    if (config.frontend[key] !== undefined) add("policy", key, [...config.frontend.path, key])
+  const { http, tls, path } = config.frontend
+  for (const key of Object.keys(http ?? {})) if (key.startsWith("http2")) part("http2", [...path, "http", key])
+  if (http?.http1HeaderCase === "preserve") part("headerCase", [...path, "http", "http1HeaderCase"])
+  if (tls !== undefined) part("tls", [...path, "tls"])
   policies(config.frontend.policies)
   for (const bind of config.binds) {
     if (bind.mode === "internal" || bind.tunnelProtocol !== "direct") part("tunnel", bind.path)
@@ -95,7 +99,9 @@ const told: Readonly<Record<Part, string>> = {
   discovery: "a service or workload of a mesh",
   hbone: "an HBONE listener",
   tunnel: "a tunnel or internal bind",
-  tls: "TLS of a listener"
+  tls: "TLS of a listener",
+  http2: "HTTP/2",
+  headerCase: "preserving the case of header names"
 }
 
 /** What of it there is not, as problems. */
