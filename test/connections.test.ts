@@ -156,6 +156,36 @@ describe("config.backend and config.dns", () => {
     })
   )
 
+  it.live("lookupFamily decides how a name is reached: that of a host, and that of an MCP server", () =>
+    Effect.gen(function* () {
+      const server = yield* httpBackend((request, response) => {
+        request.resume()
+        const result = { protocolVersion: "2025-06-18", capabilities: {}, serverInfo: { name: "a", version: "1" } }
+        response.writeHead(200, { "content-type": "application/json" })
+        response.end(JSON.stringify({ jsonrpc: "2.0", id: 1, result }))
+      })
+      const address = `localhost:${portOf(server.address())}`
+      const initialize = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "b", version: "1" } }
+      const statuses = (lookupFamily: string) =>
+        Effect.gen(function* () {
+          const { port } = yield* running(`
+config: { dns: { lookupFamily: ${lookupFamily} } }
+gateways: { default: { port: 8080 } }
+routes:
+  - { matches: [{ path: { exact: /host } }], backends: [{ host: "${address}" }] }
+  - backends: [{ mcp: { targets: [{ name: a, mcp: { host: "http://${address}/mcp" } }] } }]
+`)
+          const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params: initialize })
+          const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" }
+          const asked = ["/host", "/mcp"].map((path) => send(port, { method: "POST", path, headers, body }))
+          return (yield* Effect.promise(() => Promise.all(asked))).map(({ status }) => status)
+        })
+      // The server has no address of IPv6.
+      assert.deepStrictEqual(yield* statuses("V4Only"), [200, 200])
+      assert.deepStrictEqual(yield* statuses("V6Only"), [503, 503])
+    })
+  )
+
   it.live("poolMaxSize makes requests wait for a connection, and poolIdleTimeout closes what nobody uses", () =>
     Effect.gen(function* () {
       const held: Array<() => void> = []

@@ -1,56 +1,11 @@
 /** The port `Upstreams` over undici: one pool of HTTP/1.1 connections per backend, shared by all configurations that name it. */
-import { type LookupOptions, lookup } from "node:dns"
-import { isIP, type LookupFunction } from "node:net"
+import { isIP } from "node:net"
 import { Effect, Layer } from "effect"
-import { buildConnector, Pool } from "undici"
+import { Pool } from "undici"
 import type { Address } from "../../spec/target.ts"
-import {
-  type Addresses,
-  type Probes,
-  type Upstream,
-  type UpstreamOptions,
-  Upstreams
-} from "../../src/services/upstreams.ts"
+import { type Upstream, Upstreams } from "../../src/services/upstreams.ts"
+import { type ConnectionSettings, connectorOf, settle } from "./connector.ts"
 import { type Connections, call } from "./upstream-call.ts"
-
-/** What holds where nobody says otherwise (milliseconds): the defaults of `config.backend` and `config.dns`. */
-const standard = {
-  connectTimeout: 10_000,
-  idleTimeout: 90_000,
-  maxConnections: undefined,
-  probes: { time: 180_000, interval: 180_000, retries: 9 },
-  addresses: "v4 first"
-} satisfies UpstreamOptions
-
-/** The options of a backend, none left open. */
-interface Settings {
-  readonly connectTimeout: number
-  readonly idleTimeout: number
-  readonly maxConnections: number | undefined
-  readonly probes: Probes | "none"
-  readonly addresses: Addresses
-}
-
-const settle = (options: UpstreamOptions): Settings => ({
-  connectTimeout: options.connectTimeout ?? standard.connectTimeout,
-  idleTimeout: options.idleTimeout ?? standard.idleTimeout,
-  maxConnections: options.maxConnections,
-  probes: options.probes ?? standard.probes,
-  addresses: options.addresses ?? standard.addresses
-})
-
-const lookups: Readonly<Record<Addresses, LookupOptions>> = {
-  all: { order: "verbatim" },
-  "v4 first": { order: "ipv4first" },
-  v4: { family: 4 },
-  v6: { family: 6 }
-}
-
-/** Finds the addresses of a name. */
-const lookupOf =
-  (addresses: Addresses): LookupFunction =>
-  (host, options, found) =>
-    lookup(host, { ...options, ...lookups[addresses] }, found)
 
 /** The most bytes of a response's head, as for requests. */
 const maxHeadBytes = 65_536
@@ -64,18 +19,13 @@ class Backend implements Connections {
   fresh = false
   users = 0
 
-  constructor(target: Address, { connectTimeout, idleTimeout, maxConnections, probes, addresses }: Settings) {
+  constructor(target: Address, settings: ConnectionSettings) {
+    const { connectTimeout, idleTimeout, maxConnections } = settings
     this.connectTimeout = connectTimeout
     this.servername = target.kind === "tcp" ? target.host : "localhost"
     // An address is no name: nothing may be asked of the server, and its certificate must be for the address.
     const nameless = isIP(this.servername) !== 0
-    const connect = buildConnector({
-      timeout: connectTimeout,
-      keepAlive: false,
-      allowH2: false,
-      lookup: lookupOf(addresses),
-      socketPath: target.kind === "unix" ? target.path : null
-    })
+    const connect = connectorOf(settings, target.kind === "unix" ? target.path : null)
     this.pool = new Pool(originOf(target), {
       connections: maxConnections ?? null,
       pipelining: 1,
@@ -88,7 +38,6 @@ class Backend implements Connections {
       maxHeaderSize: maxHeadBytes,
       connect: (at, done) =>
         connect(nameless ? { ...at, servername: "" } : at, (...made) => {
-          if (probes !== "none") made[1]?.setKeepAlive(true, probes.time, probes.interval, probes.retries)
           // Within this call the first request goes out: only later ones can meet a connection that is closing.
           this.fresh = true
           try {

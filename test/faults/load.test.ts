@@ -100,6 +100,56 @@ describe("under load", () => {
     })
   )
 
+  it.live("what SIGTERM gives: connections are taken for the minimum, requests may last until the deadline", () =>
+    Effect.gen(function* () {
+      const { state, port } = yield* holding
+      const listener = yield* freePort
+      const deadlines = "connectionMinTerminationDeadline: 2s, connectionTerminationDeadline: 6s"
+      yield* Effect.promise(async () => {
+        const text = configuration(port, "1", listener).replace("connectionTerminationDeadline: 10s", deadlines)
+        await using program = await startHeadgate(["-c", text])
+        const outcome = (sent: Promise<{ readonly body: string }>) =>
+          sent.then(
+            ({ body }) => body,
+            (error: NodeJS.ErrnoException) => String(error.code)
+          )
+        const first = outcome(send(listener))
+        await until("the first request is in flight", () => state.waiting() === 1)
+        program.child.kill("SIGTERM")
+        await program.says(/shutting down/)
+        const second = outcome(send(listener))
+        await until("a request that came after the signal is in flight", () => state.waiting() === 2)
+        await until("nothing is taken any more", async () => {
+          const late = outcome(send(listener, { signal: AbortSignal.timeout(1000) }))
+          return (await late) === "ECONNREFUSED"
+        })
+        // Both are still served.
+        state.release()
+        assert.deepStrictEqual(await Promise.all([first, second]), ["whole", "whole"])
+        assert.strictEqual(await program.ended, 0)
+      })
+    })
+  )
+
+  it.live("a request that does not end is cut at the deadline", () =>
+    Effect.gen(function* () {
+      const { state, port } = yield* holding
+      const listener = yield* freePort
+      yield* Effect.promise(async () => {
+        const text = configuration(port, "1", listener).replace("10s", "1s")
+        await using program = await startHeadgate(["-c", text])
+        const endless = send(listener).then(
+          () => "answered",
+          () => "cut"
+        )
+        await until("the request is in flight", () => state.waiting() === 1)
+        program.child.kill("SIGTERM")
+        assert.strictEqual(await endless, "cut")
+        assert.strictEqual(await program.ended, 0)
+      })
+    })
+  )
+
   it.live("one Ctrl-C that arrives twice drains; another one later does not wait", () =>
     Effect.gen(function* () {
       const { state, port } = yield* holding
