@@ -1,7 +1,7 @@
 /** Port: MCP targets behind HTTP, as streamable HTTP or as the older pair of an SSE stream and a POST endpoint. */
 import { Context, type Effect } from "effect"
-import type { UpstreamOptions } from "./upstreams.ts"
 import type { McpTransport, McpTransportEvents, TargetFailure } from "./mcp-transport.ts"
+import type { UpstreamOptions } from "./upstreams.ts"
 
 /** A request to a target before it leaves. The policies of the target may change it. */
 export interface McpUpstreamRequest {
