@@ -1,8 +1,9 @@
 /** Policies whose target a configuration does not have: they have no effect, which nobody should find out by accident. */
-import { formatPath, type Path } from "../../spec/config/path.ts"
-import type { Complaint } from "../../spec/config/positions.ts"
-import { gatewayLevel, isOfBackend, routeLevel } from "./attach.ts"
-import type { Normalised, TargetedPolicy } from "./normalised.ts"
+import { formatPath, type Path } from "../../../spec/config/path.ts"
+import type { Complaint } from "../../../spec/config/positions.ts"
+import { gatewayLevel, isOfBackend, routeLevel } from "../attach.ts"
+import type { Normalised, TargetedPolicy } from "../normalised.ts"
+import { warn } from "./finding.ts"
 
 export const unknownTargets = (config: Normalised): ReadonlyArray<Complaint> => {
   const listeners = config.binds.flatMap((bind) => bind.listeners.map((listener) => ({ bind, listener })))
@@ -27,6 +28,6 @@ export const unknownTargets = (config: Normalised): ReadonlyArray<Complaint> => 
     if (kind === undefined) return []
     const path: Path = [...policy.path, "target", ...kind]
     const name = formatPath(policy.policy.path)
-    return [{ path, message: `no such ${kind[0]}: ${name} has no effect`, severity: "warning", code: "unknown-target" }]
+    return [warn("unknown-target", path, `no such ${kind[0]}: ${name} has no effect`)]
   })
 }
