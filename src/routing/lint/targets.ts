@@ -7,20 +7,26 @@ import { warn } from "./finding.ts"
 
 export const unknownTargets = (config: Normalised): ReadonlyArray<Complaint> => {
   const listeners = config.binds.flatMap((bind) => bind.listeners.map((listener) => ({ bind, listener })))
-  const routes = [
-    ...listeners.flatMap(({ listener }) => listener.routes),
-    ...Object.values(config.routeGroups).flatMap((group) => group.routes)
-  ]
-  const backends = Object.values(config.backends)
+  const routes = Map.groupBy(
+    [
+      ...listeners.flatMap(({ listener }) => listener.routes),
+      ...Object.values(config.routeGroups).flatMap((group) => group.routes)
+    ],
+    ({ name }) => name
+  )
+  const backends = Map.groupBy(Object.values(config.backends), ({ name }) => name)
 
   /** The kind of the target, where nothing is what it names. What cannot be a target at all is told elsewhere. */
   const missing = ({ target }: TargetedPolicy): ReadonlyArray<string> | undefined => {
     if (target.gateway !== undefined)
       return listeners.some(({ bind, listener }) => gatewayLevel(target, bind, listener)) ? undefined : ["gateway"]
-    if (target.route !== undefined) return routes.some((route) => routeLevel(target, route)) ? undefined : ["route"]
+    if (target.route !== undefined)
+      return routes.get(target.route.name)?.some((route) => routeLevel(target, route)) ? undefined : ["route"]
     const whole = target.backend?.backend
     if (whole === undefined || whole.section !== undefined) return undefined
-    return backends.some((backend) => isOfBackend(target, backend)) ? undefined : ["backend", "backend"]
+    return backends.get(whole.name)?.some((backend) => isOfBackend(target, backend))
+      ? undefined
+      : ["backend", "backend"]
   }
 
   return config.targeted.flatMap((policy) => {
