@@ -2,6 +2,8 @@
 import { Effect } from "effect"
 import { Command } from "effect/cli"
 import { version } from "../version.ts"
+import { configCommand } from "./config.ts"
+import { diffCommand } from "./diff.ts"
 import { fmtCommand } from "./fmt.ts"
 import { graphCommand } from "./graph.ts"
 import { Operands } from "./operands.ts"
@@ -11,12 +13,12 @@ import { validateCommand } from "./validate.ts"
 
 const proxy = Command.make("proxy").pipe(
   Command.withDescription("Inspect a running proxy."),
-  Command.withSubcommands([traceCommand])
+  Command.withSubcommands([configCommand, traceCommand])
 )
 
 const root = Command.make("headgatectl").pipe(
   Command.withDescription("Inspects Headgate proxies and their configurations."),
-  Command.withSubcommands([proxy, fmtCommand, graphCommand, schemaCommand, validateCommand])
+  Command.withSubcommands([proxy, diffCommand, fmtCommand, graphCommand, schemaCommand, validateCommand])
 )
 
 const run = Command.runWith(root, { version: version.version })
