@@ -10,6 +10,7 @@ import { type Hidden, nothingHidden } from "../pipeline/hidden.ts"
 import { lint } from "../routing/lint/lint.ts"
 import { normalise } from "../routing/normalise/normalise.ts"
 import type { Normalised } from "../routing/normalised.ts"
+import { unknownTargets } from "../routing/unknown-targets.ts"
 import { hiddenOf } from "./hidden.ts"
 import { idleSettings } from "./idle-settings.ts"
 
@@ -51,7 +52,8 @@ export const check = (source: ConfigurationText, { specs, schema } = language): 
     return { ...nothing, positions, problems }
   }
   const config = normalised.value
-  const idle = idleSettings(config.settings, positions).map((complaint) => positions.locate(complaint))
+  const idle = [...idleSettings(config.settings, positions), ...unknownTargets(config)]
   const doubtful = lint({ file: loaded.value, normalised: config, positions, inlineCredentials })
-  return { config, positions, hidden: hiddenOf(config), problems: inOrder([...idle, ...doubtful]) }
+  const problems = inOrder([...idle.map((complaint) => positions.locate(complaint)), ...doubtful])
+  return { config, positions, hidden: hiddenOf(config), problems }
 }

@@ -11,6 +11,7 @@ import { Log } from "../services/log.ts"
 import { Metrics } from "../services/metrics.ts"
 import type { SpanSink } from "../services/span-sink.ts"
 import { adminRoutes } from "./admin.ts"
+import { checkAside } from "./check-aside.ts"
 import { compileExpression } from "./conditions.ts"
 import { configDump } from "./config-dump.ts"
 import type { ConfigurationSource, UnreadableConfiguration } from "./configuration-source.ts"
@@ -60,7 +61,7 @@ export const run = <R>(options: RunOptions<R>): Effect.Effect<Running, StartFail
     const text = yield* source.read
     const pending = new Set(["state manager", "headgate"])
     const clocks = { wall: () => Date.now(), monotonic: () => performance.now() }
-    const first = yield* makeSnapshot(dialect, configuration(text), Math.random)
+    const first = yield* makeSnapshot(dialect, configuration(text), Math.random, checkAside)
     const { settings } = first.config
     // The environment wins over the file, so that an operator can always see more.
     log.configure({
