@@ -137,10 +137,7 @@ describe("the time of a request", () => {
       time.pass(1000)
       yield* Fiber.join(fiber)
       const { step, outcome, error, end } = told.find(({ step }) => step.policy === "waiting")!
-      assert.deepStrictEqual(
-        [step.phase, outcome, error?.message, end],
-        ["backend", "failed", "request timeout", 1000]
-      )
+      assert.deepStrictEqual([step.phase, outcome, error?.message, end], ["backend", "failed", "request timeout", 1000])
     })
   )
 
@@ -154,10 +151,9 @@ describe("the time of a request", () => {
       })
       const x = request()
       time.now = 600
-      const first = yield* Effect.forkChild(
-        Effect.provideService(serve(x, wayOf("call", slow)), Timer, time.after),
-        { startImmediately: true }
-      )
+      const first = yield* Effect.forkChild(Effect.provideService(serve(x, wayOf("call", slow)), Timer, time.after), {
+        startImmediately: true
+      })
       time.pass(399)
       assert.isUndefined(first.pollUnsafe())
       time.pass(1)

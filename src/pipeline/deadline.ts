@@ -12,7 +12,11 @@ const late = Exit.fail(requestTimedOut)
  * The same work, which fails when the time of its request is up. Work that answers at once need not be asked.
  * @param clock the monotonic clock that `exchange.arrived` was read from.
  */
-export const within = <A, E>(x: Exchange, clock: () => number, work: Effect.Effect<A, E>): Effect.Effect<A, E | TimedOut> => {
+export const within = <A, E>(
+  x: Exchange,
+  clock: () => number,
+  work: Effect.Effect<A, E>
+): Effect.Effect<A, E | TimedOut> => {
   const limit = x.get(timeouts)?.request
   if (limit === undefined) return work
   const left = limit - (clock() - x.arrived)
