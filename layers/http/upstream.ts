@@ -1,9 +1,15 @@
 /** The port `Upstreams` over undici: one pool of HTTP/1.1 connections per backend, shared by all configurations that name it. */
 import { isIP } from "node:net"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Redacted } from "effect"
 import { buildConnector, Pool } from "undici"
 import type { Address } from "../../spec/target.ts"
-import { type Probes, type Upstream, type UpstreamOptions, Upstreams } from "../../src/services/upstreams.ts"
+import {
+  type Probes,
+  type Upstream,
+  type UpstreamOptions,
+  Upstreams,
+  type UpstreamTls
+} from "../../src/services/upstreams.ts"
 import { type Connections, call } from "./upstream-call.ts"
 
 /** What holds where nobody says otherwise (milliseconds): the defaults of `config.backend`. */
@@ -16,6 +22,7 @@ const standard = {
 
 /** The options of a backend, none left open. */
 interface Settings {
+  readonly tls: UpstreamTls | undefined
   readonly connectTimeout: number
   readonly idleTimeout: number
   readonly maxConnections: number | undefined
@@ -23,6 +30,7 @@ interface Settings {
 }
 
 const settle = (options: UpstreamOptions, defaults: UpstreamOptions): Settings => ({
+  tls: options.tls,
   connectTimeout: options.connectTimeout ?? defaults.connectTimeout ?? standard.connectTimeout,
   idleTimeout: options.idleTimeout ?? defaults.idleTimeout ?? standard.idleTimeout,
   maxConnections: options.maxConnections ?? defaults.maxConnections,
@@ -41,12 +49,13 @@ class Backend implements Connections {
   fresh = false
   users = 0
 
-  constructor(target: Address, { connectTimeout, idleTimeout, maxConnections, probes }: Settings) {
+  constructor(target: Address, { tls, connectTimeout, idleTimeout, maxConnections, probes }: Settings) {
     this.connectTimeout = connectTimeout
-    this.servername = target.kind === "tcp" ? target.host : "localhost"
+    this.servername = tls?.hostname ?? (target.kind === "tcp" ? target.host : "localhost")
     // An address is no name: nothing may be asked of the server, and its certificate must be for the address.
     const nameless = isIP(this.servername) !== 0
     const connect = buildConnector({
+      ...trust(tls),
       timeout: connectTimeout,
       keepAlive: false,
       allowH2: false,
@@ -78,6 +87,17 @@ class Backend implements Connections {
   }
 }
 
+/** As options of a TLS connection. */
+const trust = (tls: UpstreamTls | undefined) =>
+  tls === undefined
+    ? {}
+    : {
+        ...(tls.root === undefined ? {} : { ca: tls.root }),
+        ...(tls.client === undefined ? {} : { cert: tls.client.certificate, key: Redacted.value(tls.client.key) }),
+        ...(tls.verify === "nothing" ? { rejectUnauthorized: false } : {}),
+        ...(tls.verify === "chain" ? { checkServerIdentity: () => undefined } : {})
+      }
+
 const originOf = (target: Address): string => {
   if (target.kind === "unix") return "http://localhost"
   const host = target.host.includes(":") && !target.host.startsWith("[") ? `[${target.host}]` : target.host
@@ -92,6 +112,7 @@ export const layerWith = (defaults: UpstreamOptions): Layer.Layer<Upstreams> =>
     return {
       open: (target, options) => {
         const settings = settle(options, defaults)
+        // A private key is told apart by its certificate.
         const key = JSON.stringify([target, settings])
         return Effect.acquireRelease(
           Effect.sync(() => {

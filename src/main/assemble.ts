@@ -13,6 +13,7 @@ import {
 import { NoBackend } from "../pipeline/errors.ts"
 import type { Exchange } from "../pipeline/exchange.ts"
 import { Latency } from "../pipeline/latency.ts"
+import { masked } from "../pipeline/masked.ts"
 import type { Registry, Services } from "../pipeline/registry.ts"
 import type { Backend, Listener, Route, Selection } from "../pipeline/route.ts"
 import type { Step } from "../pipeline/run.ts"
@@ -21,7 +22,7 @@ import type { AnyTerminal, Callee } from "../pipeline/terminal.ts"
 import { type Choice, delegate } from "../routing/delegation.ts"
 import { joinRules } from "../routing/join.ts"
 import { compileListeners } from "../routing/listeners.ts"
-import { mergeBackendPolicies } from "../routing/merge.ts"
+import { type BackendLevel, mergeBackendPolicies, type PolicyAttachment } from "../routing/merge.ts"
 import type * as Normalised from "../routing/normalised.ts"
 import { compileRoutes, type RouteEntry, type RouteTable } from "../routing/table.ts"
 import { type Available, type Part, unavailable } from "../routing/unavailable.ts"
@@ -75,7 +76,11 @@ interface Tabled {
 
 /** What is neither a policy of the registry nor a terminal, and the parts that nothing here reads, are refused: never ignored. */
 const availableIn = ({ registry, terminals }: Parts<Registry>): Available => ({
-  policies: new Set(registry.policies.map(({ name }) => name)),
+  // What a terminal applies at its own backends is refused at all others when these are compiled.
+  policies: new Set([
+    ...registry.policies.map(({ name }) => name),
+    ...terminals.flatMap(({ applies = [] }) => applies)
+  ]),
   backends: new Set(terminals.map(({ name }) => name)),
   parts: new Set<Part>(["routeGroups"])
 })
@@ -310,9 +315,7 @@ class Assembly {
       if (target.kind === "service") return new NoBackend({ detail: "service not found" })
       const source = target.kind === "backend" ? this.#config.backends[target.key] : undefined
       if (source === undefined) return new NoBackend({ detail: "backend does not exist" })
-      const callee = yield* this.#callee(source)
-      if (callee === undefined) return new NoBackend({ detail: "invalid backend type" })
-      const inForce = mergeBackendPolicies([
+      const attachments: ReadonlyArray<PolicyAttachment<BackendLevel>> = [
         { level: "backendInline", key: "", path: [...source.path, "policies"], policies: configs(source.policies) },
         ...chain.map((hop, index) => ({
           level: "routeInline" as const,
@@ -322,14 +325,20 @@ class Assembly {
           policies: configs(hop.backendPolicies)
         })),
         { level: "backendRef", key: "", path: [...path, "policies"], policies: configs(policies) }
-      ])
+      ]
+      const callee = yield* this.#callee(source, attachments)
+      if (callee === undefined) return new NoBackend({ detail: "invalid backend type" })
+      const inForce = mergeBackendPolicies(attachments)
+      const applied = new Set(this.#terminal(source)?.applies)
       // No other backend knows what these rules are about: it would let everything through.
       for (const { name, path } of inForce)
         if (name === "mcpAuthorization" && callee.protocol !== "mcp")
           this.#problem(path, "mcpAuthorization needs an mcp backend")
       const graph = yield* this.#site(
         "backend",
-        inForce.map(({ name, config, path }) => ({ name, entries: [{ config, path }] }))
+        inForce
+          .filter(({ name }) => !applied.has(name))
+          .map(({ name, config, path }) => ({ name, entries: [{ config, path }] }))
       )
       const all = [gateway, route, graph]
       const { registry } = this.#parts
@@ -345,18 +354,35 @@ class Assembly {
         steps: [...graph.request, ...own("backend", prepare)],
         backendResponse: [...own("backendResponse", answered), ...responseSteps(registry, "backendResponse", all)],
         response: responseSteps(registry, "response", all),
-        effective: graph.effective
+        effective: {
+          ...graph.effective,
+          ...Object.fromEntries(
+            inForce.flatMap(({ name, config }) => (applied.has(name) ? [[name, masked(config)]] : []))
+          )
+        }
       }
       return backend
     })
   }
 
-  /** A backend is opened once, however many routes lead to it. */
-  #callee(source: Normalised.Backend): Compiling<Callee | undefined> {
+  #terminal({ destination }: Normalised.Backend): AnyTerminal | undefined {
+    return this.#parts.terminals.find(({ name }) => name === destination.kind)
+  }
+
+  /** A backend is opened once, however many routes lead to it; one whose providers depend on the route, for each of them. */
+  #callee(
+    source: Normalised.Backend,
+    attachments: ReadonlyArray<PolicyAttachment<BackendLevel>>
+  ): Compiling<Callee | undefined> {
     return Effect.gen({ self: this }, function* () {
+      const terminal = this.#terminal(source)
+      const { destination } = source
+      if (destination.kind === "ai") {
+        const config = withInForce(destination.config, attachments, new Set(terminal?.applies))
+        return terminal && (yield* this.#collect(terminal.compile(config, configPath(source))))
+      }
       if (this.#callees.has(source.key)) return this.#callees.get(source.key)
-      const terminal = this.#parts.terminals.find(({ name }) => name === source.destination.kind)
-      const callee = terminal && (yield* this.#collect(terminal.compile(source.destination.config, configPath(source))))
+      const callee = terminal && (yield* this.#collect(terminal.compile(destination.config, configPath(source))))
       this.#callees.set(source.key, callee)
       return callee
     })
@@ -366,6 +392,38 @@ class Assembly {
 /** Where the configuration of a backend stands: under its kind, unless it is a section of the file by itself. */
 const configPath = ({ path, destination }: Normalised.Backend): ConfigPath =>
   path.length === 1 && path[0] === destination.kind ? path : [...path, destination.kind]
+
+type AiConfig = Extract<Normalised.Destination, { readonly kind: "ai" }>["config"]
+
+/** An AI backend whose providers each carry what is in force for them: their own policies, and what the terminal applies of the wider ones. */
+const withInForce = (
+  { groups }: AiConfig,
+  wider: ReadonlyArray<PolicyAttachment<BackendLevel>>,
+  applied: ReadonlySet<string>
+): AiConfig => {
+  const shared = wider.map((attachment) => ({
+    ...attachment,
+    policies: Object.fromEntries(Object.entries(attachment.policies).filter(([name]) => applied.has(name)))
+  }))
+  const policiesOf = ({ policies, path }: Normalised.NamedProvider): Normalised.Policies => {
+    const own = { level: "provider", key: "", path: [...path, "policies"], policies: configs(policies) } as const
+    return Object.fromEntries(
+      mergeBackendPolicies([...shared, own]).map(({ name, config, path, sources }) => {
+        const origins = sources
+          .toReversed()
+          .flatMap(({ config, path }) =>
+            Object.keys(config as object).map((key) => ({ part: [key], path: [...path, key] }))
+          )
+        return [name, { name, path, branches: [{ condition: undefined, config, path, origins }] }]
+      })
+    )
+  }
+  return {
+    groups: groups.map(({ providers }) => ({
+      providers: providers.map((provider) => ({ ...provider, policies: policiesOf(provider) }))
+    }))
+  }
+}
 
 /** A terminal takes part in the phases around its call like any policy, under its own name. */
 const terminalStep = (

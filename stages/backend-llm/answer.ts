@@ -17,11 +17,11 @@ import { readResponse } from "../../src/protocols/llm/usage/read.ts"
 import { framingOf, StreamObserver } from "../../src/protocols/llm/usage/stream.ts"
 import { addFacts } from "../../src/protocols/llm/usage/stream-facts.ts"
 import { eventReaders, type StreamFormat } from "../../src/protocols/llm/usage/stream-observers.ts"
+import type { Engine } from "./engine.ts"
 import { GuardedStream } from "./guarded-stream.ts"
 import { judgeText, runGuards } from "./guards.ts"
-import { succeeded } from "./models.ts"
 import { GuardRejected, LlmFailed } from "./refused.ts"
-import { failureOf, isGuarded, type Prepared, type Router } from "./request.ts"
+import { failureOf, isGuarded, type Prepared } from "./request.ts"
 import { TranslatedBody } from "./translated-body.ts"
 
 type Outcome = Effect.Effect<Verdict, StageError>
@@ -42,6 +42,8 @@ const usageFormat = (format: string): UsageFormat =>
 const streamFormat = (format: string): StreamFormat =>
   Object.hasOwn(eventReaders, format) ? (format as StreamFormat) : "detect"
 
+const succeeded = ({ status }: Answer): boolean => status >= 200 && status < 300
+
 const isStream = ({ headers }: Answer): boolean => {
   const type = headers.get("content-type") ?? ""
   return type.includes("text/event-stream") || type.includes("application/vnd.amazon.eventstream")
@@ -50,12 +52,12 @@ const isStream = ({ headers }: Answer): boolean => {
 const isJson = ({ headers }: Answer): boolean => headers.get("content-type")?.includes("json") ?? true
 
 /** Handles the answer to a prepared call. Settling is tied to the end of the exchange, however that comes. */
-export const answered = (router: Router, x: Exchange, prepared: Prepared): Outcome => {
+export const answered = (engine: Engine, x: Exchange, prepared: Prepared): Outcome => {
   const answer = x.response!
-  const { model, facts } = prepared
+  const { endpoint, facts } = prepared
   // Expressions of the answer know the call, but not the prompt.
   x.variables.llmRequest = undefined
-  model.responseHeaders?.apply(answer.headers)
+  endpoint.responseHeaders?.apply(answer.headers)
   const success = succeeded(answer)
   if (success) prepared.answered = isStream(answer) ? "stream" : "whole"
   if (success || prepared.translated) {
@@ -72,18 +74,18 @@ export const answered = (router: Router, x: Exchange, prepared: Prepared): Outco
   }
   if (!success) return prepared.translated ? translatedError(x, prepared) : next
   if (isStream(answer)) {
-    watchStream(router, answer, prepared)
+    watchStream(engine, answer, prepared)
     if (prepared.translated) translateStream(x, answer, prepared)
     const { clientFormat } = prepared
-    if (model.guards.streaming && model.guards.response.length > 0 && isGuarded(clientFormat)) {
+    if (endpoint.guards.streaming && endpoint.guards.response.length > 0 && isGuarded(clientFormat)) {
       answer.headers.delete("content-length")
       answer.body = new GuardedStream(answer.body, new GuardWindow(clientFormat, defaultBodyLimit), (text) =>
-        judgeText(model.guards.response, x, text, (outcome) => router.guarded("Response", outcome))
+        judgeText(endpoint.guards.response, x, text, (outcome) => engine.guarded("Response", outcome))
       )
     }
     return next
   }
-  const guards = isGuarded(prepared.clientFormat) ? model.guards.response : []
+  const guards = isGuarded(prepared.clientFormat) ? endpoint.guards.response : []
   if (!prepared.translated && guards.length === 0) {
     if (isJson(answer)) answer.body = observe(answer.body, readingCopy(prepared))
     return next
@@ -99,7 +101,7 @@ export const answered = (router: Router, x: Exchange, prepared: Prepared): Outco
     if (facts.usage === undefined) addFacts(facts, readResponse(usageFormat(prepared.clientFormat), body))
     if (guards.length === 0) return replace(answer, body)
     if (!isObject(body) || !isGuarded(prepared.clientFormat)) return Exit.fail(invalid)
-    const guarded = runGuards(guards, x, prepared.clientFormat, body, (outcome) => router.guarded("Response", outcome))
+    const guarded = runGuards(guards, x, prepared.clientFormat, body, (outcome) => engine.guarded("Response", outcome))
     return Effect.flatMapEager(guarded, (outcome): Outcome => {
       if (outcome.type === "failed") return Exit.fail(guardFailed)
       if (outcome.type === "answered") return Exit.fail(new GuardRejected(outcome.answer))
@@ -123,7 +125,7 @@ const translateStream = (x: Exchange, answer: Answer, prepared: Prepared): void 
   const framing = framingOf(answer.headers.get("content-type"))
   x.tell({
     type: "llmStreamingTranslation",
-    provider: prepared.model.provider.name,
+    provider: prepared.endpoint.provider.name,
     inputFormat: prepared.clientFormat,
     upstreamRouteType: prepared.upstreamFormat,
     streamFormat: framing === "sse" ? "sse" : "awsEventStream"
@@ -154,7 +156,7 @@ const translatedError = (x: Exchange, prepared: Prepared): Outcome =>
   })
 
 /** Reads the usage of a stream from a copy of its bytes. */
-const watchStream = ({ clock }: Router, answer: Answer, prepared: Prepared): void => {
+const watchStream = ({ clock }: Engine, answer: Answer, prepared: Prepared): void => {
   const framing = framingOf(answer.headers.get("content-type"))
   const observer = new StreamObserver(streamFormat(prepared.upstreamFormat), framing)
   prepared.facts = observer.facts
