@@ -176,8 +176,9 @@ const serve = async (row: Row, service: ServiceName): Promise<string> => {
       )
       return "not expressible"
     case "local":
-      await unanswerable(ask(address, row.name), 400, "tokens of this model cannot be counted", row.name)
-      return "not yet"
+      // Three for the answer's start, four for the message, and its text.
+      assert.strictEqual(await ask(address, row.name), 9)
+      return "passed by ourselves"
     default: {
       assert.deepStrictEqual(await ask(address, row.name), answer)
       const { [service]: path = row.paths.embeddings } = row.paths
