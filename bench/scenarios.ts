@@ -26,6 +26,12 @@ export interface Request {
   readonly body?: string
 }
 
+export const bytesOf = ({ method, path, headers = {}, body = "" }: Request): string => {
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  const length = body === "" ? "" : `content-length: ${Buffer.byteLength(body)}\r\n`
+  return `${method} ${path} HTTP/1.1\r\nhost: bench.example\r\nuser-agent: bench\r\n${lines.join("")}${length}\r\n${body}`
+}
+
 const here = import.meta.dirname
 
 const node = (file: string) => (ports: Ports) => ({
@@ -54,7 +60,7 @@ const post: Request = {
 export const base = (request: Request): Scenario => ({ name: "base", proxy: node("base.ts"), request })
 
 /** Management servers off: another row, or a proxy of the developer, may use their ports. */
-const quiet = "config: {adminAddr: off, statsAddr: off, readinessAddr: off, logging: {level: request=warn}}"
+export const quiet = "config: {adminAddr: off, statsAddr: off, readinessAddr: off, logging: {level: request=warn}}"
 
 const route = (ports: Ports, policies: string) => `${quiet}
 gateways: {default: {port: ${ports.proxy}}}

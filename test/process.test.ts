@@ -175,8 +175,26 @@ describe("--validate-only", () => {
     assert.strictEqual(expression.status, 1)
     assert.match(
       expression.stderr,
-      /^<inline>:1:\d+: routes\[0\]\.policies\.authorization\.rules\[0\]: invalid expression/
+      /^<inline>:1:\d+: routes\[0\]\.policies\.authorization\.rules\[0\]: invalid expression/m
     )
+  })
+
+  it("tells apart what is wrong and what is not available yet, which only a start refuses", async () => {
+    const lacking = `{ gateways: { default: { port: 1 } }, routes: [{ policies: { delay: { duration: 1s } }, backends: [{ host: "a:1" }] }] }`
+    const [unavailable, started, annotated] = await Promise.all([
+      ran(["--validate-only", "-c", lacking]),
+      ran(["-c", lacking]),
+      ran(["--format", "github", "-c", "routes: 1"])
+    ])
+    assert.deepStrictEqual([unavailable.status, unavailable.stdout], [0, "Configuration is valid!\n"])
+    assert.match(
+      unavailable.stderr,
+      /^<inline>:1:\d+: warning: routes\[0\]\.policies\.delay: policy delay is not available yet \[unavailable\]\n/
+    )
+    assert.deepStrictEqual([started.status, started.stdout], [1, ""])
+    assert.match(started.stderr, /^<inline>:1:\d+: routes\[0\]\.policies\.delay: policy delay is not available yet\n/)
+    assert.strictEqual(annotated.status, 1)
+    assert.match(annotated.stderr, /^::error file=<inline>,line=1,col=9,title=routes::/)
   })
 })
 

@@ -9,16 +9,26 @@ export class RequestBody implements BodySource {
   readonly #expecting: ServerResponse | undefined
   #sink: BodySink | undefined = undefined
   #over = false
-  started = false
+  #started = false
 
   constructor(request: IncomingMessage, expecting: ServerResponse | undefined) {
     this.#request = request
     this.#expecting = expecting
   }
 
+  /** Somebody wants what is still to come. */
+  get reading(): boolean {
+    return this.#started && !this.#over
+  }
+
+  /** It is read, and nothing but the client holds it up. */
+  get awaited(): boolean {
+    return this.reading && !this.#request.isPaused()
+  }
+
   start(sink: BodySink): void {
     if (this.#over) return
-    this.started = true
+    this.#started = true
     this.#sink = sink
     const response = this.#expecting
     if (response !== undefined && !response.headersSent) response.writeContinue()

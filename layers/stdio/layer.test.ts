@@ -48,7 +48,7 @@ const start = async (options: Partial<StdioOptions> = {}) => {
     const deaths: Array<TargetFailure> = []
     const transport = service.open(
       command,
-      { backend, target: "t", principal },
+      { backend, backendName: backend, target: "t", principal },
       {
         onMessage: (message) => messages.push(message),
         onOpen: () => {},

@@ -7,6 +7,7 @@ import { defaultLimits, type Limits, type Node, parseDocument } from "./document
 import { type Environment, expand, replacementIn, toSource, type Unresolved } from "./expand.ts"
 import { explain, type Finding } from "./explain.ts"
 import { interpret } from "./interpret.ts"
+import { outlineOf } from "./outline.ts"
 import { formatPath, type Path } from "./path.ts"
 import { type Positions, positions } from "./positions.ts"
 import { inOrder, type Problem } from "./problem.ts"
@@ -64,7 +65,7 @@ export const load = <A, I>(input: Input, schema: Schema.Codec<A, I>): Loaded<A> 
   }
 
   const { value, quotable, repeated, credentials } = interpret(document.root, shapeOf(schema.ast))
-  const places = positions(input.name, document.root, expanded, original, quotable)
+  const places = positions(input.name, outlineOf(document.root, expanded, quotable), original)
   const decoded = decode(schema, value)
   const problems = [
     ...unset,

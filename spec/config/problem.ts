@@ -49,6 +49,22 @@ export const formatJson = (problems: ReadonlyArray<Problem>): string => JSON.str
 const escapeData = (text: string) => text.replaceAll("%", "%25").replaceAll("\r", "%0D").replaceAll("\n", "%0A")
 const escapeProperty = (text: string) => escapeData(text).replaceAll(":", "%3A").replaceAll(",", "%2C")
 
+/** The ways to print problems, by the names that programs take. */
+export const problemFormats = ["text", "json", "github"] as const
+export type ProblemFormat = (typeof problemFormats)[number]
+export const isProblemFormat = (text: string): text is ProblemFormat => problemFormats.some((name) => name === text)
+
+export const formatProblems = (format: ProblemFormat, problems: ReadonlyArray<Problem>): string => {
+  switch (format) {
+    case "text":
+      return formatText(problems)
+    case "json":
+      return formatJson(problems)
+    case "github":
+      return formatGithub(problems)
+  }
+}
+
 /** Workflow commands that GitHub turns into annotations on the changed lines. */
 export const formatGithub = (problems: ReadonlyArray<Problem>): string =>
   problems

@@ -1,12 +1,7 @@
 /** The original text of a file: lines, columns, and excerpts in which everything that is not known to be harmless is masked. */
 
-/** A key or a scalar of the original text, from `start` up to `end`. */
-export interface Piece {
-  readonly start: number
-  readonly end: number
-  /** Whether an excerpt may show it. */
-  readonly shown: boolean
-}
+/** Keys and scalars of the original text, disjoint and sorted: three numbers each, its start, its end, and 1 if an excerpt may show it. */
+export type Pieces = Int32Array
 
 export interface Position {
   /** From 1. */
@@ -18,10 +13,10 @@ export interface Position {
 export interface Source {
   position(offset: number): Position
   /**
-   * The line of `offset` with a marker below. Legible are the pieces that are shown, which are disjoint and sorted, and the punctuation between
-   * pieces. Without pieces the line was not parsed, and its key alone is legible.
+   * The line of `offset` with a marker below. Legible are the pieces that are shown, and the punctuation between pieces. Without pieces the
+   * line was not parsed, and its key alone is legible.
    */
-  excerpt(offset: number, pieces?: ReadonlyArray<Piece>): string
+  excerpt(offset: number, pieces?: Pieces): string
 }
 
 const mask = "…"
@@ -31,19 +26,19 @@ const width = 100
 // What may be shown of a line that could not be parsed: its key.
 const bareKey = /^(\s*(?:- +)*)(["']?)([A-Za-z_][\w-]*)\2\s*:(?=\s|$)/
 
-const firstEndingAfter = (pieces: ReadonlyArray<Piece>, offset: number): number => {
+const firstEndingAfter = (pieces: Pieces, offset: number): number => {
   let low = 0
-  let high = pieces.length
+  let high = pieces.length / 3
   while (low < high) {
     const middle = (low + high) >>> 1
-    if (pieces[middle]!.end <= offset) low = middle + 1
+    if (pieces[middle * 3 + 1]! <= offset) low = middle + 1
     else high = middle
   }
   return low
 }
 
 /** For every character of a line whether it may be shown. */
-const legibility = (line: string, start: number, pieces: ReadonlyArray<Piece> | undefined): Uint8Array => {
+const legibility = (line: string, start: number, pieces: Pieces | undefined): Uint8Array => {
   const legible = new Uint8Array(line.length)
   if (pieces === undefined) {
     const key = bareKey.exec(line)?.[0].length ?? 0
@@ -62,12 +57,12 @@ const legibility = (line: string, start: number, pieces: ReadonlyArray<Piece> | 
       if (punctuation.test(line[at]!)) legible[at] = 1
     }
   }
-  for (let index = firstEndingAfter(pieces, start); index < pieces.length; index++) {
-    const piece = pieces[index]!
-    if (piece.start >= start + line.length) break
-    between(piece.start - start)
-    const end = Math.min(line.length, piece.end - start)
-    if (piece.shown) legible.fill(1, at, end)
+  for (let index = firstEndingAfter(pieces, start) * 3; index < pieces.length; index += 3) {
+    const [from, to, shown] = [pieces[index]!, pieces[index + 1]!, pieces[index + 2]!]
+    if (from >= start + line.length) break
+    between(from - start)
+    const end = Math.min(line.length, to - start)
+    if (shown === 1) legible.fill(1, at, end)
     at = Math.max(at, end)
   }
   between(line.length)
@@ -96,7 +91,7 @@ export const source = (text: string): Source => {
     return { line: line + 1, column: bounded - starts[line]! + 1 }
   }
 
-  const excerpt = (offset: number, pieces?: ReadonlyArray<Piece>): string => {
+  const excerpt = (offset: number, pieces?: Pieces): string => {
     const { line, column } = position(offset)
     const start = starts[line - 1]!
     const raw = text.slice(start, starts[line] ?? text.length).replace(/\r?\n$/, "")

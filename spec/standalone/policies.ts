@@ -18,7 +18,7 @@ export interface PolicySpec {
   /** The wire shape. Its description is the text of the field. */
   readonly schema: Schema.Codec<unknown, unknown>
   readonly places: ReadonlyArray<PolicyPlace>
-  /** Whether listeners and routes may also write `{ conditional: [...] }`. */
+  /** Whether listeners, routes and sections may also write `{ conditional: [...] }`. */
   readonly conditional?: boolean
   /** The phase of the policy when it is written on a route; `route` when left out. */
   readonly onRoute?: "route" | "backend"
@@ -108,7 +108,7 @@ export const conditional = (schema: AnySchema): AnySchema => {
   return Schema.Union([form, schema])
 }
 
-const places = new Set<PolicyPlace>(["gateway", "route", "llm"])
+const places = new Set<PolicyPlace>(["gateway", "route", "llm", "ui"])
 
 /** The optional fields of the policies that may be written in a place. */
 export const policyFields = (

@@ -15,17 +15,23 @@ import type { Exchange } from "../pipeline/exchange.ts"
 import { Latency } from "../pipeline/latency.ts"
 import { masked } from "../pipeline/masked.ts"
 import type { Registry, Services } from "../pipeline/registry.ts"
-import type { Backend, Listener, Route, Selection } from "../pipeline/route.ts"
+import type { Backend, Listener, Route } from "../pipeline/route.ts"
 import type { Step } from "../pipeline/run.ts"
-import type { ConfigPath, ConfigProblem, Site } from "../pipeline/stage.ts"
+import { type ConfigPath, type ConfigProblem, type Site, unavailable } from "../pipeline/stage.ts"
 import type { AnyTerminal, Callee } from "../pipeline/terminal.ts"
-import { type Choice, delegate } from "../routing/delegation.ts"
-import { joinRules } from "../routing/join.ts"
+import { type Attached, attachments } from "../routing/attach.ts"
 import { compileListeners } from "../routing/listeners.ts"
-import { type BackendLevel, mergeBackendPolicies, type PolicyAttachment } from "../routing/merge.ts"
-import type * as Normalised from "../routing/normalised.ts"
+import {
+  type BackendLevel,
+  mergeBackendPolicies,
+  mergeGatewayPolicies,
+  mergeRoutePolicies,
+  type PolicyAttachment
+} from "../routing/merge.ts"
+import * as Normalised from "../routing/normalised.ts"
+import { chainKey, delegates, selection, type Tabled } from "../routing/selection.ts"
 import { compileRoutes, type RouteEntry, type RouteTable } from "../routing/table.ts"
-import { type Available, type Part, unavailable } from "../routing/unavailable.ts"
+import { type Available, missing, type Part } from "../routing/unavailable.ts"
 import { type Random, weightedChoice } from "../routing/weights.ts"
 
 /** A port to listen on. */
@@ -68,12 +74,6 @@ export const assemble = <R extends Registry>(
 ): Effect.Effect<Assembled, ReadonlyArray<ConfigProblem>, Services<R["policies"]> | Scope.Scope> =>
   Effect.suspend(() => new Assembly(parts, config).run())
 
-/** A route in its table: compiled, unless it delegates, in which case the way through the groups decides. */
-interface Tabled {
-  readonly source: Normalised.Route
-  readonly compiled: Route | undefined
-}
-
 /** What is neither a policy of the registry nor a terminal, and the parts that nothing here reads, are refused: never ignored. */
 const availableIn = ({ registry, terminals }: Parts<Registry>): Available => ({
   // What a terminal applies at its own backends is refused at all others when these are compiled.
@@ -84,8 +84,6 @@ const availableIn = ({ registry, terminals }: Parts<Registry>): Available => ({
   backends: new Set(terminals.map(({ name }) => name)),
   parts: new Set<Part>(["routeGroups"])
 })
-
-const notAvailable = (what: string) => `${what} is not available yet`
 
 /** What compiling needs is known where the registry is; inside it is whatever the policies ask for. */
 // biome-ignore lint/suspicious/noExplicitAny: the registry's own type says which services these are.
@@ -99,7 +97,7 @@ interface CompiledWay {
 /** The tables of one listener while they are made. */
 interface Tables {
   readonly gateway: SiteGraph
-  /** By the keys of the routes passed: what a request that came this way runs through. */
+  readonly attached: Attached
   readonly chains: Map<string, Route>
   readonly groups: Map<string, RouteTable<Tabled>>
   readonly ways: Array<CompiledWay>
@@ -111,16 +109,18 @@ class Assembly {
   readonly #problems: Array<ConfigProblem> = []
   readonly #ways: Array<Way> = []
   readonly #callees = new Map<string, Callee | undefined>()
+  readonly #attachedTo: (listener: Normalised.Listener) => Attached
 
   constructor(parts: Parts<Registry>, config: Normalised.Normalised) {
     this.#parts = parts
     this.#config = config
+    this.#attachedTo = attachments(config)
   }
 
   run(): Compiling<Assembled> {
     return Effect.gen({ self: this }, function* () {
       const binds: Array<AssembledBind> = []
-      for (const { path, message } of unavailable(this.#config, availableIn(this.#parts))) this.#problem(path, message)
+      for (const problem of yield* missing(this.#config, availableIn(this.#parts))) this.#problem(problem)
       for (const bind of this.#config.binds) {
         const assembled = yield* this.#bind(bind)
         if (assembled !== undefined) binds.push(assembled)
@@ -130,42 +130,43 @@ class Assembly {
     })
   }
 
-  #problem(path: ConfigPath, message: string): void {
+  #problem(problem: ConfigProblem): void {
     // What several routes share is compiled for each of them.
+    const { path, message } = problem
     const known = this.#problems.some((p) => p.message === message && p.path.join("\0") === path.join("\0"))
-    if (!known) this.#problems.push({ path, message })
+    if (!known) this.#problems.push(problem)
   }
 
   /** Runs a compilation; its problems are collected, and `undefined` stands for its result. */
   #collect<A>(effect: Compiling<A>, base: ConfigPath = []): Compiling<A | undefined> {
     return Effect.catch(effect, (problems) =>
       Effect.sync(() => {
-        for (const { path, message } of problems) this.#problem([...base, ...path], message)
+        for (const problem of problems) this.#problem({ ...problem, path: [...base, ...problem.path] })
         return undefined
       })
     )
   }
 
-  #site(site: Site, attached: ReadonlyArray<AttachedPolicy>): Compiling<SiteGraph> {
+  /** Compiles what is in force at a site. */
+  #site(site: Site, policies: Normalised.Policies): Compiling<SiteGraph> {
+    const attached = Object.values(policies).map(
+      ({ name, branches }): AttachedPolicy => ({ name, entries: branches.map((branch) => this.#entry(branch, site)) })
+    )
     return Effect.map(
       this.#collect(compileSite(this.#parts.registry, site, attached)),
       (graph) => graph ?? emptySite(site)
     )
   }
 
-  #attached(policies: Normalised.Policies, site: Site): ReadonlyArray<AttachedPolicy> {
-    return Object.values(policies).map(({ name, branches }) => ({
-      name,
-      entries: branches.map((branch): PolicyEntry => {
-        const { condition, config, path } = branch
-        if (condition === undefined) return { config, path }
-        const compiled = this.#parts.compileCondition(condition.expression, site)
-        if (Result.isSuccess(compiled))
-          return { config, path, condition: { text: condition.expression, holds: compiled.success } }
-        for (const message of compiled.failure) this.#problem(condition.path, message)
-        return { config, path }
-      })
-    }))
+  #entry(branch: Normalised.PolicyBranch, site: Site): PolicyEntry {
+    const { condition, config, path } = branch
+    const entry = { config, path, writtenAt: (part: ConfigPath) => Normalised.writtenAt(branch, part) }
+    if (condition === undefined) return entry
+    const compiled = this.#parts.compileCondition(condition.expression, site)
+    if (Result.isSuccess(compiled))
+      return { ...entry, condition: { text: condition.expression, holds: compiled.success } }
+    for (const message of compiled.failure) this.#problem({ path: condition.path, message })
+    return entry
   }
 
   #bind(bind: Normalised.Bind): Compiling<AssembledBind | undefined> {
@@ -173,7 +174,7 @@ class Assembly {
       if (bind.protocol !== "http" || bind.mode !== "standard" || bind.tunnelProtocol !== "direct") {
         const what =
           bind.protocol !== "http" ? `a ${bind.protocol.toUpperCase()} listener` : "a tunnel or internal bind"
-        this.#problem(bind.path, notAvailable(what))
+        this.#problem(unavailable(bind.path, what))
         return undefined
       }
       const listeners: Array<{ readonly hostname: string; readonly value: Listener }> = []
@@ -195,17 +196,18 @@ class Assembly {
     sources: ReadonlyArray<{ readonly path: ConfigPath }>,
     otherwise: ConfigPath
   ): void {
-    for (const { path, message } of problems) {
-      const [index, ...rest] = path
-      this.#problem([...(sources[Number(index)]?.path ?? otherwise), ...rest], message)
+    for (const problem of problems) {
+      const [index, ...rest] = problem.path
+      this.#problem({ ...problem, path: [...(sources[Number(index)]?.path ?? otherwise), ...rest] })
     }
   }
 
   #listener(bind: Normalised.Bind, source: Normalised.Listener): Compiling<Listener> {
     return Effect.gen({ self: this }, function* () {
-      const gateway = yield* this.#site("gateway", this.#attached(source.policies, "gateway"))
-      const tables: Tables = { gateway, chains: new Map(), groups: new Map(), ways: [] }
-      const table = yield* this.#table(tables, source.routes, [], source.path)
+      const attached = this.#attachedTo(source)
+      const gateway = yield* this.#site("gateway", mergeGatewayPolicies(attached.gateway))
+      const tables: Tables = { gateway, attached, chains: new Map(), groups: new Map(), ways: [] }
+      const routes = yield* this.#table(tables, source.routes, [], source.path)
       const listener: Listener = {
         key: source.key,
         name: source.name,
@@ -214,7 +216,7 @@ class Assembly {
         steps: gateway.request,
         response: responseSteps(this.#parts.registry, "response", [gateway]),
         effective: gateway.effective,
-        select: selection(table, tables, this.#parts.random)
+        select: selection({ ...tables, routes }, this.#parts.random)
       }
       for (const way of tables.ways) this.#ways.push({ listener, ...way })
       return listener
@@ -232,19 +234,18 @@ class Assembly {
       const entries: Array<RouteEntry<Tabled>> = []
       for (const route of routes) {
         const chain = [...before, route]
-        const way = yield* this.#route(tables.gateway, chain)
+        const way = yield* this.#route(tables, chain)
         tables.ways.push(way)
         tables.chains.set(chainKey(chain), way.route)
-        const delegates = route.backends.some(({ target }) => target.kind === "routeGroup")
-        if (delegates) yield* this.#groups(tables, route, chain)
+        if (delegates(route)) yield* this.#groups(tables, route, chain)
         entries.push({
           key: route.key,
           hostnames: route.hostnames,
           matches: route.matches,
-          value: { source: route, compiled: delegates || before.length > 0 ? undefined : way.route }
+          value: { source: route, compiled: delegates(route) || before.length > 0 ? undefined : way.route }
         })
       }
-      const table = compileRoutes(entries)
+      const table = yield* Effect.result(compileRoutes(entries))
       if (Result.isSuccess(table)) return table.success
       this.#indexed(table.failure, routes, path)
       return undefined
@@ -264,30 +265,15 @@ class Assembly {
     })
   }
 
-  /** What holds at the end of a chain of delegation: a child's own policies come first, but its rules come on top. */
-  #inherited(chain: ReadonlyArray<Normalised.Route>): Normalised.Policies {
-    const policies: Normalised.Policies = Object.assign({}, ...chain.map((route) => route.policies))
-    const own = policies["authorization"]
-    const rules = chain.flatMap(({ policies }) => policies["authorization"]?.branches ?? [])
-    if (own === undefined || rules.length === own.branches.length) return policies
-    if (rules.some(({ condition }) => condition !== undefined)) {
-      this.#problem(own.path, notAvailable("conditional authorization together with that of a delegating route"))
-      return policies
-    }
-    const { path } = own.branches[0]!
-    const config = joinRules(chain.map((route) => configs(route.policies)["authorization"]))
-    return { ...policies, authorization: { ...own, branches: [{ condition: undefined, config, path }] } }
-  }
-
   /** Compiles the last route of a chain of delegation. */
-  #route(gateway: SiteGraph, chain: ReadonlyArray<Normalised.Route>): Compiling<CompiledWay> {
+  #route(tables: Tables, chain: ReadonlyArray<Normalised.Route>): Compiling<CompiledWay> {
     return Effect.gen({ self: this }, function* () {
       const source = chain.at(-1)!
-      const graph = yield* this.#site("route", this.#attached(this.#inherited(chain), "route"))
+      const graph = yield* this.#site("route", mergeRoutePolicies(tables.attached.route(chain)))
       const backends: Array<{ readonly weight: number; readonly value: Backend | NoBackend }> = []
       for (const reference of source.backends)
         if (reference.target.kind !== "routeGroup")
-          backends.push({ weight: reference.weight, value: yield* this.#backend(gateway, graph, chain, reference) })
+          backends.push({ weight: reference.weight, value: yield* this.#backend(tables, graph, chain, reference) })
       const choice = weightedChoice(backends)
       const { random, registry } = this.#parts
       const none = new NoBackend({ detail: "no valid backends" })
@@ -297,7 +283,7 @@ class Assembly {
         namespace: source.namespace,
         rule: source.ruleName,
         steps: graph.request,
-        response: responseSteps(registry, "response", [gateway, graph]),
+        response: responseSteps(registry, "response", [tables.gateway, graph]),
         effective: graph.effective,
         choose: () => choice(random) ?? none
       }
@@ -306,40 +292,29 @@ class Assembly {
   }
 
   #backend(
-    gateway: SiteGraph,
+    { gateway, attached }: Tables,
     route: SiteGraph,
     chain: ReadonlyArray<Normalised.Route>,
-    { target, policies, path }: Normalised.BackendReference
+    reference: Normalised.BackendReference
   ): Compiling<Backend | NoBackend> {
     return Effect.gen({ self: this }, function* () {
+      const { target } = reference
       if (target.kind === "service") return new NoBackend({ detail: "service not found" })
       const source = target.kind === "backend" ? this.#config.backends[target.key] : undefined
       if (source === undefined) return new NoBackend({ detail: "backend does not exist" })
-      const attachments: ReadonlyArray<PolicyAttachment<BackendLevel>> = [
-        { level: "backendInline", key: "", path: [...source.path, "policies"], policies: configs(source.policies) },
-        ...chain.map((hop, index) => ({
-          level: "routeInline" as const,
-          hop: index,
-          key: "",
-          path: [...hop.path, "policies"],
-          policies: configs(hop.backendPolicies)
-        })),
-        { level: "backendRef", key: "", path: [...path, "policies"], policies: configs(policies) }
-      ]
+      const isServer = source.destination.kind === "mcp"
+      const attachments = attached
+        .backend(chain, source, reference)
+        .filter((attachment) => isServer || !isForServers(attachment))
       const callee = yield* this.#callee(source, attachments)
       if (callee === undefined) return new NoBackend({ detail: "invalid backend type" })
-      const inForce = mergeBackendPolicies(attachments)
-      const applied = new Set(this.#terminal(source)?.applies)
+      const policies = mergeBackendPolicies(attachments)
       // No other backend knows what these rules are about: it would let everything through.
-      for (const { name, path } of inForce)
-        if (name === "mcpAuthorization" && callee.protocol !== "mcp")
-          this.#problem(path, "mcpAuthorization needs an mcp backend")
-      const graph = yield* this.#site(
-        "backend",
-        inForce
-          .filter(({ name }) => !applied.has(name))
-          .map(({ name, config, path }) => ({ name, entries: [{ config, path }] }))
-      )
+      const toolRules = policies["mcpAuthorization"]
+      if (toolRules !== undefined && !isServer)
+        this.#problem({ path: toolRules.path, message: "mcpAuthorization needs an mcp backend" })
+      const [ofTerminal, ofStages] = parted(policies, this.#terminal(source)?.applies ?? [])
+      const graph = yield* this.#site("backend", ofStages)
       const all = [gateway, route, graph]
       const { registry } = this.#parts
       const own = (phase: "backend" | "backendResponse", run: Callee["prepare"]) =>
@@ -357,7 +332,7 @@ class Assembly {
         effective: {
           ...graph.effective,
           ...Object.fromEntries(
-            inForce.flatMap(({ name, config }) => (applied.has(name) ? [[name, masked(config)]] : []))
+            Object.values(ofTerminal).map(({ name, branches }) => [name, masked(branches[0]?.config)])
           )
         }
       }
@@ -376,13 +351,14 @@ class Assembly {
   ): Compiling<Callee | undefined> {
     return Effect.gen({ self: this }, function* () {
       const terminal = this.#terminal(source)
-      const { destination } = source
+      if (terminal === undefined) return undefined
+      const { destination, name } = source
       if (destination.kind === "ai") {
-        const config = withInForce(destination.config, attachments, new Set(terminal?.applies))
-        return terminal && (yield* this.#collect(terminal.compile(config, configPath(source))))
+        const config = withInForce(destination.config, attachments, terminal.applies ?? [])
+        return yield* this.#collect(terminal.compile(config, configPath(source), name))
       }
       if (this.#callees.has(source.key)) return this.#callees.get(source.key)
-      const callee = terminal && (yield* this.#collect(terminal.compile(destination.config, configPath(source))))
+      const callee = yield* this.#collect(terminal.compile(destination.config, configPath(source), name))
       this.#callees.set(source.key, callee)
       return callee
     })
@@ -393,34 +369,29 @@ class Assembly {
 const configPath = ({ path, destination }: Normalised.Backend): ConfigPath =>
   path.length === 1 && path[0] === destination.kind ? path : [...path, destination.kind]
 
+/** Those of the given names, and the others. */
+const parted = (policies: Normalised.Policies, names: ReadonlyArray<string>) => {
+  const { named = [], others = [] } = Object.groupBy(Object.entries(policies), ([name]) =>
+    names.includes(name) ? "named" : "others"
+  )
+  return [Object.fromEntries(named), Object.fromEntries(others)] as const
+}
+
 type AiConfig = Extract<Normalised.Destination, { readonly kind: "ai" }>["config"]
 
 /** An AI backend whose providers each carry what is in force for them: their own policies, and what the terminal applies of the wider ones. */
 const withInForce = (
   { groups }: AiConfig,
   wider: ReadonlyArray<PolicyAttachment<BackendLevel>>,
-  applied: ReadonlySet<string>
+  applied: ReadonlyArray<string>
 ): AiConfig => {
-  const shared = wider.map((attachment) => ({
-    ...attachment,
-    policies: Object.fromEntries(Object.entries(attachment.policies).filter(([name]) => applied.has(name)))
-  }))
-  const policiesOf = ({ policies, path }: Normalised.NamedProvider): Normalised.Policies => {
-    const own = { level: "provider", key: "", path: [...path, "policies"], policies: configs(policies) } as const
-    return Object.fromEntries(
-      mergeBackendPolicies([...shared, own]).map(({ name, config, path, sources }) => {
-        const origins = sources
-          .toReversed()
-          .flatMap(({ config, path }) =>
-            Object.keys(config as object).map((key) => ({ part: [key], path: [...path, key] }))
-          )
-        return [name, { name, path, branches: [{ condition: undefined, config, path, origins }] }]
-      })
-    )
-  }
+  const shared = wider.map((attachment) => ({ ...attachment, policies: parted(attachment.policies, applied)[0] }))
   return {
     groups: groups.map(({ providers }) => ({
-      providers: providers.map((provider) => ({ ...provider, policies: policiesOf(provider) }))
+      providers: providers.map((provider) => ({
+        ...provider,
+        policies: mergeBackendPolicies([...shared, { level: "provider", key: "", policies: provider.policies }])
+      }))
     }))
   }
 }
@@ -451,49 +422,8 @@ const emptySite = (site: Site): SiteGraph => ({
   effective: {}
 })
 
-/** Policies of a backend are never conditional: each has one configuration. */
-const configs = (policies: Normalised.Policies): Readonly<Record<string, unknown>> =>
-  Object.fromEntries(Object.values(policies).map(({ name, branches }) => [name, branches[0]?.config]))
+const wide: ReadonlySet<BackendLevel> = new Set(["gateway", "gatewayPort", "listener"])
 
-/** How a listener chooses the route of a request. */
-const selection = (table: RouteTable<Tabled> | undefined, tables: Tables, random: Random): Listener["select"] => {
-  const evaluated = (x: Exchange) => table?.candidates(x.request) ?? []
-  const unmatched: Selection = { route: undefined, prefix: undefined, evaluated }
-  if (table === undefined) return () => unmatched
-  const cycle: Selection = { ...unmatched, failure: new NoBackend({ detail: "route delegation cycle detected" }) }
-  const choices = new Map<Normalised.Route, (random: Random) => Choice<true> | undefined>()
-  const choiceOf = (route: Normalised.Route) => {
-    let choice = choices.get(route)
-    if (choice === undefined) {
-      choice = weightedChoice<Choice<true>>(
-        route.backends.map(({ weight, target }) => ({
-          weight,
-          value:
-            target.kind === "routeGroup" ? { _tag: "Group", name: target.name } : { _tag: "Backend", backend: true }
-        }))
-      )
-      choices.set(route, choice)
-    }
-    return choice
-  }
-  return (x) => {
-    const found = table.find(x.request)
-    if (found === undefined) return unmatched
-    if (found.value.compiled !== undefined) return { route: found.value.compiled, prefix: found.prefix, evaluated }
-    const way = delegate(x.request, table, tables.groups, ({ source }) => choiceOf(source)(random))
-    switch (way._tag) {
-      case "Reached":
-        return {
-          route: tables.chains.get(chainKey(way.chain.map(({ source }) => source))),
-          prefix: way.prefix,
-          evaluated
-        }
-      case "Unmatched":
-        return unmatched
-      case "Cycle":
-        return cycle
-    }
-  }
-}
-
-const chainKey = (chain: ReadonlyArray<Normalised.Route>) => chain.map((route) => route.key).join(" > ")
+/** Rules about tools that are targeted at a whole gateway are meant for the servers among its backends. */
+const isForServers = ({ level, policies }: PolicyAttachment<BackendLevel>): boolean =>
+  wide.has(level) && Object.hasOwn(policies, "mcpAuthorization")

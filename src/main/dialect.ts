@@ -2,7 +2,7 @@
  * What a configuration can say, and what becomes of it: the policies of a proxy, as wire shapes and as stages. The proxy
  * itself has one dialect; a program that brings policies of its own makes another.
  */
-import { Effect, Result, type Scope } from "effect"
+import { Effect, Redacted, Result, type Scope } from "effect"
 import type { PolicySpecs } from "../../spec/standalone/policies.ts"
 import { standalone } from "../../spec/standalone.ts"
 import { policies, terminals } from "../../stages/registry.ts"
@@ -13,6 +13,8 @@ import { ConfiguredFunctions } from "../pipeline/expressions.ts"
 import type { Registry, Services } from "../pipeline/registry.ts"
 import type { AnyPolicy, ConfigProblem } from "../pipeline/stage.ts"
 import { Catalogs } from "../protocols/llm/cost/catalogs.ts"
+import { McpFamily, mcpFamily } from "../protocols/mcp/family.ts"
+import { McpProcess } from "../protocols/mcp/process.ts"
 import type { Normalised } from "../routing/normalised.ts"
 import type { Random } from "../routing/weights.ts"
 import { type Assembled, assemble } from "./assemble.ts"
@@ -20,8 +22,10 @@ import { openCatalogs } from "./catalogs.ts"
 import { type Language, language } from "./check.ts"
 import { conditions } from "./conditions.ts"
 
-/** What the terminals need to compile, but for the catalogue, which belongs to each configuration. */
-type TerminalPorts = Exclude<Effect.Services<ReturnType<(typeof terminals)[number]["compile"]>>, Scope.Scope | Catalogs>
+/** What the terminals need to compile, but for what belongs to each configuration. */
+type TerminalPorts =
+  | Exclude<Effect.Services<ReturnType<(typeof terminals)[number]["compile"]>>, Scope.Scope | Catalogs | McpFamily>
+  | McpProcess
 
 /** What the proxy's own policies and terminals need to compile. */
 export type Ports = Services<(typeof policies)["policies"]> | TerminalPorts
@@ -35,7 +39,9 @@ export interface Dialect<out R = Ports> extends Language {
 }
 
 /** The functions that a configuration defines for its expressions. */
-const customFunctions = ({ settings }: Normalised): Effect.Effect<CustomFunctions, ReadonlyArray<ConfigProblem>> => {
+export const customFunctions = ({
+  settings
+}: Normalised): Effect.Effect<CustomFunctions, ReadonlyArray<ConfigProblem>> => {
   const parsed = parseFunctions(settings.customFunctions ?? "")
   return Result.isSuccess(parsed)
     ? Effect.succeed(parsed.success)
@@ -46,6 +52,16 @@ const customFunctions = ({ settings }: Normalised): Effect.Effect<CustomFunction
         }))
       )
 }
+
+/** 30 minutes. */
+const defaultSessionTtl = 1_800_000
+
+/** The sessions of MCP clients, as a configuration wants them. */
+const mcpSessions = ({ settings }: Normalised) =>
+  McpProcess.useSync(({ keyFor }) => {
+    const key = settings.session?.key
+    return mcpFamily(keyFor(key && Redacted.value(key)), settings.mcp?.sessionTtl ?? defaultSessionTtl)
+  })
 
 /** The dialect of a registry. Its policies of other names than the proxy's own may be written wherever they can be attached. */
 export const makeDialect = <const L extends ReadonlyArray<AnyPolicy>>(
@@ -66,8 +82,10 @@ export const makeDialect = <const L extends ReadonlyArray<AnyPolicy>>(
       Effect.gen(function* () {
         const functions = yield* customFunctions(config)
         const catalogs = yield* openCatalogs(config.settings.modelCatalog)
+        const sessions = yield* mcpSessions(config)
         return yield* assemble({ ...parts, random, compileCondition: conditions(functions) }, config).pipe(
           Effect.provideService(Catalogs, catalogs),
+          Effect.provideService(McpFamily, sessions),
           Effect.provideService(ConfiguredFunctions, functions)
         )
       })

@@ -21,8 +21,10 @@ import { Metrics } from "../services/metrics.ts"
 import type { SpanSink } from "../services/span-sink.ts"
 import type { AssembledBind } from "./assemble.ts"
 import type { ConfigurationText } from "./check.ts"
+import { checkAside } from "./check-aside.ts"
 import type { Dialect } from "./dialect.ts"
 import { type InvalidConfiguration, makeSnapshot, type Snapshot } from "./snapshot.ts"
+import { inSlices } from "./time-slices.ts"
 
 export interface GatewayOptions<R> {
   readonly dialect: Dialect<R>
@@ -177,7 +179,7 @@ export const startGateway = <R>(
     const oneAtATime = yield* Semaphore.make(1)
     const reload = (text: ConfigurationText) =>
       Effect.gen(function* () {
-        const next = yield* makeSnapshot(options.dialect, text, options.random)
+        const next = yield* makeSnapshot(options.dialect, text, options.random, checkAside)
         const opened = yield* Effect.onError(openMissing(next.assembled.binds), () =>
           Scope.close(next.scope, Exit.void)
         )
@@ -187,6 +189,7 @@ export const startGateway = <R>(
         yield* Effect.forkIn(closeUnused, background)
       }).pipe(
         Effect.tapError(() => Effect.sync(() => synchronized.record(0))),
+        inSlices,
         Effect.provideContext(ports),
         oneAtATime.withPermits(1)
       )

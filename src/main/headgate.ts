@@ -3,12 +3,14 @@ import { parseArgs } from "node:util"
 import { Effect, Exit, Layer, Scope } from "effect"
 import * as ConsoleLog from "../../layers/log/console.ts"
 import * as Prometheus from "../../layers/metrics/prometheus.ts"
+import { formatProblems, isProblemFormat, problemFormats } from "../../spec/config/problem.ts"
 import { Log } from "../services/log.ts"
 import { type ConfigurationSource, defaultFile, fromFile, fromText } from "./configuration-source.ts"
 import { standard } from "./dialect.ts"
-import { graphsOf } from "./offline.ts"
-import { defaultPortOptions, ports } from "./ports.ts"
+import { findings, isInvalid } from "./findings.ts"
+import { portOptions, ports } from "./ports.ts"
 import { run } from "./run.ts"
+import { InvalidConfiguration } from "./snapshot.ts"
 import { startingLog } from "./starting-log.ts"
 import { telemetry } from "./telemetry.ts"
 import { version } from "./version.ts"
@@ -18,11 +20,12 @@ if (version.build_profile === "release") Error.stackTraceLimit = 0
 
 const usage = `headgate: a gateway for MCP servers, LLM providers, A2A agents and plain HTTP
 
-usage: headgate [-f FILE | -c TEXT] [--validate-only] [-V | --version]
+usage: headgate [-f FILE | -c TEXT] [--validate-only] [--format FORMAT] [-V | --version]
 
   -f, --file FILE     configuration file, YAML or JSON; - for standard input
   -c, --config TEXT   the configuration itself
-  --validate-only     check the configuration and exit
+  --validate-only     check the configuration and exit; what is right but not available yet is a warning
+  --format FORMAT     how problems are printed: text, json, or github for annotations
   -V                  print the version
   --version           print what was built, as JSON
 `
@@ -39,6 +42,7 @@ const options = (() => {
         file: { type: "string", short: "f" },
         config: { type: "string", short: "c" },
         "validate-only": { type: "boolean" },
+        format: { type: "string" },
         V: { type: "boolean", short: "V" },
         version: { type: "boolean" },
         help: { type: "boolean", short: "h" }
@@ -63,6 +67,9 @@ if (options.version === true) {
 }
 if (options.file !== undefined && options.config !== undefined) fail("only one of --config or --file", 1)
 
+const asked = options.format ?? "text"
+const format = isProblemFormat(asked) ? asked : fail(`--format is one of ${problemFormats.join(", ")}`, 1)
+
 const source: Effect.Effect<ConfigurationSource, { readonly message: string }> =
   options.file !== undefined
     ? Effect.succeed(fromFile(options.file))
@@ -73,7 +80,9 @@ const source: Effect.Effect<ConfigurationSource, { readonly message: string }> =
 const validate = Effect.gen(function* () {
   const found = yield* source
   const text = yield* found.read
-  yield* graphsOf({ name: found.name, text, env: process.env, home: process.env["HOME"] })
+  const problems = yield* findings({ name: found.name, text, env: process.env, home: process.env["HOME"] })
+  if (problems.length > 0) process.stderr.write(`${formatProblems(format, problems)}\n`)
+  if (isInvalid(problems)) process.exit(1)
   process.stdout.write("Configuration is valid!\n")
 })
 
@@ -88,11 +97,19 @@ const signalled = Effect.callback<void>((resume) => {
   })
 })
 
+/** How long the reader of the log has to take the last lines, and whoever does not want to wait gives it. */
+const lastLines = 3_000
+const lastLinesInHaste = 250
+
+const log = startingLog(process.env)
+const exit = (code: number, millis = lastLines) => {
+  log.drained(millis).then(() => process.exit(code))
+}
+
 const main = Effect.gen(function* () {
   const found = yield* source
-  const log = startingLog(process.env)
   const services = Layer.provideMerge(
-    ports({ ...defaultPortOptions, sessionKey: process.env["SESSION_KEY"] }),
+    ports(yield* portOptions(process.env)),
     Layer.mergeAll(ConsoleLog.layer(log), Prometheus.layer())
   )
   yield* Effect.scoped(
@@ -106,7 +123,7 @@ const main = Effect.gen(function* () {
       // Whoever asks twice does not want to wait. But under npm, one Ctrl-C arrives twice: from the terminal and from npm.
       const asked = performance.now()
       const again = (code: number) => () => {
-        if (performance.now() - asked > 500) process.exit(code)
+        if (performance.now() - asked > 500) exit(code, lastLinesInHaste)
       }
       process.on("SIGINT", again(130))
       process.on("SIGTERM", again(143))
@@ -116,7 +133,17 @@ const main = Effect.gen(function* () {
   ).pipe(Effect.provide(services))
 })
 
+const reasonOf = (error: unknown): string =>
+  error instanceof InvalidConfiguration
+    ? formatProblems(format, error.problems)
+    : error instanceof Error
+      ? error.message
+      : String(error)
+
 Effect.runPromise(options["validate-only"] === true ? validate : main).then(
-  () => process.exit(0),
-  (error: unknown) => fail(error instanceof Error ? error.message : String(error), 1)
+  () => exit(0),
+  (error: unknown) => {
+    process.stderr.write(`${reasonOf(error)}\n`)
+    exit(1)
+  }
 )

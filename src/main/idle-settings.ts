@@ -12,6 +12,8 @@ const applied = new Set([
   "connectionMinTerminationDeadline",
   "logging.level",
   "logging.format",
+  "session",
+  "mcp",
   "modelCatalog",
   "sensitiveHeaders",
   "customFunctions"

@@ -14,13 +14,14 @@ import type { Watchers } from "../pipeline/watchers.ts"
 import { check } from "./check.ts"
 import { fromFile, fromText } from "./configuration-source.ts"
 import { makeDialect, type Ports } from "./dialect.ts"
-import { defaultPortOptions, ports } from "./ports.ts"
+import { type InvalidSessionKey, portOptions, ports } from "./ports.ts"
 import { run, type StartFailed } from "./run.ts"
 import type { InvalidConfiguration } from "./snapshot.ts"
 
 export { BindFailed } from "../../layers/http/address.ts"
 export { formatText, type Problem } from "../../spec/config/problem.ts"
 export { UnreadableConfiguration } from "./configuration-source.ts"
+export { InvalidSessionKey } from "./ports.ts"
 export type { StartFailed } from "./run.ts"
 export { InvalidConfiguration } from "./snapshot.ts"
 
@@ -84,7 +85,7 @@ export const makeHeadgate = <const L extends ReadonlyArray<AnyPolicy>>({ registr
   const start = (
     configuration: Configuration,
     { env = {}, host, ephemeral, log }: StartOptions = {}
-  ): Effect.Effect<Headgate, StartFailed, Scope.Scope> =>
+  ): Effect.Effect<Headgate, StartFailed | InvalidSessionKey, Scope.Scope> =>
     Effect.gen(function* () {
       const told = Layer.merge(
         ConsoleLog.layer({
@@ -95,7 +96,7 @@ export const makeHeadgate = <const L extends ReadonlyArray<AnyPolicy>>({ registr
         }),
         Prometheus.layer()
       )
-      const own = ports({ ...defaultPortOptions, sessionKey: env["SESSION_KEY"] })
+      const own = ports(yield* portOptions(env))
       // Built into the scope, and anew: two proxies of one program share nothing.
       const context = yield* Layer.build(Layer.fresh(Layer.mergeAll(Layer.provideMerge(own, told), foreign)))
       const source = typeof configuration === "string" ? fromText(configuration) : fromFile(configuration.file)

@@ -1,6 +1,6 @@
 /** The adapters behind the ports of policies and terminals, made once for a process and kept across reloads. */
 import { randomUUID } from "node:crypto"
-import { Layer } from "effect"
+import { Data, Effect, Layer } from "effect"
 import * as Files from "../../layers/files.ts"
 import * as Upstream from "../../layers/http/upstream.ts"
 import * as HttpFetch from "../../layers/http-fetch/undici.ts"
@@ -9,37 +9,44 @@ import * as Kept from "../../layers/kept.ts"
 import * as McpHttp from "../../layers/mcp-http/layer.ts"
 import * as RateLimits from "../../layers/rate-limits/memory.ts"
 import * as Stdio from "../../layers/stdio/layer.ts"
+import { processClock } from "../protocols/mcp/clock.ts"
 import { McpProcess } from "../protocols/mcp/process.ts"
-import { makeSessionIds, randomSessionKey, sessionKey } from "../protocols/mcp/session-id.ts"
+import { randomSessionKey, sessionKey } from "../protocols/mcp/session-id.ts"
 import { Log } from "../services/log.ts"
 import { version } from "./version.ts"
 
-export interface PortOptions {
-  /** SESSION_KEY: 64 hexadecimal digits. Without it, sessions end with the process. */
-  readonly sessionKey: string | undefined
-  /** Milliseconds after which an unused MCP session ends. */
-  readonly sessionTtl: number
+/** SESSION_KEY is set, and is no key. */
+export class InvalidSessionKey extends Data.TaggedError("InvalidSessionKey") {
+  override readonly message = "SESSION_KEY: expected 32 bytes (64 hex characters)"
 }
 
-/** 30 minutes. */
-export const defaultPortOptions: PortOptions = { sessionKey: undefined, sessionTtl: 1_800_000 }
+export interface PortOptions {
+  /** SESSION_KEY. It wins over the key of the configuration; without either, sessions end with the process. */
+  readonly sessionKey: Uint8Array | undefined
+}
+
+export const defaultPortOptions: PortOptions = { sessionKey: undefined }
+
+export const portOptions = (
+  env: Readonly<Record<string, string | undefined>>
+): Effect.Effect<PortOptions, InvalidSessionKey> => {
+  const text = env["SESSION_KEY"]
+  if (text === undefined) return Effect.succeed(defaultPortOptions)
+  const key = sessionKey(text)
+  return key === undefined ? Effect.fail(new InvalidSessionKey()) : Effect.succeed({ sessionKey: key })
+}
 
 const mcpProcess = (options: PortOptions) =>
-  Layer.sync(McpProcess, () => ({
-    sessionIds: makeSessionIds(
-      (options.sessionKey === undefined ? undefined : sessionKey(options.sessionKey)) ?? randomSessionKey()
-    ),
-    owner: randomUUID(),
-    product: { name: "headgate", title: "Headgate", version: version.version },
-    sessionTtl: options.sessionTtl,
-    clock: {
-      now: () => performance.now(),
-      after: (millis: number, action: () => void) => {
-        const timer = setTimeout(action, millis)
-        return () => clearTimeout(timer)
-      }
+  Layer.sync(McpProcess, () => {
+    const own = randomSessionKey()
+    return {
+      keyFor: (configured) =>
+        options.sessionKey ?? (configured === undefined ? undefined : sessionKey(configured)) ?? own,
+      owner: randomUUID(),
+      product: { name: "headgate", title: "Headgate", version: version.version },
+      clock: processClock
     }
-  }))
+  })
 
 export const ports = (options: PortOptions) =>
   Layer.mergeAll(
@@ -51,7 +58,9 @@ export const ports = (options: PortOptions) =>
     mcpProcess(options),
     Layer.unwrap(
       Log.useSync(({ log }) =>
-        Stdio.layer({ log: ({ backend, target }, line) => log("info", "mcp.stdio", line, { backend, target }) })
+        Stdio.layer({
+          log: ({ backendName, target }, line) => log("info", "mcp.stdio", line, { backend: backendName, target })
+        })
       )
     ),
     Layer.provideMerge(Jwks.layer, HttpFetch.layer)

@@ -13,9 +13,8 @@ import type { ConfigPath } from "../pipeline/stage.ts"
 import type { Normalised } from "../routing/normalised.ts"
 import type { Random } from "../routing/weights.ts"
 import type { Assembled } from "./assemble.ts"
-import { type ConfigurationText, check } from "./check.ts"
+import { type Checked, type ConfigurationText, check, type Language } from "./check.ts"
 import type { Dialect } from "./dialect.ts"
-import { hiddenOf } from "./hidden.ts"
 
 /** A configuration that cannot be served. */
 export class InvalidConfiguration extends Data.TaggedError("InvalidConfiguration")<{
@@ -41,14 +40,19 @@ export interface Snapshot {
   inFlight: number
 }
 
-/** Compiles a configuration text. Nothing is listened on yet; what it opens closes with the snapshot's scope. */
+/**
+ * Compiles a configuration text. Nothing is listened on yet; what it opens closes with the snapshot's scope.
+ * @param read how the text is checked; at once, unless requests are served meanwhile.
+ */
 export const makeSnapshot = <R>(
   dialect: Dialect<R>,
   source: ConfigurationText,
-  random: Random
+  random: Random,
+  read: (source: ConfigurationText, language: Language) => Effect.Effect<Checked> = (source, language) =>
+    Effect.sync(() => check(source, language))
 ): Effect.Effect<Snapshot, InvalidConfiguration, Exclude<R, Scope.Scope>> =>
   Effect.gen(function* () {
-    const { config, positions, problems } = check(source, dialect)
+    const { config, positions, hidden, problems } = yield* read(source, dialect)
     if (config === undefined || positions === undefined) return yield* new InvalidConfiguration({ problems })
     const scope = yield* Scope.make()
     const assembled = yield* dialect.assemble(config, random).pipe(
@@ -68,7 +72,7 @@ export const makeSnapshot = <R>(
       positions,
       warnings: problems,
       locate,
-      hidden: hiddenOf(config),
+      hidden,
       graphs: () => graphsOf(dialect.registry, assembled, positions, source.name),
       scope,
       inFlight: 0

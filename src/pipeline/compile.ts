@@ -10,12 +10,21 @@ import { masked } from "./masked.ts"
 import type { Registry, Services } from "./registry.ts"
 import type { EffectivePolicies } from "./route.ts"
 import type { Step } from "./run.ts"
-import type { AnyPolicy, ConfigPath, ConfigProblem, ResponsePhase, Site } from "./stage.ts"
+import {
+  type AnyPolicy,
+  type ConfigPath,
+  type ConfigProblem,
+  type ResponsePhase,
+  type Site,
+  unavailable
+} from "./stage.ts"
 
 /** One configuration of a policy. Several of them are the entries of a conditional policy. */
 export interface PolicyEntry {
   readonly config: unknown
   readonly path: ConfigPath
+  /** Where a part of the configuration was written, if not under `path`. */
+  readonly writtenAt?: ((part: ConfigPath) => ConfigPath) | undefined
   /** Chosen when this holds; an entry without a condition always is. */
   readonly condition?: { readonly text: string; readonly holds: (exchange: Exchange) => boolean } | undefined
 }
@@ -53,13 +62,11 @@ export const compileSite = <R extends Registry>(
       const policy = registry.byName.get(name)
       if (policy === undefined || !policy.sites.includes(site)) {
         for (const entry of entries)
-          problems.push({
-            path: entry.path,
-            message:
-              policy === undefined
-                ? `policy ${name} is not available yet`
-                : `policy ${name} cannot be attached to a ${site}`
-          })
+          problems.push(
+            policy === undefined
+              ? unavailable(entry.path, `policy ${name}`)
+              : { path: entry.path, message: `policy ${name} cannot be attached to a ${site}` }
+          )
         continue
       }
       effective[policy.traceKey] = shown(entries)
@@ -70,8 +77,8 @@ export const compileSite = <R extends Registry>(
         if (Exit.isFailure(exit)) {
           const found = Cause.findErrorOption(exit.cause)
           if (Option.isNone(found)) return yield* Effect.failCause(exit.cause)
-          for (const problem of found.value)
-            problems.push({ path: [...entry.path, ...problem.path], message: problem.message })
+          const { writtenAt = (part: ConfigPath) => [...entry.path, ...part] } = entry
+          for (const problem of found.value) problems.push({ ...problem, path: writtenAt(problem.path) })
           continue
         }
         for (const node of exit.value) steps.push(step(policy, entry, site, node, choice?.at(index)))

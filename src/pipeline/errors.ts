@@ -51,17 +51,21 @@ export class NoBackend
 }
 
 /** The request did not get its answer in time. */
-export class TimedOut
-  extends Data.TaggedError("TimedOut")<{ readonly what: "request" | "upstream call" }>
-  implements StageError
-{
+export class TimedOut extends Data.TaggedError("TimedOut") implements StageError {
   readonly status = 504
   readonly reason = "Timeout"
-  readonly source: FaultSource = this.what === "request" ? "proxy" : "backend"
-  readonly retryable = this.what === "upstream call"
-  override get message() {
-    return `${this.what} timeout`
-  }
+  readonly source = "proxy"
+  readonly retryable = false
+  override readonly message = "request timeout"
+}
+
+/** The client stopped in the middle of its request while it was being read. */
+export class ClientStalled extends Data.TaggedError("ClientStalled") implements StageError {
+  readonly status = 408
+  readonly reason = "Timeout"
+  readonly source = "client"
+  readonly retryable = true
+  override readonly message = "the request body did not come in time"
 }
 
 /** A policy cannot be applied to this request. */

@@ -4,6 +4,7 @@
  * per request, so that the plain one has no branch for it.
  */
 import { Cause, Effect, Exit, Option } from "effect"
+import { requestTimedOut, within } from "./deadline.ts"
 import { Defect } from "./errors.ts"
 import type { Exchange } from "./exchange.ts"
 import type { Latency } from "./latency.ts"
@@ -49,12 +50,12 @@ export const errorOf = (cause: Cause.Cause<StageError>): StageError | undefined 
   return Option.getOrUndefined(Cause.findErrorOption(cause))
 }
 
-/** failOpen forgives declared errors only: defects and interruptions always get through. */
-const forgiven = (step: Step, exit: Exit.Exit<Verdict, StageError>): boolean =>
-  step.failOpen &&
-  Exit.isFailure(exit) &&
-  !Cause.hasDies(exit.cause) &&
-  Option.isSome(Cause.findErrorOption(exit.cause))
+/** failOpen forgives declared errors only: defects, interruptions and the end of the request's time always get through. */
+const forgiven = (step: Step, exit: Exit.Exit<Verdict, StageError>): boolean => {
+  if (!step.failOpen || Exit.isSuccess(exit) || Cause.hasDies(exit.cause)) return false
+  const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
+  return error !== undefined && error !== requestTimedOut
+}
 
 /** What was thrown is never a declared failure, so that no policy fails open on a bug. */
 const defect = (cause: unknown): Exit.Exit<Verdict, StageError> => Exit.die(cause)
@@ -96,7 +97,7 @@ export const plainLoop = (clock: MonotonicClock): Loop => {
     i: number,
     started: number
   ): PhaseOutcome =>
-    Effect.flatMap(Effect.exit(effect), (exit) => {
+    Effect.flatMap(Effect.exit(within(exchange, clock, effect)), (exit) => {
       const step = steps[i]!
       step.latency.record(clock() - started)
       const settled = settle(step, exit)
@@ -145,7 +146,7 @@ export const observedLoop = (clock: MonotonicClock, tell: (exchange: Exchange, e
         effect = defect(cause)
       }
       if (!Exit.isExit(effect)) {
-        return Effect.flatMap(Effect.exit(effect), (exit) => {
+        return Effect.flatMap(Effect.exit(within(exchange, clock, effect)), (exit) => {
           const settled = conclude(exchange, step, start, exit)
           if (settled === next) return loop(steps, exchange, i + 1)
           exchange.stoppedAt = i

@@ -6,6 +6,7 @@ import { Cause, Effect, Exit } from "effect"
 import { isSource } from "../http/body.ts"
 import { addVary } from "../http/header-list.ts"
 import type { Answer } from "../http/message.ts"
+import { within } from "./deadline.ts"
 import { Defect, NotFound } from "./errors.ts"
 import type { Exchange } from "./exchange.ts"
 import { render } from "./render.ts"
@@ -90,7 +91,7 @@ export const makeServe = (loop: Loop, hooks: Hooks, clock: () => number, defects
       call = Exit.die(cause)
     }
     if (Exit.isExit(call)) return answered(x, backend, call as Exit.Exit<Answer, StageError>)
-    return Effect.flatMap(Effect.exit(call), (exit) => answered(x, backend, exit))
+    return Effect.flatMap(Effect.exit(within(x, clock, call)), (exit) => answered(x, backend, exit))
   }
 
   const answered = (x: Exchange, backend: Backend, exit: Exit.Exit<Answer, StageError>): Effect.Effect<Answer> => {

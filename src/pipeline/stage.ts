@@ -97,7 +97,16 @@ export interface ConfigProblem {
   /** Relative to the value that was compiled. */
   readonly path: ConfigPath
   readonly message: string
+  /** The value is right, and this build does not have what it asks for. */
+  readonly code?: "unavailable"
 }
+
+/** What is written well and is refused all the same, because this build does not have it. */
+export const unavailable = (path: ConfigPath, what: string, verb: "is" | "are" = "is"): ConfigProblem => ({
+  path,
+  message: `${what} ${verb} not available yet`,
+  code: "unavailable"
+})
 
 /** Where in the configuration, and in the life of a request, a policy is being compiled. */
 export interface Attachment {

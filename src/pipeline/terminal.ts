@@ -26,10 +26,14 @@ export interface Terminal<Name extends string, S extends Schema.Codec<any, any>,
   readonly maturity: Maturity
   /** Policies of its backends that it applies itself, by configuration key. None of them runs as a stage there. */
   readonly applies?: ReadonlyArray<string>
-  /** Runs once per configuration. `at` is where the configuration stands; problems carry whole paths. */
+  /**
+   * Runs once per configuration. `at` is where the configuration stands; problems carry whole paths. `name` is what the
+   * log calls the backend.
+   */
   readonly compile: (
     config: S["Type"],
-    at: ConfigPath
+    at: ConfigPath,
+    name: string
   ) => Effect.Effect<Callee, ReadonlyArray<ConfigProblem>, R | Scope.Scope>
 }
 // biome-ignore lint/suspicious/noExplicitAny: existential over every terminal.

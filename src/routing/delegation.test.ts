@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Result } from "effect"
+import { Effect } from "effect"
 import { HeaderList } from "../http/header-list.ts"
 import { RequestHead } from "../http/message.ts"
 import { type Choice, delegate } from "./delegation.ts"
@@ -17,7 +17,7 @@ const backend = (name: string): Choice<string> => ({ _tag: "Backend", backend: n
 const under = (pathPrefix: string): Pick<Route, "matches"> => ({ matches: [{ path: { pathPrefix } }] })
 
 const table = (routes: ReadonlyArray<Route>) =>
-  Result.getOrThrow(compileRoutes(routes.map((route) => ({ ...route, value: route }))))
+  Effect.runSync(compileRoutes(routes.map((route) => ({ ...route, value: route }))))
 
 const follow = (path: string, routes: ReadonlyArray<Route>, groups: Readonly<Record<string, ReadonlyArray<Route>>>) => {
   const asked: Array<string> = []

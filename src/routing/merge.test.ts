@@ -7,63 +7,63 @@ import {
   mergeFrontendPolicies,
   mergeGatewayPolicies,
   mergeRoutePolicies,
-  type Policies,
   type PolicyAttachment,
-  type PolicyInForce,
   type RouteLevel
 } from "./merge.ts"
+import { type AttachedPolicy, type Policies, type PolicyBranch, writtenAt } from "./normalised.ts"
+
+/** Plain policies by name, written at a place. */
+const plain = (place: string, configs: Readonly<Record<string, unknown>>): Policies =>
+  Object.fromEntries(
+    Object.entries(configs).map(([name, config]) => {
+      const path = [place, name]
+      return [name, { name, path, branches: [{ condition: undefined, config, path }] }]
+    })
+  )
 
 const at = <L extends string>(
   level: L,
-  policies: Policies,
-  more: Partial<PolicyAttachment<L>> = {}
-): PolicyAttachment<L> => ({ level, key: "", path: [level], policies, ...more })
+  configs: Readonly<Record<string, unknown>>,
+  { place = level, ...more }: Partial<PolicyAttachment<L>> & { readonly place?: string } = {}
+): PolicyAttachment<L> => ({ level, key: "", policies: plain(place, configs), ...more })
 
 const rules = (...texts: ReadonlyArray<string>) => ({ rules: texts })
 
-const named = (name: string, inForce: ReadonlyArray<PolicyInForce>): PolicyInForce => {
-  const found = inForce.find((policy) => policy.name === name)
+const named = (name: string, inForce: Policies): AttachedPolicy => {
+  const found = inForce[name]
   assert.isDefined(found, name)
   return found!
 }
 
+/** The configuration of a plain policy. */
+const configOf = (name: string, inForce: Policies): unknown => {
+  const { branches } = named(name, inForce)
+  assert.lengthOf(branches, 1)
+  return branches[0]!.config
+}
+
 /** For each pair of levels: whichever is listed later wins, and its path says so, however the list is ordered. */
 const matrix = <L extends string>(
-  merge: (attachments: ReadonlyArray<PolicyAttachment<L>>) => ReadonlyArray<PolicyInForce>,
+  merge: (attachments: ReadonlyArray<PolicyAttachment<L>>) => Policies,
   levels: ReadonlyArray<L>
 ) => {
   for (const [index, wider] of levels.entries())
     for (const narrower of levels.slice(index + 1)) {
       const pair = [at(wider, { cors: wider, timeout: wider }), at(narrower, { cors: narrower, retry: narrower })]
       for (const attachments of [pair, pair.toReversed()])
-        assert.deepStrictEqual(merge(attachments), [
-          {
-            name: "cors",
-            config: narrower,
-            path: [narrower, "cors"],
-            sources: [{ config: narrower, path: [narrower, "cors"] }]
-          },
-          {
-            name: "retry",
-            config: narrower,
-            path: [narrower, "retry"],
-            sources: [{ config: narrower, path: [narrower, "retry"] }]
-          },
-          {
-            name: "timeout",
-            config: wider,
-            path: [wider, "timeout"],
-            sources: [{ config: wider, path: [wider, "timeout"] }]
-          }
-        ])
+        assert.deepStrictEqual(merge(attachments), {
+          ...plain(narrower, { cors: narrower, retry: narrower }),
+          ...plain(wider, { timeout: wider })
+        })
     }
 }
 
-const gateway: ReadonlyArray<GatewayLevel> = ["gateway", "listenerSet", "listenerSetSection", "listener"]
+const gateway: ReadonlyArray<GatewayLevel> = ["gateway", "gatewayPort", "listenerSet", "listenerSetSection", "listener"]
 const route: ReadonlyArray<RouteLevel> = [...gateway, "service", "route", "rule", "inline"]
 const backend: ReadonlyArray<BackendLevel> = [
   "connector",
   "gateway",
+  "gatewayPort",
   "listener",
   "backend",
   "section",
@@ -74,14 +74,7 @@ const backend: ReadonlyArray<BackendLevel> = [
   "backendRef",
   "provider"
 ]
-const frontend: ReadonlyArray<FrontendLevel> = [
-  "gateway",
-  "gatewayPort",
-  "listenerSet",
-  "listenerSetSection",
-  "listener",
-  "service"
-]
+const frontend: ReadonlyArray<FrontendLevel> = [...gateway, "service"]
 
 describe("merge", () => {
   it("the more specific of two levels wins as a whole: gateway phase", () => matrix(mergeGatewayPolicies, gateway))
@@ -89,13 +82,9 @@ describe("merge", () => {
   it("the more specific of two levels wins as a whole: backend phase", () => matrix(mergeBackendPolicies, backend))
   it("the more specific of two levels wins as a whole: frontend", () => matrix(mergeFrontendPolicies, frontend))
 
-  it("nothing attached is nothing in force, and an undefined policy is not attached", () => {
-    assert.deepStrictEqual(mergeRoutePolicies([]), [])
-    const merged = mergeRoutePolicies([at("gateway", { cors: 1 }), at("inline", { cors: undefined, retry: undefined })])
-    assert.deepStrictEqual(
-      merged.map(({ name, config }) => [name, config]),
-      [["cors", 1]]
-    )
+  it("nothing attached is nothing in force", () => {
+    assert.deepStrictEqual(mergeRoutePolicies([]), {})
+    assert.deepStrictEqual(mergeRoutePolicies([at("gateway", {})]), {})
   })
 
   it("no field of the loser survives", () => {
@@ -103,19 +92,19 @@ describe("merge", () => {
       at("gateway", { timeout: { requestTimeout: "1s", backendRequestTimeout: "2s" } }),
       at("inline", { timeout: { requestTimeout: "5s" } })
     ])
-    assert.deepStrictEqual(named("timeout", merged).config, { requestTimeout: "5s" })
+    assert.deepStrictEqual(configOf("timeout", merged), { requestTimeout: "5s" })
   })
 
   it("the most specific buffer wins, like every other policy", () => {
     const merged = mergeRoutePolicies([at("inline", { buffer: "inline" }), at("gateway", { buffer: "gateway" })])
-    assert.strictEqual(named("buffer", merged).config, "inline")
+    assert.strictEqual(configOf("buffer", merged), "inline")
   })
 
   it("of two policies on one target the smaller key wins", () => {
     const twins = [at("route", { cors: "b" }, { key: "b" }), at("route", { cors: "a" }, { key: "a" })]
     for (const merge of [mergeRoutePolicies, mergeBackendPolicies])
       for (const order of [twins, twins.toReversed()] as ReadonlyArray<ReadonlyArray<PolicyAttachment<"route">>>)
-        assert.strictEqual(named("cors", merge(order)).config, "a")
+        assert.strictEqual(configOf("cors", merge(order)), "a")
   })
 
   it("a delegated route is more specific than its parent, whatever is attached to either", () => {
@@ -125,17 +114,16 @@ describe("merge", () => {
           at(child, { cors: "child" }, { hop: 1 }),
           at(parent, { cors: "parent" }, { hop: 0 })
         ])
-        assert.strictEqual(named("cors", merged).config, "child", `${parent} ${child}`)
+        assert.strictEqual(configOf("cors", merged), "child", `${parent} ${child}`)
       }
     const targeted = mergeBackendPolicies([
       at("rule", { http: "parent" }, { hop: 0 }),
       at("route", { http: "child" }, { hop: 1 }),
       at("section", { http: "section" })
     ])
-    assert.strictEqual(named("http", targeted).config, "child")
+    assert.strictEqual(configOf("http", targeted), "child")
     assert.strictEqual(
-      named("http", mergeBackendPolicies([at("rule", { http: 1 }, { hop: 7 }), at("backendInline", { http: 2 })]))
-        .config,
+      configOf("http", mergeBackendPolicies([at("rule", { http: 1 }, { hop: 7 }), at("backendInline", { http: 2 })])),
       2
     )
   })
@@ -148,8 +136,8 @@ describe("merge", () => {
         at("route", { timeout: "route" }),
         at("inline", { timeout: "inline", retry: "inline" })
       ])
-      assert.strictEqual(named("timeout", merged).config, "listener")
-      assert.strictEqual(named("retry", merged).config, "inline")
+      assert.strictEqual(configOf("timeout", merged), "listener")
+      assert.strictEqual(configOf("retry", merged), "inline")
     })
 
     it("of two the less specific one locks", () => {
@@ -157,7 +145,7 @@ describe("merge", () => {
         at("listener", { timeout: "listener" }, { override: true }),
         at("gateway", { timeout: "gateway" }, { override: true })
       ])
-      assert.strictEqual(named("timeout", merged).config, "gateway")
+      assert.strictEqual(configOf("timeout", merged), "gateway")
     })
 
     it("keeps more specific authorization rules out, but none of its own level", () => {
@@ -167,34 +155,89 @@ describe("merge", () => {
         at("route", { authorization: rules("a") }, { key: "a" }),
         at("inline", { authorization: rules("inline") })
       ])
-      assert.deepStrictEqual(named("authorization", merged).config, rules("gateway", "b", "a"))
+      assert.deepStrictEqual(configOf("authorization", merged), rules("gateway", "b", "a"))
     })
 
     it("means nothing in the other phases", () => {
       const attachments = [at("gateway", { cors: "gateway" }, { override: true }), at("listener", { cors: "listener" })]
       const levels = attachments as ReadonlyArray<PolicyAttachment<"gateway" | "listener">>
       for (const merge of [mergeGatewayPolicies, mergeBackendPolicies, mergeFrontendPolicies])
-        assert.strictEqual(named("cors", merge(levels)).config, "listener")
+        assert.strictEqual(configOf("cors", merge(levels)), "listener")
     })
   })
 
   describe("authorization", () => {
     it("is one rule set with the rules of all levels, each with the place that it comes from", () => {
+      const merged = named(
+        "authorization",
+        mergeRoutePolicies([
+          at("inline", { authorization: rules("i1", "i2") }, { place: "routes" }),
+          at("gateway", { authorization: rules("g") }, { place: "policies", key: "p" })
+        ])
+      )
+      assert.deepStrictEqual(merged.path, ["routes", "authorization"])
+      assert.lengthOf(merged.branches, 1)
+      const branch = merged.branches[0]!
+      assert.deepStrictEqual(branch.config, rules("g", "i1", "i2"))
+      assert.deepStrictEqual(
+        [0, 1, 2].map((index) => writtenAt(branch, ["rules", index, "allow"]).join(".")),
+        [
+          "policies.authorization.rules.0.allow",
+          "routes.authorization.rules.0.allow",
+          "routes.authorization.rules.1.allow"
+        ]
+      )
+    })
+
+    it("adds what the conditions of each level choose", () => {
+      const conditional = (place: string, ...conditions: ReadonlyArray<string | undefined>): Policies => {
+        const path = [place, "authorization"]
+        const branches = conditions.map(
+          (expression, index): PolicyBranch => ({
+            condition: expression === undefined ? undefined : { expression, path: [place, index] },
+            config: rules(`${place}${index}`),
+            path
+          })
+        )
+        return { authorization: { name: "authorization", path, branches } }
+      }
       const merged = mergeRoutePolicies([
-        at("inline", { authorization: rules("i1", "i2") }, { path: ["routes", 2, "policies"] }),
-        at("gateway", { authorization: rules("g") }, { path: ["policies", 0, "policy"], key: "p" })
+        { level: "inline", hop: 0, key: "", policies: conditional("a", "x", undefined) },
+        { level: "inline", hop: 1, key: "", policies: conditional("b", "y") }
       ])
-      assert.deepStrictEqual(merged, [
-        {
-          name: "authorization",
-          config: rules("g", "i1", "i2"),
-          path: ["routes", 2, "policies", "authorization"],
-          sources: [
-            { config: rules("g"), path: ["policies", 0, "policy", "authorization"] },
-            { config: rules("i1", "i2"), path: ["routes", 2, "policies", "authorization"] }
-          ]
+      const shown = named("authorization", merged).branches.map(({ condition, config }) => [
+        condition?.expression,
+        (config as { readonly rules: ReadonlyArray<string> }).rules
+      ])
+      // Of the parent one always applies, of the child perhaps none.
+      assert.deepStrictEqual(shown, [
+        ["(x) && (y)", ["a0", "b0"]],
+        ["x", ["a0"]],
+        ["y", ["a1", "b0"]],
+        [undefined, ["a1"]]
+      ])
+      const [both] = named("authorization", merged).branches
+      assert.deepStrictEqual(both!.condition!.path, ["b", 0])
+    })
+
+    it("does not apply where no condition of any level holds", () => {
+      const path = ["p", "authorization"]
+      const one = (level: RouteLevel, expression: string): PolicyAttachment<RouteLevel> => ({
+        level,
+        key: "",
+        policies: {
+          authorization: {
+            name: "authorization",
+            path,
+            branches: [{ condition: { expression, path }, config: rules(expression), path }]
+          }
         }
-      ])
+      })
+      const merged = mergeRoutePolicies([one("gateway", "x"), one("inline", "y")])
+      assert.deepStrictEqual(
+        named("authorization", merged).branches.map(({ condition }) => condition?.expression),
+        ["(x) && (y)", "x", "y"]
+      )
     })
 
     it("adds up over all levels of every phase", () => {
@@ -202,17 +245,17 @@ describe("merge", () => {
         levels.map((level) => at(level, { [name]: rules(level) }))
       const expected = (levels: ReadonlyArray<string>) => rules(...levels)
       assert.deepStrictEqual(
-        named("authorization", mergeGatewayPolicies(all(gateway, "authorization"))).config,
+        configOf("authorization", mergeGatewayPolicies(all(gateway, "authorization"))),
         expected(gateway)
       )
       assert.deepStrictEqual(
-        named("authorization", mergeRoutePolicies(all(route, "authorization"))).config,
+        configOf("authorization", mergeRoutePolicies(all(route, "authorization"))),
         expected(route)
       )
       for (const name of ["authorization", "mcpAuthorization"])
-        assert.deepStrictEqual(named(name, mergeBackendPolicies(all(backend, name))).config, expected(backend))
+        assert.deepStrictEqual(configOf(name, mergeBackendPolicies(all(backend, name))), expected(backend))
       assert.deepStrictEqual(
-        named("networkAuthorization", mergeFrontendPolicies(all(frontend, "networkAuthorization"))).config,
+        configOf("networkAuthorization", mergeFrontendPolicies(all(frontend, "networkAuthorization"))),
         expected(frontend)
       )
     })
@@ -233,7 +276,7 @@ describe("merge", () => {
       prompts: undefined
     }
     const ai = named("ai", mergeBackendPolicies([at("backendRef", { ai: most }), at("gateway", { ai: least })]))
-    assert.deepStrictEqual(ai.config, {
+    assert.deepStrictEqual(ai.branches[0]!.config, {
       defaults: { b: 2 },
       modelAliases: { fast: "x", slow: "y" },
       routes: { "/v2": "messages" },
@@ -241,13 +284,13 @@ describe("merge", () => {
       overrides: { c: 3 }
     })
     assert.deepStrictEqual(ai.path, ["backendRef", "ai"])
-    assert.lengthOf(ai.sources, 2)
+    assert.deepStrictEqual(writtenAt(ai.branches[0]!, ["prompts", "append"]), ["gateway", "ai", "prompts", "append"])
+    assert.deepStrictEqual(writtenAt(ai.branches[0]!, ["defaults", "b"]), ["backendRef", "ai", "defaults", "b"])
   })
 
   it("an access log without an exporter exports where the wider one does", () => {
     const log = (...logs: ReadonlyArray<unknown>) =>
-      named("accessLog", mergeFrontendPolicies(logs.map((accessLog, index) => at(frontend[index]!, { accessLog }))))
-        .config
+      configOf("accessLog", mergeFrontendPolicies(logs.map((accessLog, index) => at(frontend[index]!, { accessLog }))))
     assert.deepStrictEqual(log({ filter: "a", otlp: "o1" }, { add: { x: "1" } }), { add: { x: "1" }, otlp: "o1" })
     assert.deepStrictEqual(log({ otlp: "o1" }, { filter: "b", otlp: "o2" }), { filter: "b", otlp: "o2" })
     assert.deepStrictEqual(log({ filter: "a" }, { filter: "b" }), { filter: "b" })

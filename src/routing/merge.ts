@@ -1,17 +1,18 @@
 /**
  * Which policies are in force at a place, when they can be attached at several levels at once. Per policy the most
- * specific attachment wins as a whole; a few policies add up instead. Every result says where it comes from.
+ * specific attachment wins as a whole; a few policies add up instead. What is in force says where it was written.
  */
-import type { ConfigPath } from "../pipeline/stage.ts"
-import { type Join, joinAi, joinRules, type RuleSet, withInheritedExporter } from "./join.ts"
+import { type Join, joinAi, joinRules, withInheritedExporter } from "./join.ts"
+import type { AttachedPolicy, Policies, PolicyBranch } from "./normalised.ts"
 
 /** The levels of each phase, the least specific first. */
-const gatewayLevels = ["gateway", "listenerSet", "listenerSetSection", "listener"] as const
+const gatewayLevels = ["gateway", "gatewayPort", "listenerSet", "listenerSetSection", "listener"] as const
 const routeLevels = [...gatewayLevels, "service", "route", "rule", "inline"] as const
 const backendLevels = [
   // What the kind of backend brings along by itself, as the TLS of a provider's public address.
   "connector",
   "gateway",
+  "gatewayPort",
   "listener",
   "backend",
   // One port of a service, one provider of an AI backend, one target of an MCP backend.
@@ -25,49 +26,23 @@ const backendLevels = [
   // The own policies of an AI provider, and those targeted at it; of a model behind the model router.
   "provider"
 ] as const
-const frontendLevels = ["gateway", "gatewayPort", "listenerSet", "listenerSetSection", "listener", "service"] as const
+const frontendLevels = [...gatewayLevels, "service"] as const
 
 export type GatewayLevel = (typeof gatewayLevels)[number]
 export type RouteLevel = (typeof routeLevels)[number]
 export type BackendLevel = (typeof backendLevels)[number]
 export type FrontendLevel = (typeof frontendLevels)[number]
 
-/** By configuration key; `undefined` counts as absent. What adds up must have the shape that it is joined by. */
-export interface Policies {
-  readonly [name: string]: unknown
-  readonly authorization?: RuleSet | undefined
-  readonly mcpAuthorization?: RuleSet | undefined
-  readonly networkAuthorization?: RuleSet | undefined
-}
-
 /** The policies that one place of the configuration attaches at one level. */
-export interface PolicyAttachment<Level extends string> {
+export interface PolicyAttachment<out Level extends string> {
   readonly level: Level
   /** Of the levels of routes: the place of the route in a chain of delegation, 0 (default) for the parent. */
   readonly hop?: number | undefined
   /** The key of the policy resource: of two on one target the lexicographically smaller wins. Inline: the empty string. */
   readonly key: string
-  /** Where `policies` stands in the configuration. */
-  readonly path: ConfigPath
   readonly policies: Policies
   /** Nothing more specific replaces these policies, nor adds to them. Counts in the route phase alone. */
   readonly override?: boolean | undefined
-}
-
-export interface PolicySource {
-  readonly config: unknown
-  readonly path: ConfigPath
-}
-
-/** What is in force of one policy. */
-export interface PolicyInForce {
-  readonly name: string
-  /** That of the winner, or all that count joined into one. */
-  readonly config: unknown
-  /** Where the configuration stands; the most specific place, if there are several. */
-  readonly path: ConfigPath
-  /** All that counts, the least specific first: one, or for a policy that adds up every one of them. */
-  readonly sources: ReadonlyArray<PolicySource>
 }
 
 interface Phase<Level extends string> {
@@ -83,26 +58,53 @@ const targetedRoutes = new Set<string>(["route", "rule"])
 const merging = <Level extends string>(phase: Phase<Level>) => {
   const levelOf = new Map<Level, number>(phase.levels.map((level, index) => [level, index]))
   const compare = compareSpecificity(levelOf, phase.perHop)
-  return (attachments: ReadonlyArray<PolicyAttachment<Level>>): ReadonlyArray<PolicyInForce> => {
+  return (attachments: ReadonlyArray<PolicyAttachment<Level>>): Policies => {
     // The most specific first, and the smaller key first among equals.
-    const sorted = [...attachments].sort((a, b) => compare(b, a) || (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
+    const sorted = attachments.toSorted((a, b) => compare(b, a) || (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
     const names = new Set(sorted.flatMap(({ policies }) => Object.keys(policies)))
-    return [...names].sort().flatMap((name) => {
-      const set = sorted.filter((attachment) => attachment.policies[name] !== undefined)
-      const lock = phase.overrides ? set.findLast((attachment) => attachment.override === true) : undefined
+    const inForce = [...names].sort().map((name): readonly [string, AttachedPolicy] => {
+      const set = sorted.filter(({ policies }) => Object.hasOwn(policies, name))
+      const lock = phase.overrides ? set.findLast(({ override }) => override === true) : undefined
       const counted = lock === undefined ? set : set.filter((attachment) => compare(attachment, lock) <= 0)
-      const winner = counted[0]
-      if (winner === undefined) return []
+      const all = counted.map(({ policies }) => policies[name]!)
       const join = phase.joins.get(name)
-      const sources = (join === undefined ? [winner] : counted.toReversed()).map((attachment) => ({
-        config: attachment.policies[name],
-        path: [...attachment.path, name]
-      }))
-      const own = sources.at(-1)!
-      const config = sources.length === 1 ? own.config : join!(sources.map((source) => source.config))
-      return [{ name, config, path: own.path, sources }]
+      return [name, join === undefined || all.length === 1 ? all[0]! : joined(join, all.toReversed())]
     })
+    return Object.fromEntries(inForce)
   }
+}
+
+/**
+ * All of them as one policy. Where one is conditional, what it adds depends on the request: there is a branch for each
+ * way in which the branches of all can come together, and the first that holds has the first that holds of each.
+ */
+const joined = (join: Join, all: ReadonlyArray<AttachedPolicy>): AttachedPolicy => {
+  const choices = all.reduce<ReadonlyArray<ReadonlyArray<PolicyBranch>>>(
+    (before, { branches }) => {
+      const mayBeNone = branches.at(-1)?.condition !== undefined
+      return before.flatMap((chosen) => [
+        ...branches.map((branch) => [...chosen, branch]),
+        ...(mayBeNone ? [chosen] : [])
+      ])
+    },
+    [[]]
+  )
+  const { name, path } = all.at(-1)!
+  return {
+    name,
+    path,
+    branches: choices
+      .filter((chosen) => chosen.length > 0)
+      .map((chosen) => ({ ...join(chosen), condition: both(chosen), path: chosen.at(-1)!.path }))
+  }
+}
+
+/** A condition that cannot be evaluated is false, and so is all that it is part of. */
+const both = (chosen: ReadonlyArray<PolicyBranch>): PolicyBranch["condition"] => {
+  const conditions = chosen.flatMap(({ condition }) => condition ?? [])
+  const last = conditions.at(-1)
+  if (last === undefined || conditions.length === 1) return last
+  return { expression: conditions.map(({ expression }) => `(${expression})`).join(" && "), path: last.path }
 }
 
 /**

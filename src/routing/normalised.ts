@@ -52,7 +52,8 @@ export interface TargetedPolicy {
   /** `<namespace>/<name>`. */
   readonly key: string
   readonly target: typeof PolicyTarget.Type
-  readonly phase: "route" | "gateway"
+  /** Before or after a route is chosen, or for each call of a backend. */
+  readonly phase: "gateway" | "route" | "backend"
   readonly policy: AttachedPolicy
   readonly path: Path
 }

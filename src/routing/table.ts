@@ -2,12 +2,13 @@
  * The routes of a listener or of a route group as a table: compiled once, asked for every request. What a look-up costs
  * depends on the request and on the routes whose path fits it, never on how many others there are.
  */
-import { Result } from "effect"
+import { Effect, Result } from "effect"
 import type { RequestHead } from "../http/message.ts"
 import type { ConfigPath, ConfigProblem } from "../pipeline/stage.ts"
 import { Bucket, Lookup } from "./bucket.ts"
 import { canonicalHostnames, HostnameIndex } from "./hostnames.ts"
 import { type CompiledMatch, compareMatches, compileMatch, type RouteMatch } from "./match.ts"
+import { sorted } from "./sorted.ts"
 
 /** A route as the table needs it. */
 export interface RouteEntry<T> {
@@ -74,41 +75,49 @@ interface Ranked<T> {
 
 const noHosts: ReadonlySet<string> = new Set()
 
-/** Compiles a table. A problem's path begins with the index of the route: `[3, "matches", 0, "path", "regex"]`. */
+/**
+ * Compiles a table, in steps. A problem's path begins with the index of the route: `[3, "matches", 0, "path", "regex"]`.
+ */
 export const compileRoutes = <T>(
   routes: ReadonlyArray<RouteEntry<T>>
-): Result.Result<RouteTable<T>, ReadonlyArray<ConfigProblem>> => {
-  const problems: Array<ConfigProblem> = []
-  const hosts = new Map<string, Host<T>>()
-  const ranked: Array<Ranked<T>> = []
-  for (const [index, route] of routes.entries()) {
-    const report = (place: ConfigPath, found: ReadonlyArray<ConfigProblem>) => {
-      for (const { path, message } of found) problems.push({ path: [index, ...place, ...path], message })
-    }
-    const canonical = canonicalHostnames(route.hostnames)
-    if (Result.isFailure(canonical)) report(["hostnames"], canonical.failure)
-    const hostnames = Result.getOrElse(canonical, () => noHosts)
-    for (const hostname of hostnames) {
-      const host = hosts.get(hostname)
-      if (host === undefined) hosts.set(hostname, { keys: [route.key], bucket: new Bucket() })
-      else host.keys.push(route.key)
-    }
-    for (const [place, configured] of (route.matches ?? [{}]).entries()) {
-      const match = compileMatch(configured)
-      if (Result.isFailure(match)) {
-        report(["matches", place], match.failure)
-        continue
+): Effect.Effect<RouteTable<T>, ReadonlyArray<ConfigProblem>> =>
+  Effect.gen(function* () {
+    const problems: Array<ConfigProblem> = []
+    const hosts = new Map<string, Host<T>>()
+    const ranked: Array<Ranked<T>> = []
+    const read = (route: RouteEntry<T>, index: number) => {
+      const report = (place: ConfigPath, found: ReadonlyArray<ConfigProblem>) => {
+        for (const { path, message } of found) problems.push({ path: [index, ...place, ...path], message })
       }
-      const { path } = match.success
-      const prefix = path._tag === "Prefix" ? path.prefix : undefined
-      ranked.push({ key: route.key, hostnames, match: match.success, found: { value: route.value, prefix } })
+      const canonical = canonicalHostnames(route.hostnames)
+      if (Result.isFailure(canonical)) report(["hostnames"], canonical.failure)
+      const hostnames = Result.getOrElse(canonical, () => noHosts)
+      for (const hostname of hostnames) {
+        const host = hosts.get(hostname)
+        if (host === undefined) hosts.set(hostname, { keys: [route.key], bucket: new Bucket() })
+        else host.keys.push(route.key)
+      }
+      for (const [place, configured] of (route.matches ?? [{}]).entries()) {
+        const match = compileMatch(configured)
+        if (Result.isFailure(match)) {
+          report(["matches", place], match.failure)
+          continue
+        }
+        const { path } = match.success
+        const prefix = path._tag === "Prefix" ? path.prefix : undefined
+        ranked.push({ key: route.key, hostnames, match: match.success, found: { value: route.value, prefix } })
+      }
     }
-  }
-  if (problems.length > 0) return Result.fail(problems)
-  ranked.sort((a, b) => compareMatches(a.match, b.match) || (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
-  for (const [ordinal, { match, found, hostnames }] of ranked.entries()) {
-    const candidate = { ...match, ordinal, found }
-    for (const hostname of hostnames) hosts.get(hostname)!.bucket.add(candidate)
-  }
-  return Result.succeed(new RouteTable(hosts))
-}
+    for (const [index, route] of routes.entries()) yield* Effect.sync(() => read(route, index))
+    if (problems.length > 0) return yield* Effect.fail(problems)
+    const order = yield* sorted(
+      ranked,
+      (a, b) => compareMatches(a.match, b.match) || (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)
+    )
+    const enter = ({ match, found, hostnames }: Ranked<T>, ordinal: number) => {
+      const candidate = { ...match, ordinal, found }
+      for (const hostname of hostnames) hosts.get(hostname)!.bucket.add(candidate)
+    }
+    for (const [ordinal, each] of order.entries()) yield* Effect.sync(() => enter(each, ordinal))
+    return new RouteTable(hosts)
+  })

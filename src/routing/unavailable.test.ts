@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
 import { schemas } from "../../stages/schemas.ts"
 import { reader } from "./read.ts"
-import { unavailable } from "./unavailable.ts"
+import { missing } from "./unavailable.ts"
 
 describe("what a build does not have", () => {
   const text = `
@@ -15,12 +16,14 @@ routes:
 tcpRoutes: [{ gateways: tcp, backends: [{ service: { name: ns/a, port: 1 } }] }]
 llm: { models: [{ name: m, provider: openai, auth: { key: k } }] }
 policies:
-- { name: { name: p, namespace: "" }, target: { route: { name: r, namespace: "" } }, policy: { csrf: {} } }
+- { name: { name: p, namespace: n }, target: { route: { name: r, namespace: n } }, policy: { csrf: {} } }
+- { name: { name: q, namespace: n }, target: { listenerSet: { name: l, namespace: n } }, policy: { cors: {} } }
+- { name: { name: r, namespace: n }, target: { backend: { service: { hostname: s, namespace: n } } }, policy: { backendAuth: { key: k } } }
+- { name: { name: s, namespace: n }, target: { backend: { backend: { name: b, namespace: "", section: s } } }, policy: { backendAuth: { key: k } } }
 `
-  const wrong = text.replaceAll('namespace: ""', "namespace: n")
 
   it("is told at its place", () => {
-    const read = reader(schemas)({ name: "config.yaml", text: wrong, env: {} })
+    const read = reader(schemas)({ name: "config.yaml", text, env: {} })
     if (!read.ok) return assert.fail(read.problems.map(({ message, path }) => `${path}: ${message}`).join("\n"))
     const { normalised, positions } = read.value
     const available = {
@@ -28,7 +31,7 @@ policies:
       backends: new Set(["host"] as const),
       parts: new Set([])
     }
-    const lines = unavailable(normalised, available)
+    const lines = Effect.runSync(missing(normalised, available))
       .map((complaint) => positions.locate(complaint))
       .map(({ line, path, message }) => `${line} ${path}: ${message}`)
     assert.deepStrictEqual(lines, [
@@ -38,8 +41,10 @@ policies:
       "9 tcpRoutes[0].backends[0]: backend service is not available yet",
       "8 routes[0].backends[1]: backend mcp is not available yet",
       "10 llm: backend llm is not available yet",
-      "12 policies[0]: a targeted policy is not available yet",
-      "12 policies[0].policy.csrf: policy csrf is not available yet"
+      "12 policies[0].policy.csrf: policy csrf is not available yet",
+      "13 policies[1].target.listenerSet: a policy of a listener set is not available yet",
+      "14 policies[2].target.backend.service: a policy of a service is not available yet",
+      "15 policies[3].target.backend.backend.section: a policy of one part of a backend is not available yet"
     ])
   })
 })

@@ -14,6 +14,8 @@ export interface McpStdioCommand {
 /** For whom a process runs: the caps count per backend and per principal. */
 export interface McpStdioOwner {
   readonly backend: string
+  /** What an operator calls it. */
+  readonly backendName: string
   readonly target: string
   readonly principal: string
 }

@@ -6,7 +6,6 @@ import { authorityRewritten } from "../../src/pipeline/slots.ts"
 import { next } from "../../src/pipeline/stage.ts"
 import { terminal } from "../../src/pipeline/terminal.ts"
 import { callUpstream, ownAuthority } from "../../src/pipeline/upstream-call.ts"
-import { Monotonic } from "../../src/services/monotonic.ts"
 import { Upstreams } from "../../src/services/upstreams.ts"
 
 export const backendHost = terminal({
@@ -15,7 +14,6 @@ export const backendHost = terminal({
   maturity: { status: "stable", untrusted: "client+backend" },
   compile: (target) =>
     Effect.gen(function* () {
-      const clock = yield* Monotonic
       const authority = ownAuthority(target)
       const upstream = yield* (yield* Upstreams).open(target, {})
       return {
@@ -23,7 +21,7 @@ export const backendHost = terminal({
         protocol: "http",
         target: formatAddress(target),
         prepare: authority === undefined ? undefined : named(authority),
-        call: (x) => callUpstream(x, upstream, clock)
+        call: (x) => callUpstream(x, upstream)
       }
     })
 })

@@ -1,7 +1,7 @@
 /** The key that a provider is called with, and its place in a request. */
 import { Effect, Redacted } from "effect"
 import type { HeaderList } from "../../src/http/header-list.ts"
-import type { ConfigProblem } from "../../src/pipeline/stage.ts"
+import { type ConfigProblem, unavailable } from "../../src/pipeline/stage.ts"
 import { type Credential, placeKey } from "../../src/protocols/llm/providers/credential.ts"
 import { Files } from "../../src/services/files.ts"
 import type { EndpointPolicies } from "./schema.ts"
@@ -19,10 +19,9 @@ export const compileKey = (
   Effect.gen(function* () {
     if (auth === undefined) return undefined
     const { key, credentials } = auth
-    const refused = (message: string) => Effect.fail([{ path: [], message }])
     const { header, ...elsewhere } = key?.location ?? {}
     if (key === undefined || credentials.length > 0 || Object.keys(elsewhere).length > 0)
-      return yield* refused("credentials other than a key in a header are not available yet")
+      return yield* Effect.fail([unavailable([], "credentials other than a key in a header", "are")])
     if (Redacted.isRedacted(key.value)) return { value: key.value, header }
     const { read } = yield* Files
     const text = yield* Effect.mapError(read(key.value.file), ({ message }) => [{ path: [], message }])

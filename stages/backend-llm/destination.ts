@@ -2,7 +2,7 @@
 import { Effect, Redacted, type Scope } from "effect"
 import type { MockParams } from "../../spec/standalone/llm.ts"
 import type { HeaderList } from "../../src/http/header-list.ts"
-import type { ConfigPath, ConfigProblem } from "../../src/pipeline/stage.ts"
+import { type ConfigPath, type ConfigProblem, unavailable } from "../../src/pipeline/stage.ts"
 import type { Provider } from "../../src/protocols/llm/providers/provider.ts"
 import type { Target } from "../../src/protocols/llm/providers/target.ts"
 import { wireFormats } from "../../src/protocols/llm/providers/wire-format.ts"
@@ -69,13 +69,11 @@ const httpDestination = (
       })
       if ("_tag" in target || upstreams.has(addressKey(target))) continue
       const { host, port, scheme, credential } = target
-      if (credential.type !== "key" && key === undefined)
-        return yield* Effect.fail([
-          {
-            path: [...config.path, "provider"],
-            message: `the identity of ${credential.type} is not available yet: give a key`
-          }
-        ])
+      if (credential.type !== "key" && key === undefined) {
+        // What a cloud knows the gateway by when there is no key.
+        const lacking = unavailable([...config.path, "provider"], `the identity of ${credential.type}`)
+        return yield* Effect.fail([{ ...lacking, message: `${lacking.message}: give a key` }])
+      }
       const socket = config.hostOverride?.kind === "unix" ? config.hostOverride : undefined
       const address = socket ?? ({ kind: "tcp", host, port, tls: scheme === "https" } as const)
       upstreams.set(addressKey(target), yield* open(address, { tls }))
@@ -102,7 +100,7 @@ const compileTls = (config: EndpointPolicies["backendTLS"]): Compiling<UpstreamT
   Effect.gen(function* () {
     if (config === undefined) return undefined
     const unknown = Object.entries(config).flatMap(([key, value]) =>
-      value === undefined || tlsApplied.has(key) ? [] : [{ path: [key], message: `${key} is not available yet` }]
+      value === undefined || tlsApplied.has(key) ? [] : [unavailable([key], key)]
     )
     if (unknown.length > 0) return yield* Effect.fail(unknown)
     const { read } = yield* Files

@@ -1,7 +1,7 @@
 /** An endpoint: a provider as the configuration has it called, and what happens to its requests and answers. */
 import { Effect, type Scope } from "effect"
 import { compileHeaderChanges, type HeaderChanges } from "../../src/http/header-changes.ts"
-import type { ConfigPath, ConfigProblem } from "../../src/pipeline/stage.ts"
+import { type ConfigPath, type ConfigProblem, unavailable } from "../../src/pipeline/stage.ts"
 import { type AddPrompts, compilePrompts } from "../../src/protocols/llm/enrich/prompts.ts"
 import { compileAliases } from "../../src/protocols/llm/models/aliases.ts"
 import type { RouteType } from "../../src/protocols/llm/models/route-type.ts"
@@ -73,7 +73,7 @@ export const compileEndpoint = (
     const policies = policiesOf(config)
     const known: ReadonlyArray<string> = [...endpointPolicies, ...beside]
     for (const name of Object.keys(config.policies))
-      if (!known.includes(name)) problems.push({ path: pathOf(name), message: `policy ${name} is not available yet` })
+      if (!known.includes(name)) problems.push(unavailable(pathOf(name), `policy ${name}`))
 
     const settings = providerSettings(config, policies.backendTLS !== undefined)
     if ("message" in settings) return yield* Effect.fail([...problems, settings])
@@ -92,9 +92,9 @@ export const compileEndpoint = (
     const responseHeaders = headers("responseHeaderModifier")
     const inAi = (part: ConfigPath) => originOf(config.policies["ai"], part) ?? [...pathOf("ai"), ...part]
     for (const [path, type] of Object.entries(ai.routes ?? {}))
-      if (type === "realtime") problems.push({ path: inAi(["routes", path]), message: "realtime is not available yet" })
+      if (type === "realtime") problems.push(unavailable(inAi(["routes", path]), "realtime"))
     const guards = yield* Effect.mapError(compileGuards(ai.promptGuard), (found) =>
-      found.map(({ path, message }) => ({ path: inAi(["promptGuard", ...path]), message }))
+      found.map((problem) => ({ ...problem, path: inAi(["promptGuard", ...problem.path]) }))
     )
     const changes = yield* compileBodyChanges(ai, inAi)
     if (problems.length > 0) return yield* Effect.fail(problems)

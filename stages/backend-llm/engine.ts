@@ -56,7 +56,7 @@ export const modelCalls = (
   target: [...new Set(endpoints.map(({ provider }) => provider.name))].join(","),
   prepare: (x) => prepare(x, (prepared) => begin(engine, x, prepared)),
   call: (x) => {
-    const call = send(x, engine.clock)
+    const call = send(x)
     const watched = x.get(preparedCall)?.endpoint.watched
     return watched === undefined ? call : Effect.tapError(call, () => Effect.sync(watched.failed))
   },
@@ -92,7 +92,7 @@ const notPrepared = new LlmFailed({
   reason: "InvalidRequest"
 })
 
-const send = (x: Exchange, clock: () => number): Effect.Effect<Answer, StageError> => {
+const send = (x: Exchange): Effect.Effect<Answer, StageError> => {
   const prepared = x.get(preparedCall)
   if (prepared === undefined) return Exit.fail(notPrepared)
   const { endpoint, upstreamFormat, providerModel, streaming, translated, json } = prepared
@@ -117,5 +117,5 @@ const send = (x: Exchange, clock: () => number): Effect.Effect<Answer, StageErro
   request.pathAndQuery = target.path
   const usual = target.port === (target.scheme === "https" ? 443 : 80)
   request.authority = usual ? target.host : `${target.host}:${target.port}`
-  return callUpstream(x, upstream, clock)
+  return callUpstream(x, upstream)
 }

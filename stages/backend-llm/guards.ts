@@ -4,7 +4,7 @@ import type { PromptGuard } from "../../spec/guardrails.ts"
 import { compileHeaderChanges } from "../../src/http/header-changes.ts"
 import { HeaderList } from "../../src/http/header-list.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
-import type { ConfigProblem } from "../../src/pipeline/stage.ts"
+import { type ConfigProblem, unavailable } from "../../src/pipeline/stage.ts"
 import { applyRegexGuard } from "../../src/protocols/llm/guard/evaluate.ts"
 import {
   type Enforcement,
@@ -53,7 +53,8 @@ export const compileGuards = (
       for (const [index, config] of (section?.[phase] ?? []).entries()) {
         const compiled = yield* Effect.result(compileGuard(phase, config))
         if (Result.isSuccess(compiled)) guards[phase].push(compiled.success)
-        else for (const { path, message } of compiled.failure) problems.push({ path: [phase, index, ...path], message })
+        else
+          for (const problem of compiled.failure) problems.push({ ...problem, path: [phase, index, ...problem.path] })
       }
     return problems.length > 0 ? yield* Effect.fail(problems) : guards
   })
@@ -87,7 +88,7 @@ const compileGuard = (
         evaluate: yield* compileWebhook(phase, webhook)
       }
     const kind = Object.keys(config).find((key) => key !== "rejection" && key !== "scope") ?? "guard"
-    return yield* Effect.fail([{ path: [kind], message: `a ${kind} guard is not available yet` }])
+    return yield* Effect.fail([unavailable([kind], `a ${kind} guard`)])
   })
 
 const scopesOf = (config: GuardConfig): ReadonlySet<ContentScope> =>

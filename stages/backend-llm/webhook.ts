@@ -8,7 +8,7 @@ import { compileHeaderChanges } from "../../src/http/header-changes.ts"
 import { HeaderList, isHeaderName, isHeaderValue, lowerCaseName } from "../../src/http/header-list.ts"
 import { defaultBodyLimit } from "../../src/pipeline/exchange.ts"
 import { compileExpression } from "../../src/pipeline/expressions.ts"
-import type { ConfigProblem } from "../../src/pipeline/stage.ts"
+import { type ConfigProblem, unavailable } from "../../src/pipeline/stage.ts"
 import { choicesOf } from "../../src/protocols/llm/guard/choices.ts"
 import { conversationOf } from "../../src/protocols/llm/guard/conversation.ts"
 import { applyWebhookReply } from "../../src/protocols/llm/guard/evaluate.ts"
@@ -39,15 +39,14 @@ export const compileWebhook = (
 ): Effect.Effect<Evaluate, ReadonlyArray<ConfigProblem>, WebhookNeeds> =>
   Effect.gen(function* () {
     const problems: Array<ConfigProblem> = []
-    const unavailable = (path: ConfigProblem["path"], what: string) =>
-      problems.push({ path, message: `${what} is not available yet` })
+    const lacks = (path: ConfigProblem["path"], what: string) => problems.push(unavailable(path, what))
     const { host, policies = {} } = target
-    if (host === undefined) unavailable(["webhook", "target"], "a target other than host")
+    if (host === undefined) lacks(["webhook", "target"], "a target other than host")
     const inPolicies = ["webhook", "target", "policies"]
-    for (const key of Object.keys(policies)) if (!applied.has(key)) unavailable([...inPolicies, key], key)
-    if (policies.http?.version !== undefined) unavailable([...inPolicies, "http", "version"], "version")
-    if (policies.tcp?.keepalives !== undefined) unavailable([...inPolicies, "tcp", "keepalives"], "keepalives")
-    if (forwardHeaderMatches !== undefined) unavailable(["webhook", "forwardHeaderMatches"], "forwardHeaderMatches")
+    for (const key of Object.keys(policies)) if (!applied.has(key)) lacks([...inPolicies, key], key)
+    if (policies.http?.version !== undefined) lacks([...inPolicies, "http", "version"], "version")
+    if (policies.tcp?.keepalives !== undefined) lacks([...inPolicies, "tcp", "keepalives"], "keepalives")
+    if (forwardHeaderMatches !== undefined) lacks(["webhook", "forwardHeaderMatches"], "forwardHeaderMatches")
     const changes = compileHeaderChanges(policies.requestHeaderModifier ?? {})
     if ("problems" in changes)
       for (const { path, message } of changes.problems)

@@ -1,7 +1,7 @@
 /** The targets of an MCP backend as the relay takes them. */
 import { Redacted } from "effect"
 import type { McpEndpoint } from "../../spec/standalone/mcp.ts"
-import type { ConfigPath, ConfigProblem } from "../../src/pipeline/stage.ts"
+import { type ConfigPath, type ConfigProblem, unavailable } from "../../src/pipeline/stage.ts"
 import type { McpTarget } from "../../src/protocols/mcp/config.ts"
 import type { McpStdioCommand } from "../../src/services/mcp-stdio.ts"
 import type { McpBackend } from "./schema.ts"
@@ -11,14 +11,13 @@ type TargetConfig = (typeof McpBackend)["Type"]["targets"][number]
 /** What exists so far: child processes, and servers at an address without policies of their own. */
 export const targetOf = (config: TargetConfig, at: ConfigPath): McpTarget | ConfigProblem => {
   const { name, stdio, mcp, sse } = config
-  const problem = (message: string, ...path: ReadonlyArray<string>) => ({ path: [...at, ...path], message })
   if (stdio !== undefined) return { name, kind: "stdio", command: commandOf(stdio) }
   const endpoint = mcp ?? sse
-  if (endpoint === undefined) return problem("an openapi target is not available yet", "openapi")
-  if (config.policies !== undefined) return problem("policies of a target are not available yet", "policies")
+  if (endpoint === undefined) return unavailable([...at, "openapi"], "an openapi target")
+  if (config.policies !== undefined) return unavailable([...at, "policies"], "policies of a target", "are")
   return (
     remote(name, endpoint, mcp === undefined ? "sse" : "streamable") ??
-    problem("a target that names a backend is not available yet", mcp === undefined ? "sse" : "mcp")
+    unavailable([...at, mcp === undefined ? "sse" : "mcp"], "a target that names a backend")
   )
 }
 

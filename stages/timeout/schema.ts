@@ -5,7 +5,7 @@ import { Duration } from "../../spec/primitives.ts"
 export const Timeout = object("Timeout", "Answers 504 when a request or one try of it takes too long.", {
   requestTimeout: optional(
     Duration,
-    "From the arrival of the request to the head of the answer, retries and delays included. The body is not limited, so streams survive."
+    "From the arrival of the request to the head of the answer. Whatever the route waits for meanwhile counts: the client's body, policies, retries and delays. The body of the answer is not limited, so streams survive."
   ),
   backendRequestTimeout: optional(Duration, "For each try, from the call of the backend to the head of its answer.")
 })

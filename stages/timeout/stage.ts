@@ -1,6 +1,6 @@
 /**
- * timeout: how long the client waits for response headers. It notes the limits; the call of the backend keeps them.
- * Bodies are never cut: a stream may last.
+ * timeout: how long the client waits for response headers. It notes the limits; the engine keeps that of the request, the
+ * call of the backend its own. Bodies are never cut: a stream may last.
  */
 import { Effect } from "effect"
 import { timeouts } from "../../src/pipeline/slots.ts"

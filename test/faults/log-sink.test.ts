@@ -79,6 +79,42 @@ describe("a log that cannot be written", () => {
     })
   )
 
+  for (const [reader, reads] of [
+    ["that is late gets the last lines before the program ends", true],
+    ["that does not read does not keep the program from ending", false]
+  ] as const)
+    it.live(`at once: a reader ${reader}`, () =>
+      Effect.gen(function* () {
+        const port = yield* nowhere
+        yield* Effect.promise(async () => {
+          const child = launch(port, "pipe")
+          child.stdout!.pause()
+          const ended = once(child, "exit")
+          await answers(port)
+          // More than a pipe holds.
+          const path = `/${"x".repeat(8000)}`
+          for (let i = 0; i < 100; i++) await send(port, { path })
+          child.kill("SIGTERM")
+          await until("the listener is closed", () =>
+            send(port).then(
+              () => false,
+              () => true
+            )
+          )
+          let printed = ""
+          child.stdout!.setEncoding("utf8").on("data", (text: string) => {
+            printed += text
+          })
+          if (reads) child.stdout!.resume()
+          assert.deepStrictEqual(await ended, [0, null])
+          if (!reads) return
+          await until("what is in the pipe was read", () => child.stdout!.readableEnded)
+          assert.strictEqual(printed.split("http.path=/xxx").length, 101)
+          assert.match(printed, /shutting down\n$/)
+        })
+      })
+    )
+
   it.live("because its device is full costs no request", () =>
     Effect.gen(function* () {
       const port = yield* nowhere

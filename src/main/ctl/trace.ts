@@ -1,14 +1,15 @@
 /**
  * `headgatectl proxy trace`: shows the events of the next request, or of one that it sends itself. In watch mode it waits
- * for any client's request; with `-- URL …` it sends one as soon as the watcher is in place.
+ * for any client's request; with `-- URL …` it sends one as soon as the watcher is in place. A person at a terminal gets
+ * an interactive view; a pipe gets lines.
  */
-import { readFile } from "node:fs/promises"
-import { text } from "node:stream/consumers"
 import { Console, Effect, Option, Schema, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { openTrace } from "../trace-client.ts"
 import { curl, curlArguments, InjectFailed } from "./inject.ts"
 import { Operands } from "./operands.ts"
+import { readTrace } from "./saved-trace.ts"
+import { interactive } from "./trace-screen/interactive.ts"
 import { summary } from "./trace-summary.ts"
 
 const port = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 65_535 }))
@@ -56,6 +57,7 @@ export const traceCommand = Command.make(
   (options) =>
     Effect.gen(function* () {
       const show = (json: string) => Console.log(options.raw ? json : summary(json))
+      const person = !options.raw && process.stdout.isTTY && process.stdin.isTTY
       const inject = yield* Operands
 
       if (Option.isSome(options.file)) {
@@ -65,7 +67,9 @@ export const traceCommand = Command.make(
             detail: "--file shows a saved trace: it goes with neither a proxy, nor a URL, nor --expression"
           })
         const saved = yield* readTrace(options.file.value)
-        return yield* Effect.forEach(saved, show, { discard: true })
+        return person && options.file.value !== "-"
+          ? yield* interactive(options.file.value, "waiting", Stream.fromIterable(saved))
+          : yield* Effect.forEach(saved, show, { discard: true })
       }
       if (!options.local)
         return yield* new InjectFailed({ detail: "only a proxy on this machine can be traced so far: use --local" })
@@ -78,10 +82,14 @@ export const traceCommand = Command.make(
           { _tag: "Tcp", host: "127.0.0.1", port: options.adminPort },
           { expression: Option.getOrUndefined(options.expression) }
         )
-        if (args === undefined) return yield* Stream.runForEach(events, show)
-        // A request that fails to be sent will never be traced.
-        const sent = Effect.andThen(curl(args), Effect.never)
-        return yield* Effect.raceFirst(Stream.runForEach(events, show), sent)
+        // A request that fails to be sent will never be traced: its failure is the end.
+        const all =
+          args === undefined
+            ? events
+            : Stream.merge(events, Stream.drain(Stream.fromEffect(curl(args))), { haltStrategy: "left" })
+        return person
+          ? yield* interactive(`localhost:${options.adminPort}`, args === undefined ? "waiting" : "sent", all)
+          : yield* Stream.runForEach(all, show)
       })
       return yield* Effect.scoped(shown)
     }).pipe(
@@ -99,17 +107,3 @@ export const traceCommand = Command.make(
     "Show the way of the next request through the proxy. With `-- URL`, and what else curl takes, send that request."
   )
 )
-
-/** The JSON lines of a saved trace: one object a line, or a saved event stream. */
-const readTrace = (name: string): Effect.Effect<ReadonlyArray<string>, InjectFailed> =>
-  Effect.tryPromise({
-    try: () => (name === "-" ? text(process.stdin) : readFile(name, "utf8")),
-    catch: () => new InjectFailed({ detail: `cannot read ${name}` })
-  }).pipe(
-    Effect.map((saved) =>
-      saved
-        .split("\n")
-        .map((line) => (line.startsWith("data: ") ? line.slice(6) : line))
-        .filter((line) => line.startsWith("{"))
-    )
-  )

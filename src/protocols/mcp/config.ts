@@ -42,6 +42,8 @@ export const defaultLimits: McpLimits = {
 export interface McpBackendConfig {
   /** Identity of the backend. A session id is worth nothing at another one. */
   readonly backend: string
+  /** What an operator calls it; default: its identity. */
+  readonly name: string
   readonly targets: ReadonlyArray<McpTarget>
   readonly statefulMode: "stateful" | "stateless"
   readonly prefixMode: "conditional" | "always" | "never"
@@ -60,6 +62,7 @@ export interface McpBackendConfig {
 export const mcpBackendConfig = (
   config: Pick<McpBackendConfig, "backend" | "targets"> & Partial<McpBackendConfig>
 ): McpBackendConfig => ({
+  name: config.backend,
   statefulMode: "stateful",
   prefixMode: "conditional",
   failureMode: "failClosed",

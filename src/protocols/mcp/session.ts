@@ -101,6 +101,16 @@ export class Session implements LinkHost {
     this.lastUsed = backend.clock.now()
   }
 
+  /** The name of the first target. Asking for it opens nothing. */
+  get firstTarget(): string | undefined {
+    return this.#targets[0]?.name
+  }
+
+  /** Whether there is a target of that name. Asking opens nothing. */
+  serves(name: string): boolean {
+    return this.#targets.some((target) => target.name === name)
+  }
+
   /** Links of all targets in the order of the configuration; those that are not open yet are opened. */
   links(): ReadonlyArray<TargetLink> {
     return this.#targets.map((target) => this.#linkOf(target))
@@ -165,7 +175,7 @@ export class Session implements LinkHost {
   }
 
   warn(target: string, message: string): void {
-    this.#backend.warn({ backend: this.#backend.config.backend, target, message })
+    this.#backend.warn({ backend: this.#backend.config.name, target, message })
   }
 
   /** A session without a living target is over: its client begins a new one. */
@@ -187,7 +197,8 @@ export class Session implements LinkHost {
     const known = this.#links.get(target.name)
     if (known !== undefined) return known
     const { stdio, http, config } = this.#backend
-    const owner = { backend: config.backend, target: target.name, principal: this.binding.principal }
+    const { backend, name } = config
+    const owner = { backend, backendName: name, target: target.name, principal: this.binding.principal }
     const link = new TargetLink(this, target, (events) =>
       this.ended
         ? linkFailure.sessionOver

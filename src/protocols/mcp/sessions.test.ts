@@ -24,6 +24,18 @@ describe("sessions", () => {
     await relay.close()
   })
 
+  it("are over at the end of their time to live, whenever the next look at all of them is due", async () => {
+    const target = serving("t", true, tools)
+    const relay = await rehearse([target], { sessionTtlMillis: 5_000 })
+    const session = { "mcp-session-id": relay.initialize() }
+    relay.clock.advance(4_999)
+    assert.strictEqual(relay.post(call, session).status, 200)
+    relay.clock.advance(5_000)
+    assert.strictEqual(relay.post(call, session).status, 404)
+    assert.isTrue(target.connections[0]?.closed)
+    await relay.close()
+  })
+
   it("are in use while somebody listens or waits, and no longer", async () => {
     const target = new FakeTarget("t", true)
     target.hear = (heard) => {

@@ -46,9 +46,12 @@ export class Sessions implements Beating {
 
   /** `undefined` for an id that is none, not any more, or not for this caller: the caller must not know which. */
   find(id: string, binding: SessionBinding): Session | undefined {
+    const now = this.#backend.clock.now()
+    const known = this.#sessions.get(id)
+    if (known !== undefined && this.#expired(known, now)) known.end(undefined)
     const session = this.#sessions.get(id) ?? this.#resume(id, binding)
     if (session === undefined || !isSame(session.binding, binding)) return undefined
-    session.lastUsed = this.#backend.clock.now()
+    session.lastUsed = now
     return session
   }
 
@@ -65,13 +68,17 @@ export class Sessions implements Beating {
     const ttl = this.#backend.config.sessionTtlMillis
     for (const session of [...this.#sessions.values()])
       if (session.busy) session.lastUsed = now
-      else if (now - session.lastUsed >= ttl) session.end(undefined)
+      else if (this.#expired(session, now)) session.end(undefined)
     for (const [id, at] of this.#ended) if (now - at >= ttl) this.#ended.delete(id)
   }
 
   close(): void {
     for (const session of [...this.#sessions.values()]) session.end(undefined)
     this.#backend.pulse.delete(this)
+  }
+
+  #expired(session: Session, now: number): boolean {
+    return !session.busy && now - session.lastUsed >= this.#backend.config.sessionTtlMillis
   }
 
   #idOf(session: Session): string {

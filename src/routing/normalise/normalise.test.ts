@@ -238,6 +238,14 @@ describe("what the parts of a file demand of one another", () => {
       "1:93: policies[0].phase: only a policy of a gateway can run before a route is chosen"
     ],
     [
+      "policies: [{name: {name: a, namespace: n}, target: {backend: {backend: {name: b, namespace: ''}}}, policy: {cors: {}}}]",
+      "1:115: policies[0].policy.cors: cors cannot be attached to a backend"
+    ],
+    [
+      "policies: [{name: {name: a, namespace: n}, target: {backend: {backend: {name: b, namespace: ''}}}, policy: {transformations: {conditional: [{request: {}}]}}}]",
+      "1:126: policies[0].policy.transformations: a policy of a backend cannot be conditional"
+    ],
+    [
       "gateways: {default: {port: 1}}\nroutes: [{backends: [{host: 'a:1', policies: {inferenceRouting: {endpointPicker: {host: 'b:1'}}}}]}]",
       "2:65: routes[0].backends[0].policies.inferenceRouting: inferenceRouting can be used on service backends only"
     ],

@@ -1,7 +1,7 @@
 /** The `policies` and `frontendPolicies` sections, and the demands of `config` on itself. */
 import { Redacted } from "effect"
 import type { Path } from "../../../spec/config/path.ts"
-import type { PolicySpecs } from "../../../spec/standalone/policies.ts"
+import { isConditional, type PolicySpecs } from "../../../spec/standalone/policies.ts"
 import type { Standalone } from "../../../spec/standalone.ts"
 import type { Frontends, TargetedPolicy } from "../normalised.ts"
 import type { Complaints } from "./complaints.ts"
@@ -21,11 +21,17 @@ export const targetedPolicies = (
     keys.add(key)
     const policy = Object.values(attached(holder, [...path, "policy"], specs))[0]
     if (policy === undefined) return []
-    if (phase === "gateway" && !specs[policy.name]!.places.includes("gateway"))
+    const { places, onRoute } = specs[policy.name]!
+    if (phase === "gateway" && !places.includes("gateway"))
       problems.add([...path, "phase"], `${policy.name} cannot run before a route is chosen`)
     if (phase === "gateway" && target.gateway === undefined && target.listenerSet === undefined)
       problems.add([...path, "phase"], "only a policy of a gateway can run before a route is chosen")
-    return [{ key, target, phase, policy, path }]
+    if (target.backend !== undefined && !places.includes("backend"))
+      problems.add(policy.path, `${policy.name} cannot be attached to a backend`)
+    if (target.backend !== undefined && isConditional(holder[policy.name]))
+      problems.add(policy.path, "a policy of a backend cannot be conditional")
+    const atBackend = target.backend !== undefined || onRoute === "backend" || !places.includes("route")
+    return [{ key, target, phase: phase === "route" && atBackend ? "backend" : phase, policy, path }]
   })
 }
 

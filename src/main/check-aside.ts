@@ -1,0 +1,78 @@
+/**
+ * Checks a configuration while requests are served: a large text is parsed, decoded and normalised by a thread of its own,
+ * and what it found is taken over in steps, between which the loop goes on.
+ */
+import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from "node:worker_threads"
+import { Effect } from "effect"
+import type { Outline } from "../../spec/config/outline.ts"
+import { positions } from "../../spec/config/positions.ts"
+import { source as sourceOf } from "../../spec/config/source.ts"
+import { nothingHidden } from "../pipeline/hidden.ts"
+import { type Checked, type ConfigurationText, check, type Language, language } from "./check.ts"
+import { type Parcel, Unpacking } from "./parcels.ts"
+
+/** What the thread is given. */
+export interface Asked {
+  readonly source: ConfigurationText
+  readonly port: MessagePort
+}
+
+/** What the thread hands over. */
+export type Told = Omit<Checked, "positions"> & { readonly outline: Outline | undefined }
+
+/** Characters up to which a text is checked at once: less than starting a thread takes, and than anybody would notice. */
+const smallText = 4096
+
+// A bundle has the thread beside it, compiled like itself.
+const thread = new URL(import.meta.url.endsWith(".ts") ? "./check-thread.ts" : "./check-thread.js", import.meta.url)
+
+/** As `check`. A language with policies of one's own is known to this thread alone, which then reads every text itself. */
+export const checkAside = (source: ConfigurationText, spoken: Language): Effect.Effect<Checked> =>
+  source.text.length <= smallText || spoken.schema !== language.schema
+    ? Effect.sync(() => check(source, spoken))
+    : Effect.scoped(inThread(source))
+
+const inThread = (source: ConfigurationText) =>
+  Effect.gen(function* () {
+    const { port1: port, port2 } = new MessageChannel()
+    yield* Effect.addFinalizer(() => Effect.sync(() => port.close()))
+    const asked: Asked = { source: { ...source, env: { ...source.env } }, port: port2 }
+    const worker = yield* Effect.acquireRelease(
+      // It needs nothing of ours but the text: no flags, no environment.
+      Effect.sync(() => new Worker(thread, { workerData: asked, transferList: [port2], execArgv: [], env: {} })),
+      (worker) => Effect.promise(() => worker.terminate())
+    )
+    const failure = yield* Effect.callback<string | undefined>((resume) => {
+      worker.once("message", () => resume(Effect.succeed(undefined)))
+      worker.once("error", (error) => resume(Effect.succeed(messageOf(error))))
+      worker.once("exit", () => resume(Effect.succeed("the thread that reads it ended")))
+    })
+    if (failure !== undefined) return unread(source, failure)
+    const unpacking = new Unpacking()
+    for (let next = receiveMessageOnPort(port); next !== undefined; next = receiveMessageOnPort(port)) {
+      // The thread sends nothing else.
+      unpacking.open(next.message as Parcel)
+      yield* Effect.yieldNow
+    }
+    const { outline, ...rest } = unpacking.value as Told
+    return { ...rest, positions: outline && positions(source.name, outline, sourceOf(source.text)) }
+  })
+
+const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error))
+
+const unread = (source: ConfigurationText, detail: string): Checked => ({
+  config: undefined,
+  positions: undefined,
+  hidden: nothingHidden,
+  problems: [
+    {
+      file: source.name,
+      line: 1,
+      column: 1,
+      path: "",
+      message: `cannot be read: ${detail}`,
+      severity: "error",
+      excerpt: sourceOf(source.text).excerpt(0)
+    }
+  ]
+})

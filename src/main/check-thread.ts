@@ -1,0 +1,13 @@
+/** The thread beside the one that serves: checks one configuration text and hands over what came of it, in parcels. */
+import { parentPort, workerData } from "node:worker_threads"
+import { type Checked, check } from "./check.ts"
+import type { Asked, Told } from "./check-aside.ts"
+import { pack } from "./parcels.ts"
+
+const { source, port } = workerData as Asked
+
+/** The positions are made anew from the text, which both sides have. */
+const told = ({ positions, ...rest }: Checked): Told => ({ ...rest, outline: positions?.outline })
+
+pack(told(check(source)), (parcel) => port.postMessage(parcel))
+parentPort?.postMessage("checked")
