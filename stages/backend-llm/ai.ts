@@ -10,21 +10,22 @@ import { modelInPath } from "../../src/protocols/llm/models/model-path.ts"
 import { refusal } from "../../src/protocols/llm/models/refusal.ts"
 import type { RequestedModel } from "../../src/protocols/llm/models/requested.ts"
 import { compileRouteTypes, type RouteType } from "../../src/protocols/llm/models/route-type.ts"
-import { compileEndpoint, type Endpoint, endpointPolicies, pathOfPolicy, policiesOf } from "./endpoint.ts"
+import { compileEndpoint, type Endpoint, endpointPolicies } from "./endpoint.ts"
 import { type Engine, type Keep, makeEngine, modelCalls } from "./engine.ts"
 import { LlmFailed, ModelRefused } from "./refused.ts"
 import { admit, asObject, canonicalPath, forwarded, knownFromHere, type Outcome, readBody } from "./request.ts"
 import { AiSchema, type EndpointConfig } from "./schema.ts"
-import { compileWatched } from "./watched.ts"
 
-type Provider = Endpoint & Candidate
+interface Provider extends Candidate {
+  readonly endpoint: Endpoint
+}
 type Groups = ReadonlyArray<ReadonlyArray<Provider>>
 
 export const backendAi = terminal({
   name: "ai",
   schema: AiSchema,
   maturity: { status: "stable", untrusted: "client+backend" },
-  applies: [...endpointPolicies, "health"],
+  applies: endpointPolicies,
   compile: (config) =>
     Effect.gen(function* () {
       const engine = yield* makeEngine
@@ -40,19 +41,16 @@ export const backendAi = terminal({
         groups.push(group)
       }
       if (problems.length > 0) return yield* Effect.fail(problems)
-      return modelCalls(engine, groups.flat(), (x, keep) => offered(engine, groups, x, keep))
+      const endpoints = groups.flatMap((group) => group.map(({ endpoint }) => endpoint))
+      return modelCalls(engine, endpoints, (x, keep) => offered(engine, groups, x, keep))
     })
 })
 
 const compileProvider = (config: EndpointConfig) =>
-  Effect.gen(function* () {
-    const path = pathOfPolicy(config)("health")
-    const watched = yield* Effect.mapError(compileWatched(config, policiesOf(config).health), (problems) =>
-      problems.map((problem) => ({ ...problem, path: [...path, ...problem.path] }))
-    )
-    const endpoint = yield* compileEndpoint(config, (routes) => compileRouteTypes(routes), ["health"])
-    return { ...endpoint, watched, health: watched.health }
-  })
+  Effect.map(
+    compileEndpoint(config, (routes) => compileRouteTypes(routes), []),
+    (endpoint): Provider => ({ endpoint, health: endpoint.watched.health })
+  )
 
 const refused = (status: number, detail: string) =>
   new LlmFailed({ side: "request", status, detail, reason: "InvalidRequest" })
@@ -70,8 +68,7 @@ const notAllowed = new ModelRefused({ refusal: refusal("model_not_allowed") })
 /** Prepares a request for the provider that is to answer it. */
 const offered = (engine: Engine, groups: Groups, x: Exchange, keep: Keep): Outcome => {
   // A group has a provider, and a backend a group.
-  const endpoint = choose(groups, engine.clock(), Math.random)!
-  x.onFinish(endpoint.health.begin())
+  const { endpoint } = choose(groups, engine.clock(), Math.random)!
   const type = endpoint.routeType(canonicalPath(x.request.path))
   const unread = forwarded.has(type)
   if (!unread && type !== "models" && x.request.method !== "POST") return Exit.fail(methodNotAllowed)

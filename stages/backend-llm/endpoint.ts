@@ -7,6 +7,7 @@ import { compileAliases } from "../../src/protocols/llm/models/aliases.ts"
 import type { RouteType } from "../../src/protocols/llm/models/route-type.ts"
 import { compileProvider, type Provider } from "../../src/protocols/llm/providers/provider.ts"
 import type { Files } from "../../src/services/files.ts"
+import type { Kept } from "../../src/services/kept.ts"
 import type { Upstreams } from "../../src/services/upstreams.ts"
 import { type BodyChanges, compileBodyChanges } from "./body-changes.ts"
 import { compileDestination, type Destination } from "./destination.ts"
@@ -14,7 +15,7 @@ import { compileGuards, type Guards } from "./guards.ts"
 import type { EndpointConfig, EndpointPolicies, EndpointPolicy } from "./schema.ts"
 import { providerSettings } from "./settings.ts"
 import { makeTranslators, type Translators } from "./translators.ts"
-import type { Watched } from "./watched.ts"
+import { compileWatched, type Watched } from "./watched.ts"
 
 export interface Endpoint {
   readonly name: string
@@ -33,17 +34,17 @@ export interface Endpoint {
   readonly alias: ((model: string) => string) | undefined
   readonly prompts: ((format: RouteType) => AddPrompts) | undefined
   readonly guards: Guards
-  /** Who learns how its calls end. */
-  readonly watched?: Watched
+  readonly watched: Watched
 }
 
-export type EndpointNeeds = Files | Upstreams | Scope.Scope
+export type EndpointNeeds = Files | Kept | Upstreams | Scope.Scope
 
 /** The policies that an endpoint applies itself; everything else that it may have is refused, never ignored. */
 export const endpointPolicies = [
   "ai",
   "backendAuth",
   "backendTLS",
+  "health",
   "requestHeaderModifier",
   "responseHeaderModifier"
 ] as const
@@ -60,7 +61,7 @@ export const pathOfPolicy =
 /**
  * Compiles an endpoint; problems carry their whole paths.
  * @param routeTypeOf what paths speak, given what the `ai` policy says of them.
- * @param beside policies that somebody else applies.
+ * @param beside further policies, which the caller applies.
  */
 export const compileEndpoint = (
   config: EndpointConfig,
@@ -96,6 +97,9 @@ export const compileEndpoint = (
     const guards = yield* Effect.mapError(compileGuards(ai.promptGuard), (found) =>
       found.map((problem) => ({ ...problem, path: inAi(["promptGuard", ...problem.path]) }))
     )
+    const watched = yield* Effect.mapError(compileWatched(config, policies.health), (found) =>
+      found.map((problem) => ({ ...problem, path: [...pathOf("health"), ...problem.path] }))
+    )
     const changes = yield* compileBodyChanges(ai, inAi)
     if (problems.length > 0) return yield* Effect.fail(problems)
     return {
@@ -111,7 +115,8 @@ export const compileEndpoint = (
       changes,
       alias: ai.modelAliases === undefined ? undefined : compileAliases(ai.modelAliases),
       prompts: ai.prompts === undefined ? undefined : promptsByFormat(ai.prompts),
-      guards
+      guards,
+      watched
     }
   })
 

@@ -56,14 +56,14 @@ export const modelCalls = (
   target: [...new Set(endpoints.map(({ provider }) => provider.name))].join(","),
   prepare: (x) => prepare(x, (prepared) => begin(engine, x, prepared)),
   call: (x) => {
-    const call = send(x)
-    const watched = x.get(preparedCall)?.endpoint.watched
-    return watched === undefined ? call : Effect.tapError(call, () => Effect.sync(watched.failed))
+    const prepared = x.get(preparedCall)
+    if (prepared === undefined) return Exit.fail(notPrepared)
+    return Effect.tapError(send(x, prepared), () => Effect.sync(prepared.endpoint.watched.failed))
   },
   answered: (x) => {
     const prepared = x.get(preparedCall)
     if (prepared === undefined) return Exit.succeed(undefined)
-    prepared.endpoint.watched?.answered(x)
+    prepared.endpoint.watched.answered(x)
     return answered(engine, x, prepared)
   }
 })
@@ -71,7 +71,11 @@ export const modelCalls = (
 /** From here on the call is on the books: they are closed when the exchange is over, however it ends. */
 const begin = (engine: Engine, x: Exchange, prepared: Prepared): void => {
   x.set(preparedCall, prepared)
-  x.onFinish(() => engine.accounting.settle(x, prepared, prepared.attempt))
+  const over = prepared.endpoint.watched.health.begin()
+  x.onFinish(() => {
+    over()
+    engine.accounting.settle(x, prepared, prepared.attempt)
+  })
   const { headers } = x.request
   x.requestBody = prepared.body
   headers.set("content-length", String(prepared.body.length))
@@ -92,9 +96,7 @@ const notPrepared = new LlmFailed({
   reason: "InvalidRequest"
 })
 
-const send = (x: Exchange): Effect.Effect<Answer, StageError> => {
-  const prepared = x.get(preparedCall)
-  if (prepared === undefined) return Exit.fail(notPrepared)
+const send = (x: Exchange, prepared: Prepared): Effect.Effect<Answer, StageError> => {
   const { endpoint, upstreamFormat, providerModel, streaming, translated, json } = prepared
   const { destination, provider } = endpoint
   if (destination.type === "mock")

@@ -16,8 +16,13 @@ export const backendLlm = terminal({
     Effect.gen(function* () {
       const engine = yield* makeEngine
       const models = yield* compileModels(config.models)
-      const virtual = yield* compileVirtual(config.virtualModels, Math.random)
-      const router = { index: indexModels(models), virtual }
+      const index = indexModels(models)
+      const healthOf = (target: string) => {
+        const found = index.select(target, () => "take")
+        return found.type === "found" ? found.model.watched.health : undefined
+      }
+      const virtual = yield* compileVirtual(config.virtualModels, healthOf, engine.clock, Math.random)
+      const router = { index, virtual }
       return modelCalls(engine, models, (x, keep) => routed(engine, router, x, keep))
     })
 })
