@@ -10,6 +10,7 @@ import { type Framed, frameRequest, type Malformed } from "../../src/http/framin
 import type { Answer, Scheme } from "../../src/http/message.ts"
 import { Exchange, type Inform } from "../../src/pipeline/exchange.ts"
 import type { Peer } from "../../src/pipeline/view.ts"
+import type { Probes } from "../../src/services/upstreams.ts"
 import { closeGently, parserRefusal, refuse } from "./refusal.ts"
 import { RequestBody } from "./request-body.ts"
 import { type Host, Turn } from "./turn.ts"
@@ -26,10 +27,15 @@ export interface Clocks {
 export interface Limits {
   /** The most header lines of a request. Default 100. */
   readonly maxHeaders: number
-  /** Milliseconds that a connection may be without a complete request head. Default 10 minutes. */
+  /**
+   * Milliseconds that a connection may wait for a request, that the head of a request may take, and that its body may
+   * stand still while somebody waits for it. Default 10 minutes.
+   */
   readonly idleTimeout: number
   /** Milliseconds after which a connection is closed as soon as no request is under way. Default: never. */
   readonly maxConnectionDuration: number | undefined
+  /** TCP probes of a connection that is silent. Default: none. */
+  readonly probes: Probes | "none"
 }
 
 /** What all connections of a listener share. */
@@ -56,6 +62,13 @@ export class Connection implements Host {
   readonly #waiting: Array<readonly [request: IncomingMessage, response: ServerResponse, expecting: boolean]> = []
   /** When it last became idle; `undefined` while a request is under way. */
   #idleSince: number | undefined
+  /** What had been received by then. */
+  #idleFrom = 0
+  /** When the sweep first saw that a head had begun. */
+  #headSince: number | undefined = undefined
+  /** All bytes of both directions at the last sweep that found somebody waiting for the client, and since when they stood. */
+  #moved: number | undefined = undefined
+  #stillSince = 0
   #served = 0
   #closing = false
   /** What the parser choked on while an earlier request was still being answered. */
@@ -106,7 +119,9 @@ export class Connection implements Host {
   }
 
   #accept(request: IncomingMessage, response: ServerResponse, expecting: boolean): void {
-    this.#idleSince = undefined
+    // It was refused already, for its slowness.
+    if (!this.socket.writable) return
+    this.#idleSince = this.#headSince = undefined
     const framed = this.#frame(request)
     if (framed._tag === "Malformed") {
       this.#refuse(request, response, framed)
@@ -182,12 +197,12 @@ export class Connection implements Host {
   /** The client asks to change the protocol: the socket is ours from here on, parser and all. */
   upgrade(request: IncomingMessage, socket: Socket, head: Uint8Array): void {
     socket.on("error", ignore)
-    if (this.#idleSince === undefined) {
+    if (this.#idleSince === undefined || !socket.writable) {
       // Nobody pipelines an upgrade; the response before it could not be told from the new protocol.
       socket.destroy()
       return
     }
-    this.#idleSince = undefined
+    this.#idleSince = this.#headSince = undefined
     this.#closing = true
     const framed = this.#frame(request)
     if (framed._tag === "Malformed") {
@@ -251,7 +266,10 @@ export class Connection implements Host {
     }
     if (turn.uploading) this.#dropRest(turn.request)
     if (this.#waiting.length > 0) setImmediate(() => this.#next())
-    else this.#idleSince = this.#serving.clocks.monotonic()
+    else {
+      this.#idleSince = this.#serving.clocks.monotonic()
+      this.#idleFrom = this.socket.bytesRead
+    }
   }
 
   #next(): void {
@@ -285,13 +303,37 @@ export class Connection implements Host {
     this.#turn?.abort("the client went away")
   }
 
-  /** Closes it when it has been idle, or open, for too long. */
+  /** Closes it when it has been idle, or open, for too long, or when its client keeps others waiting. */
   sweep(now: number, limits: Limits): void {
-    const { maxConnectionDuration } = limits
+    const { maxConnectionDuration, idleTimeout } = limits
     if (maxConnectionDuration !== undefined && now - this.#opened >= maxConnectionDuration) {
       this.#closing = true
       if (this.idle) this.socket.destroy()
-    } else if (this.#idleSince !== undefined && now - this.#idleSince >= limits.idleTimeout) this.socket.destroy()
+    }
+    if (this.#idleSince === undefined) this.#sweepBody(now, idleTimeout)
+    else if (this.socket.bytesRead > this.#idleFrom) {
+      this.#headSince ??= now
+      if (now - this.#headSince >= idleTimeout && !this.#closing) this.#refuseSlow()
+    } else if (now - this.#idleSince >= idleTimeout) this.socket.destroy()
+  }
+
+  #refuseSlow(): void {
+    this.#closing = true
+    refuse(this.socket, 408, "request timeout", this.#serving.clocks.wall())
+  }
+
+  /** A body that moves, however slowly, is not cut: a limit of the whole request is a matter of policy. */
+  #sweepBody(now: number, idleTimeout: number): void {
+    const turn = this.#turn
+    if (turn?.awaitsClient !== true) {
+      this.#moved = undefined
+      return
+    }
+    const moved = this.socket.bytesRead + this.socket.bytesWritten
+    if (moved !== this.#moved) {
+      this.#moved = moved
+      this.#stillSince = now
+    } else if (now - this.#stillSince >= idleTimeout) turn.stall()
   }
 }
 

@@ -16,8 +16,13 @@ import { type Clocks, Connection, type Limits, type Serving } from "./connection
 export { type Address, BindFailed } from "./address.ts"
 export type { Clocks, Limits } from "./connection.ts"
 
-/** 100 header lines (seed), 10 minutes between requests, no bound on the age of a connection. */
-export const defaultLimits: Limits = { maxHeaders: 100, idleTimeout: 600_000, maxConnectionDuration: undefined }
+/** 100 header lines (seed), 10 minutes of idleness, no bound on the age of a connection, no probes. */
+export const defaultLimits: Limits = {
+  maxHeaders: 100,
+  idleTimeout: 600_000,
+  maxConnectionDuration: undefined,
+  probes: "none"
+}
 
 export interface ListenOptions {
   readonly address: Address
@@ -143,7 +148,7 @@ class Door {
   server(maxHeaderSize: number): Server {
     const server = createServer({
       noDelay: true,
-      // Our own sweep closes idle connections; node's timers would cut long uploads.
+      // Our own sweep closes slow and idle connections; node's timers would cut long uploads.
       requestTimeout: 0,
       headersTimeout: 0,
       keepAliveTimeout: 0,
@@ -177,6 +182,8 @@ class Door {
   }
 
   #connected(socket: Socket): void {
+    const { probes } = this.#serving.limits()
+    if (probes !== "none") socket.setKeepAlive(true, probes.time, probes.interval, probes.retries)
     const connection = new Connection(this.#serving, socket, "encrypted" in socket ? "https" : "http")
     this.connections.set(socket, connection)
     socket.on("close", () => {

@@ -21,6 +21,11 @@ export class RequestBody implements BodySource {
     return this.#started && !this.#over
   }
 
+  /** It is read, and nothing but the client holds it up. */
+  get awaited(): boolean {
+    return this.reading && !this.#request.isPaused()
+  }
+
   start(sink: BodySink): void {
     if (this.#over) return
     this.#started = true

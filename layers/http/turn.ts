@@ -9,7 +9,10 @@ import { type BodyAborted, type BodySink, type BodySource, isSource } from "../.
 import { hopByHop } from "../../src/http/framing.ts"
 import { HeaderList, isHeaderName, isHeaderValue } from "../../src/http/header-list.ts"
 import type { Answer, Switched } from "../../src/http/message.ts"
+import { ClientStalled } from "../../src/pipeline/errors.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
+import { render } from "../../src/pipeline/render.ts"
+import type { StageError } from "../../src/pipeline/stage.ts"
 import type { RequestBody } from "./request-body.ts"
 import { pour, SocketBody } from "./socket-body.ts"
 
@@ -35,6 +38,8 @@ const singleWrite = 16_384
 /** An unread request body up to this size is read and dropped; a longer one costs the connection. */
 const droppable = 65_536
 
+const stalled = new ClientStalled()
+
 const encoder = new TextEncoder()
 
 export class Turn implements BodySink {
@@ -59,6 +64,8 @@ export class Turn implements BodySink {
   /** HTTP is over on this connection; it is through when the socket closes. */
   #tunnel = false
   #over = false
+  /** What the client is told instead of the answer that was interrupted. */
+  #refusal: StageError | undefined = undefined
 
   constructor(
     host: Host,
@@ -123,6 +130,23 @@ export class Turn implements BodySink {
     source?.cancel()
   }
 
+  /** Somebody waits for what the client still has to send of its body. */
+  get awaitsClient(): boolean {
+    return this.uploading && this.#upload?.awaited === true
+  }
+
+  /** The client has not sent for too long what somebody waits for. It is told so, unless its answer has begun. */
+  stall(): void {
+    if (this.#fiber !== undefined) {
+      this.#refusal = stalled
+      this.#fiber.interruptUnsafe()
+      return
+    }
+    const source = this.#source
+    this.#cut(stalled.message)
+    source?.cancel()
+  }
+
   /** The socket of a tunnel is closed. */
   #leave(): void {
     this.#bytes = (this.#upgrade?.socket.bytesWritten ?? 0) - this.#bytes
@@ -140,8 +164,12 @@ export class Turn implements BodySink {
       return
     }
     cancel(this.exchange.response?.body)
-    if (Cause.hasInterruptsOnly(exit.cause)) this.#cut("interrupted")
-    else this.#fail(Cause.squash(exit.cause))
+    if (!Cause.hasInterruptsOnly(exit.cause)) this.#fail(Cause.squash(exit.cause))
+    else if (this.#refusal === undefined) this.#cut("interrupted")
+    else {
+      this.exchange.error = this.#refusal
+      this.#write(render(this.#refusal, this.exchange))
+    }
   }
 
   #write(answer: Answer): void {

@@ -115,7 +115,7 @@ class Assembly {
   run(): Compiling<Assembled> {
     return Effect.gen({ self: this }, function* () {
       const binds: Array<AssembledBind> = []
-      for (const problem of missing(this.#config, availableIn(this.#parts))) this.#problem(problem)
+      for (const problem of yield* missing(this.#config, availableIn(this.#parts))) this.#problem(problem)
       for (const bind of this.#config.binds) {
         const assembled = yield* this.#bind(bind)
         if (assembled !== undefined) binds.push(assembled)

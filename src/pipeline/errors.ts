@@ -59,6 +59,15 @@ export class TimedOut extends Data.TaggedError("TimedOut") implements StageError
   override readonly message = "request timeout"
 }
 
+/** The client stopped in the middle of its request while it was being read. */
+export class ClientStalled extends Data.TaggedError("ClientStalled") implements StageError {
+  readonly status = 408
+  readonly reason = "Timeout"
+  readonly source = "client"
+  readonly retryable = true
+  override readonly message = "the request body did not come in time"
+}
+
 /** A policy cannot be applied to this request. */
 export class FilterFailed extends Data.TaggedError("FilterFailed")<{ readonly detail: string }> implements StageError {
   readonly status = 500

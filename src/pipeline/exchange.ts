@@ -96,7 +96,7 @@ export class Exchange implements View<AnySlot, AnySlot> {
   }
 
   get watched(): boolean {
-    return this.watch !== undefined
+    return this.watch?.notes === true
   }
 
   readRequestBody(limit?: number): Effect.Effect<Uint8Array, BodyTooLarge | BodyAborted> {

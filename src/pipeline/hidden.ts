@@ -1,4 +1,5 @@
 /** What of a request logs and traces show as `<redacted>`, because a credential stands there. */
+import { alwaysSensitiveHeaders } from "../cel/bindings.ts"
 
 export interface Hidden {
   /** Lower-case names of headers, beyond those that always carry credentials. */
@@ -9,12 +10,9 @@ export interface Hidden {
 
 export const nothingHidden: Hidden = { headers: new Set(), parameters: new Set() }
 
-const always = new Set(
-  "authorization,proxy-authorization,cookie,set-cookie,x-api-key,api-key,x-goog-api-key".split(",")
-)
-
 /** @param name in lower case. */
-export const isHidden = (name: string, { headers }: Hidden): boolean => always.has(name) || headers.has(name)
+export const isHidden = (name: string, { headers }: Hidden): boolean =>
+  alwaysSensitiveHeaders.has(name) || headers.has(name)
 
 /** The URI, or the path and query, without the values of hidden parameters. */
 export const shownUri = (uri: string, { parameters }: Hidden): string => {

@@ -13,6 +13,7 @@ import type { Outcome } from "./view.ts"
 import type { Watch } from "./watch.ts"
 
 export class Spans implements Watch {
+  readonly notes = false
   readonly #add: (spans: ReadonlyArray<FinishedSpan>) => void
   readonly #clock: () => number
   readonly #parent: TraceContext | undefined

@@ -38,6 +38,7 @@ const seconds = (milliseconds: number) => `${(milliseconds / 1000).toFixed(6)}s`
 
 /** The trace of one request. */
 export class Trace implements Watch {
+  readonly notes = true
   readonly #settings: TraceSettings
   readonly #emit: (event: TraceEvent) => void
   readonly #began: number
@@ -162,7 +163,7 @@ export class Trace implements Watch {
 
   /** The end comes however far the request got: a client may go away at any time. */
   #finish(x: Exchange, outcome: Outcome): void {
-    const failure = outcome.failure ?? this.#error
+    const failure = outcome.failure ?? this.#error ?? x.error?.message ?? null
     if (this.#calling && x.answered === undefined) {
       this.#tellRequestBody()
       this.#tell({ type: "backendCallResult", status: null, error: failure }, "error", micros(x.called! - this.#began))

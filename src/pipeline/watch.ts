@@ -8,6 +8,8 @@ import type { Hooks } from "./serve.ts"
 import type { Site, StageError } from "./stage.ts"
 
 export interface Watch {
+  /** Whether it wants what stages tell by themselves: gathering it costs. */
+  readonly notes: boolean
   /** What a stage told by itself. */
   told(message: StageMessage): void
   started(exchange: Exchange): void
@@ -41,6 +43,7 @@ export const watchStages = (x: Exchange, event: StageFinished): void => x.watch?
 
 /** Two watchers as one. */
 export const both = (a: Watch, b: Watch): Watch => ({
+  notes: a.notes || b.notes,
   told: (message) => {
     a.told(message)
     b.told(message)

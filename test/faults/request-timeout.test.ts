@@ -1,4 +1,5 @@
 /** `timeout.requestTimeout` on a running gateway: it bounds whatever a request waits for until its answer begins. */
+import { buffer } from "node:stream/consumers"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { start } from "../../src/main/library.ts"
@@ -7,6 +8,7 @@ import { httpBackend, portOf } from "../http/edge.ts"
 import { header, RawClient } from "../http/raw-client.ts"
 import { origin } from "../origin.ts"
 
+const serverInfo = { name: "slow", version: "1" }
 const limited = "timeout: { requestTimeout: 150ms }"
 
 const started = (configuration: string) =>
@@ -69,6 +71,52 @@ describe("the time of a request is up", () => {
       const { port } = yield* started(routeTo(portOf(backend.address()), `${limited}, buffer: { response: {} }`))
       const { status, body } = yield* Effect.promise(() => send(port))
       assert.deepStrictEqual([status, body], [504, "request timeout"])
+    })
+  )
+
+  it.live("while a tool of an MCP server hangs", () =>
+    Effect.gen(function* () {
+      let called = 0
+      const server = yield* httpBackend(async (request, response) => {
+        const { id, method, params } = JSON.parse((await buffer(request)).toString() || "{}")
+        if (method === "tools/call") {
+          called++
+          return
+        }
+        const result = { protocolVersion: params?.protocolVersion, capabilities: { tools: {} }, serverInfo }
+        response.writeHead(id === undefined ? 202 : 200, { "content-type": "application/json" })
+        response.end(id === undefined ? "" : JSON.stringify({ jsonrpc: "2.0", id, result }))
+      })
+      const { port, requests } = yield* started(`
+mcp:
+  port: 8080
+  policies: { timeout: { requestTimeout: 2s } }
+  targets: [{ name: slow, mcp: { host: "http://127.0.0.1:${portOf(server.address())}/mcp" } }]
+`)
+      const post = (body: object, session: Readonly<Record<string, string>>) =>
+        Effect.promise(() =>
+          send(port, {
+            method: "POST",
+            path: "/mcp",
+            headers: {
+              accept: "application/json, text/event-stream",
+              "content-type": "application/json",
+              ...session
+            },
+            body: JSON.stringify({ jsonrpc: "2.0", ...body })
+          })
+        )
+      const protocolVersion = "2025-06-18"
+      const params = { protocolVersion, capabilities: {}, clientInfo: serverInfo }
+      const begun = yield* post({ id: 1, method: "initialize", params }, {})
+      assert.strictEqual(begun.status, 200, begun.body)
+      const session = { "mcp-session-id": String(begun.headers["mcp-session-id"]) }
+      const call = { id: 2, method: "tools/call", params: { name: "hang", arguments: {} } }
+      const { status, body } = yield* post(call, session)
+      assert.strictEqual(called, 1)
+      assert.strictEqual(status, 504)
+      assert.include(body, "request timeout")
+      assert.match(requests().at(-1) ?? "", /http\.status=504 .*reason=Timeout/)
     })
   )
 

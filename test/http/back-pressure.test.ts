@@ -136,6 +136,7 @@ describe("back-pressure", () => {
       client.on("error", () => {})
       const request = "GET / HTTP/1.1\r\nhost: a\r\n\r\n"
       client.write(request.repeat(400_000))
+      yield* Effect.promise(() => eventually(() => parsed > 0))
       yield* Effect.promise(() => settled(() => parsed))
       // What a few packets hold, and not what the client has sent.
       assert.isBelow(parsed, (8 * 65_536) / request.length)

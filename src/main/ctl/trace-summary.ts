@@ -1,14 +1,11 @@
 /** An event of a trace as one line for people. */
-import { Schema } from "effect"
-import { TraceEvent } from "../../../spec/trace-events.ts"
+import type { RuleOutcome, TraceEvent } from "../../../spec/trace-events.ts"
 import { printable } from "./printable.ts"
-
-/** None for what a later version sends. */
-export const decode = Schema.decodeUnknownOption(Schema.fromJsonString(TraceEvent))
+import { eventOf } from "./saved-trace.ts"
 
 /** One line for people: when, how grave, what. An event of a later version is shown as it is. */
 export const summary = (json: string): string => {
-  const event = decode(json)
+  const event = eventOf(json)
   if (event._tag === "None") return printable(json)
   const { eventEnd, severity, message } = event.value
   const text = printable(detail(event.value))
@@ -43,7 +40,7 @@ const said = (message: TraceEvent["message"]): string => {
     case "policyEvent":
       return `${message.kind}: ${JSON.stringify(message.details)}`
     case "authorizationResult":
-      return `${message.result}: ${message.rules.map(({ mode, name, matched }) => `${mode} ${name} ${matched ? "holds" : "does not hold"}`).join("; ")}`
+      return `${message.result}: ${message.rules.map(ruleText).join("; ")}`
     case "llmRouteResolved":
       return `${message.provider}: ${message.routeType}`
     case "llmRequestDetected":
@@ -55,4 +52,10 @@ const said = (message: TraceEvent["message"]): string => {
     case "requestFinished":
       return message.error ?? String(message.status)
   }
+}
+
+const ruleText = ({ mode, name, matched, explanation }: RuleOutcome): string => {
+  const cause = explanation?.cause
+  const failed = cause === undefined ? "" : `, ${cause.message} (at ${cause.line}:${cause.column})`
+  return `${mode} ${name} ${matched ? "holds" : "does not hold"}${failed}`
 }

@@ -37,6 +37,7 @@ const ignored = () => {}
 
 /** Keeps what each node did. */
 const recording = (stages: Array<StageFinished>): Watch => ({
+  notes: false,
   told: ignored,
   outbound: () => ({ context: undefined, ended: ignored }),
   started: ignored,

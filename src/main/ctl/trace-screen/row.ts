@@ -2,7 +2,8 @@
 import { Option, Result, Schema } from "effect"
 import type { TraceEvent } from "../../../../spec/trace-events.ts"
 import { printable } from "../printable.ts"
-import { decode, detail } from "../trace-summary.ts"
+import { eventOf } from "../saved-trace.ts"
+import { detail } from "../trace-summary.ts"
 
 export interface Row {
   readonly type: string
@@ -23,7 +24,7 @@ const cut = (text: string) => (text.length > summaryLength ? `${text.slice(0, su
 const parse = Schema.decodeUnknownResult(Schema.fromJsonString(Schema.Unknown))
 
 export const rowOf = (json: string): Row =>
-  Option.match(decode(json), {
+  Option.match(eventOf(json), {
     onSome: (event) => ({
       type: event.message.type,
       severity: event.severity,

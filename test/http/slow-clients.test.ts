@@ -1,0 +1,207 @@
+/** Clients that keep others waiting, on a clock that stands still until a test moves it. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { type BodySource, isSource } from "../../src/http/body.ts"
+import { HeaderList } from "../../src/http/header-list.ts"
+import type { Answer } from "../../src/http/message.ts"
+import type { Exchange } from "../../src/pipeline/exchange.ts"
+import { edge, forward, httpBackend, portOf, text, upstreamTo } from "./edge.ts"
+import { eventually, header, parseResponses, RawClient } from "./raw-client.ts"
+import { Tap } from "./tap.ts"
+
+const limit = 80
+
+/** A listener that closes who is idle for 80 ms of its own clock. */
+const timed = (handle: (x: Exchange) => Effect.Effect<Answer>) =>
+  Effect.gen(function* () {
+    let now = 0
+    let reads = 0
+    const monotonic = () => {
+      reads++
+      return now
+    }
+    const opened = yield* edge(handle, { limits: { idleTimeout: limit }, clocks: { wall: Date.now, monotonic } })
+    return {
+      ...opened,
+      /** Moves the clock, and waits until the listener has looked at its connections twice. */
+      pass: (milliseconds: number) =>
+        Effect.promise(() => {
+          now += milliseconds
+          const before = reads
+          // While nobody asks for anything, nothing but the look reads the clock.
+          return eventually(() => reads >= before + 2)
+        })
+    }
+  })
+
+const over = (client: RawClient) => Effect.promise(() => client.until(({ ended, closed }) => ended || closed))
+
+const upload = "POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n"
+const whole = (x: Exchange) =>
+  Effect.map(Effect.orDie(x.readRequestBody()), (bytes) => text(200, `${bytes.length} bytes`))
+
+describe("a slow client", () => {
+  it.live("that does not finish the head of a request is told so, and closed: the first time, and later", () =>
+    Effect.gen(function* () {
+      const { port, bound, pass } = yield* timed(() => Effect.succeed(text(200, "")))
+      const first = new RawClient(port).send("GET / HTTP/1.1\r\nho")
+      yield* Effect.promise(() => eventually(() => bound.connections() === 1))
+      yield* pass(0)
+      // Bytes that come one by one buy no time.
+      for (const byte of "st: a") {
+        yield* pass(limit / 10)
+        first.send(byte)
+      }
+      assert.isFalse(first.ended)
+      yield* pass(limit / 2)
+      yield* over(first)
+      const [refusal] = parseResponses(first.received)
+      assert.deepStrictEqual(
+        [refusal?.status, refusal?.body.toString(), header(refusal, "connection")],
+        [408, "request timeout", "close"]
+      )
+      // Too late: it is not answered twice.
+      first.send("\r\n\r\n")
+      yield* Effect.promise(() => eventually(() => bound.connections() === 0))
+      assert.strictEqual(parseResponses(first.received).length, 1)
+
+      const second = new RawClient(port).send("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+      yield* Effect.promise(() => second.responses(1))
+      yield* pass(limit - 1)
+      second.send("GET / HTT")
+      yield* Effect.promise(() => eventually(() => second.socket.writableLength === 0))
+      yield* pass(0)
+      // A head may take as long as the wait for it.
+      yield* pass(limit - 1)
+      assert.isFalse(second.ended)
+      yield* pass(1)
+      yield* over(second)
+      assert.deepStrictEqual(
+        parseResponses(second.received).map(({ status }) => status),
+        [200, 408]
+      )
+      first.socket.destroy()
+      second.socket.destroy()
+    })
+  )
+
+  it.live("that stops in the middle of a body is told so, and what was kept of it is let go", () =>
+    Effect.gen(function* () {
+      let error: string | undefined
+      const { port, bound, pass, outcomes, defects } = yield* timed((x) => {
+        x.onFinish(() => {
+          error = x.error?.message
+        })
+        return whole(x)
+      })
+      const client = new RawClient(port).send(`${upload}3\r\nabc\r\n`)
+      yield* Effect.promise(() => eventually(() => bound.connections() === 1))
+      yield* pass(0)
+      yield* pass(limit - 1)
+      assert.strictEqual(client.text, "")
+      yield* pass(1)
+      yield* over(client)
+      const [refusal] = parseResponses(client.received)
+      assert.deepStrictEqual(
+        [refusal?.status, refusal?.body.toString(), header(refusal, "connection")],
+        [408, "the request body did not come in time", "close"]
+      )
+      assert.deepStrictEqual(outcomes, [{ status: 408, failure: undefined }])
+      assert.strictEqual(error, "the request body did not come in time")
+      assert.deepStrictEqual(defects, [])
+      client.socket.destroy()
+      yield* Effect.promise(() => eventually(() => bound.connections() === 0))
+    })
+  )
+
+  it.live("that stops in the middle of a body on its way to a backend is told so, and the call ends", () =>
+    Effect.gen(function* () {
+      let cut = false
+      const backend = yield* httpBackend((request) => {
+        request.resume().on("error", () => {
+          cut = true
+        })
+      })
+      const upstream = yield* upstreamTo(portOf(backend.address()))
+      const { port, pass } = yield* timed(forward(upstream))
+      const client = new RawClient(port).send(`${upload}3\r\nabc\r\n`)
+      yield* Effect.promise(() => eventually(() => backend.listening && client.socket.writableLength === 0))
+      yield* pass(0)
+      yield* pass(limit)
+      yield* over(client)
+      assert.strictEqual(parseResponses(client.received)[0]?.status, 408)
+      yield* Effect.promise(() => eventually(() => cut))
+      client.socket.destroy()
+    })
+  )
+
+  it.live("that goes on moving is never cut, however long it takes", () =>
+    Effect.gen(function* () {
+      const { port, pass } = yield* timed(whole)
+      const client = new RawClient(port).send(upload)
+      for (let i = 0; i < 12; i++) {
+        client.send("1\r\nx\r\n")
+        yield* Effect.promise(() => eventually(() => client.socket.writableLength === 0))
+        yield* pass(limit - 1)
+      }
+      client.send("0\r\n\r\n")
+      const [answer] = yield* Effect.promise(() => client.responses(1))
+      assert.deepStrictEqual([answer?.status, answer?.body.toString()], [200, "12 bytes"])
+      client.socket.destroy()
+    })
+  )
+
+  it.live("that is held back by whoever reads is not to blame", () =>
+    Effect.gen(function* () {
+      let source: BodySource | undefined
+      let received = 0
+      const { port, pass } = yield* timed((x) =>
+        Effect.callback((resume) => {
+          if (!isSource(x.requestBody)) return
+          source = x.requestBody
+          source.start({
+            data: (chunk) => {
+              received += chunk.length
+              return false
+            },
+            end: () => resume(Effect.succeed(text(200, String(received)))),
+            fail: () => {}
+          })
+        })
+      )
+      const client = new RawClient(port).send(`${upload}3\r\nabc\r\n`)
+      yield* Effect.promise(() => eventually(() => received === 3))
+      for (let i = 0; i < 3; i++) yield* pass(limit)
+      assert.strictEqual(client.text, "")
+      source?.resume()
+      yield* pass(0)
+      client.send("0\r\n\r\n")
+      const [answer] = yield* Effect.promise(() => client.responses(1))
+      assert.deepStrictEqual([answer?.status, answer?.body.toString()], [200, "3"])
+      client.socket.destroy()
+    })
+  )
+
+  it.live("whose answer has begun is cut when neither side sends any more", () =>
+    Effect.gen(function* () {
+      const body = new Tap().push("first")
+      const { port, pass, outcomes } = yield* timed((x) => {
+        if (isSource(x.requestBody)) x.requestBody.start({ data: () => true, end: () => {}, fail: () => {} })
+        return Effect.succeed({ status: 200, headers: new HeaderList(), body })
+      })
+      const client = new RawClient(port).send(upload)
+      yield* Effect.promise(() => client.until(({ text }) => text.includes("first")))
+      for (let i = 0; i < 3; i++) {
+        body.push("more")
+        yield* pass(limit - 1)
+      }
+      assert.isFalse(client.ended)
+      yield* pass(limit)
+      yield* over(client)
+      assert.deepStrictEqual(parseResponses(client.received), [])
+      assert.isTrue(body.cancelled)
+      assert.deepStrictEqual(outcomes, [{ status: 200, failure: "the request body did not come in time" }])
+      client.socket.destroy()
+    })
+  )
+})
