@@ -140,8 +140,7 @@ const measure = async (load: Load, scenario: Scenario, upstream: number): Promis
 
 const cell = (value: number, digits: number): string => value.toFixed(digits)
 
-const filler = JSON.stringify({ filler: "x".repeat(300 - '{"filler":""}'.length) })
-const origin = await startOrigin(filler)
+const origin = await startOrigin()
 const load = startLoad()
 const rows: Array<Row> = []
 try {
