@@ -21,7 +21,7 @@ import type { Engine } from "./engine.ts"
 import { GuardedStream } from "./guarded-stream.ts"
 import { judgeText, runGuards } from "./guards.ts"
 import { GuardRejected, LlmFailed } from "./refused.ts"
-import { failureOf, isGuarded, type Prepared } from "./request.ts"
+import { failureOf, forwarded, isGuarded, type Prepared } from "./request.ts"
 import { TranslatedBody } from "./translated-body.ts"
 
 type Outcome = Effect.Effect<Verdict, StageError>
@@ -60,7 +60,8 @@ export const answered = (engine: Engine, x: Exchange, prepared: Prepared): Outco
   endpoint.responseHeaders?.apply(answer.headers)
   const success = succeeded(answer)
   if (success) prepared.answered = isStream(answer) ? "stream" : "whole"
-  if (success || prepared.translated) {
+  const opaque = forwarded.has(prepared.clientFormat)
+  if (success || !opaque) {
     const encoding = answer.headers.get("content-encoding")
     const coding = contentCoding(encoding)
     if (coding === "unknown") {
@@ -72,7 +73,7 @@ export const answered = (engine: Engine, x: Exchange, prepared: Prepared): Outco
       answer.headers.delete("content-length")
     }
   }
-  if (!success) return prepared.translated ? translatedError(x, prepared) : next
+  if (!success) return opaque ? next : clientsError(x, prepared)
   if (isStream(answer)) {
     watchStream(engine, answer, prepared)
     if (prepared.translated) translateStream(x, answer, prepared)
@@ -86,7 +87,7 @@ export const answered = (engine: Engine, x: Exchange, prepared: Prepared): Outco
     return next
   }
   const guards = isGuarded(prepared.clientFormat) ? endpoint.guards.response : []
-  if (!prepared.translated && guards.length === 0) {
+  if (!prepared.translation.readsAnswers && guards.length === 0) {
     if (isJson(answer)) answer.body = observe(answer.body, readingCopy(prepared))
     return next
   }
@@ -99,17 +100,13 @@ export const answered = (engine: Engine, x: Exchange, prepared: Prepared): Outco
     const body = translated.success
     // Some tell the usage in headers, which the translation has read.
     if (facts.usage === undefined) addFacts(facts, readResponse(usageFormat(prepared.clientFormat), body))
-    if (guards.length === 0) return replace(answer, body)
+    if (guards.length === 0) return body === json ? next : replace(answer, body)
     if (!isObject(body) || !isGuarded(prepared.clientFormat)) return Exit.fail(invalid)
     const guarded = runGuards(guards, x, prepared.clientFormat, body, (outcome) => engine.guarded("Response", outcome))
     return Effect.flatMapEager(guarded, (outcome): Outcome => {
       if (outcome.type === "failed") return Exit.fail(guardFailed)
       if (outcome.type === "answered") return Exit.fail(new GuardRejected(outcome.answer))
-      return outcome.type === "changed"
-        ? replace(answer, outcome.body)
-        : prepared.translated
-          ? replace(answer, body)
-          : next
+      return outcome.type === "changed" ? replace(answer, outcome.body) : body === json ? next : replace(answer, body)
     })
   })
 }
@@ -146,13 +143,16 @@ const replace = (answer: Answer, body: unknown): typeof next => {
   return next
 }
 
-const translatedError = (x: Exchange, prepared: Prepared): Outcome =>
+/** An error in the shape that the client knows; one that has it already passes as it came. */
+const clientsError = (x: Exchange, prepared: Prepared): Outcome =>
   Effect.flatMapEager(x.readResponseBody(), (bytes) => {
     const answer = x.response!
-    if (x.watched) tellUntranslated(x, Buffer.from(bytes).toString("base64"))
+    if (prepared.translated && x.watched) tellUntranslated(x, Buffer.from(bytes).toString("base64"))
     const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("utf8")
-    const translated = prepared.translation.error(answer.status, parseJson(text) ?? text)
-    return Result.isFailure(translated) ? Exit.fail(failureOf(translated.failure)) : replace(answer, translated.success)
+    const body = parseJson(text) ?? text
+    const translated = prepared.translation.error(answer.status, body)
+    if (Result.isFailure(translated)) return Exit.fail(failureOf(translated.failure))
+    return translated.success === body ? next : replace(answer, translated.success)
   })
 
 /** Reads the usage of a stream from a copy of its bytes. */

@@ -1,5 +1,5 @@
 /** The key that a provider is called with, and its place in a request. */
-import { Effect, Redacted } from "effect"
+import { Effect, Redacted, type Scope } from "effect"
 import type { HeaderList } from "../../src/http/header-list.ts"
 import { type ConfigProblem, unavailable } from "../../src/pipeline/stage.ts"
 import { type Credential, placeKey } from "../../src/protocols/llm/providers/credential.ts"
@@ -15,7 +15,7 @@ interface Key {
 /** The one kind of credential that exists so far. Problems carry paths below the policy. */
 export const compileKey = (
   auth: EndpointPolicies["backendAuth"]
-): Effect.Effect<Key | undefined, ReadonlyArray<ConfigProblem>, Files> =>
+): Effect.Effect<Key | undefined, ReadonlyArray<ConfigProblem>, Files | Scope.Scope> =>
   Effect.gen(function* () {
     if (auth === undefined) return undefined
     const { key, credentials } = auth

@@ -96,7 +96,7 @@ const addressKey = ({ scheme, host, port }: Target) => `${scheme}://${host}:${po
 const tlsApplied = new Set(["root", "hostname", "cert", "key", "insecure", "insecureHost"])
 
 /** Problems carry paths below the policy. */
-const compileTls = (config: EndpointPolicies["backendTLS"]): Compiling<UpstreamTls | undefined, Files> =>
+const compileTls = (config: EndpointPolicies["backendTLS"]): Compiling<UpstreamTls | undefined, Files | Scope.Scope> =>
   Effect.gen(function* () {
     if (config === undefined) return undefined
     const unknown = Object.entries(config).flatMap(([key, value]) =>

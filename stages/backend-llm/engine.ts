@@ -8,9 +8,9 @@ import { callUpstream } from "../../src/pipeline/upstream-call.ts"
 import { Catalogs } from "../../src/protocols/llm/cost/catalogs.ts"
 import type { GuardOutcome } from "../../src/protocols/llm/guard/outcome.ts"
 import { interfaceOf } from "../../src/protocols/llm/providers/wire-format.ts"
-import { inThreadTokenizer, type Tokenizer } from "../../src/protocols/llm/tokens/tokenizer.ts"
 import { Metrics } from "../../src/services/metrics.ts"
 import { Monotonic } from "../../src/services/monotonic.ts"
+import { Tokenizer } from "../../src/services/tokenizer.ts"
 import { type Accounting, makeAccounting } from "./account.ts"
 import { answered } from "./answer.ts"
 import type { Endpoint } from "./endpoint.ts"
@@ -21,7 +21,7 @@ import type { Outcome, Prepared } from "./request.ts"
 export interface Engine {
   readonly accounting: Accounting
   readonly clock: () => number
-  readonly tokenizer: Tokenizer
+  readonly tokenizer: Tokenizer["Service"]
   readonly guarded: (phase: "Request" | "Response", outcome: GuardOutcome) => void
 }
 
@@ -33,7 +33,7 @@ export const makeEngine = Effect.gen(function* () {
   const engine: Engine = {
     clock,
     accounting: makeAccounting(metrics, catalogs.current, clock),
-    tokenizer: inThreadTokenizer(),
+    tokenizer: yield* Tokenizer,
     guarded: (phase, { action }) => checks.series([phase, action]).record(1)
   }
   return engine

@@ -13,6 +13,7 @@ import { next, respond, type StageError, type Verdict } from "../../src/pipeline
 import type { Attempt } from "../../src/protocols/llm/cost/ledger.ts"
 import type { LlmError } from "../../src/protocols/llm/formats/error.ts"
 import type { ClientFormat, UpstreamFormat } from "../../src/protocols/llm/formats/format.ts"
+import { sseRequired } from "../../src/protocols/llm/formats/generate-content.ts"
 import { conversationOf } from "../../src/protocols/llm/guard/conversation.ts"
 import type { GuardOutcome } from "../../src/protocols/llm/guard/outcome.ts"
 import { type GuardedFormat, guardedFormats, rewriteRequest } from "../../src/protocols/llm/guard/texts.ts"
@@ -22,9 +23,9 @@ import { withModelInPath } from "../../src/protocols/llm/models/model-path.ts"
 import { refusal } from "../../src/protocols/llm/models/refusal.ts"
 import type { RequestedModel } from "../../src/protocols/llm/models/requested.ts"
 import type { RouteType } from "../../src/protocols/llm/models/route-type.ts"
+import { chatTokens } from "../../src/protocols/llm/tokens/chat.ts"
 import { encodingOf } from "../../src/protocols/llm/tokens/encoding.ts"
 import { estimateTokens } from "../../src/protocols/llm/tokens/estimate.ts"
-import { chatTokens } from "../../src/protocols/llm/tokens/tokenizer.ts"
 import type { Translation } from "../../src/protocols/llm/translate/translator.ts"
 import { noFacts } from "../../src/protocols/llm/usage/stream-facts.ts"
 import type { ModelCall } from "./account.ts"
@@ -73,6 +74,15 @@ const notImplemented = {
   headers: new HeaderList(["content-type", "application/json"]),
   body: `{"error":"Route 'Models' not implemented"}`
 }
+
+const listRefused = {
+  status: 400,
+  headers: new HeaderList(["content-type", "application/json"]),
+  body: JSON.stringify(sseRequired)
+}
+
+/** What clients of OpenAI's responses tell of the session, which is nobody else's business. */
+const sessionHeaders = ["conversation_id", "session_id"]
 
 export const isGuarded = (format: string): format is GuardedFormat =>
   (guardedFormats as ReadonlyArray<string>).includes(format)
@@ -134,6 +144,7 @@ export const admit = (engine: Engine, x: Exchange, asked: Asked, keep: Keep): Ou
   if (decoded === undefined || endpoint.routeType(decoded) !== routeType) return Exit.fail(ambiguousPath)
   // A form is forwarded unread: no guard, rule or override would see the prompt that a provider may find in it.
   if (asked.unread && !forwarded.has(routeType)) return Exit.fail(notJson)
+  if (routeType === "generateContent" && asksForList(path, x.request.query)) return respond(listRefused)
   const changed = endpoint.changes.request?.(json, x) ?? json
   // Configuration that sets the model in the body means the one that is asked for.
   const set = changed["model"]
@@ -221,6 +232,8 @@ export const admit = (engine: Engine, x: Exchange, asked: Asked, keep: Keep): Ou
           return Exit.fail(new ModelRefused({ refusal: refusal("request_uri_rewrite_failed") }))
         x.request.pathAndQuery = rewritten + x.request.query
       }
+      if (routeType === "responses" && upstream === "converse")
+        for (const name of sessionHeaders) x.request.headers.delete(name)
       endpoint.requestHeaders?.apply(x.request.headers)
       const call: ModelCall = {
         endpoint,
@@ -281,6 +294,10 @@ const uncounted: ReadonlySet<RouteType> = new Set(["anthropicTokenCount", "gemin
 
 const isStreaming = (path: string, json: JsonObject): boolean =>
   json["stream"] === true || path.endsWith(":streamGenerateContent") || path.endsWith(":streamRawPredict")
+
+/** Gemini streams one growing JSON list to clients that do not ask for events. */
+const asksForList = (path: string, query: string): boolean =>
+  path.endsWith(":streamGenerateContent") && new URLSearchParams(query).get("alt") !== "sse"
 
 /** Providers forgive doubled and trailing slashes: such a path must not be handled as another one. */
 export const canonicalPath = (path: string): string =>
