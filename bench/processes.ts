@@ -117,6 +117,16 @@ export interface Origin {
   readonly stop: () => Promise<void>
 }
 
+/** A backend that answers like models; its streams have that many pieces of text. */
+export const startModels = async (pieces: number): Promise<Origin> => {
+  const port = await freePort()
+  const child = spawn(process.execPath, [join(here, "model-origin.ts"), String(port), String(pieces)], {
+    stdio: "inherit"
+  })
+  await listening(port, child)
+  return { name: "models", port, stop: () => stop(child) }
+}
+
 /** nginx where there is one, since it costs the least beside the proxy; else our own. */
 export const startOrigin = async (): Promise<Origin> => {
   const port = await freePort()
