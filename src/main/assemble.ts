@@ -107,7 +107,8 @@ interface Tables {
 class Assembly {
   readonly #parts: Parts<Registry>
   readonly #config: Normalised.Normalised
-  readonly #problems: Array<ConfigProblem> = []
+  /** What several routes share is compiled for each of them, and told once. */
+  readonly #problems = new Map<string, ConfigProblem>()
   readonly #ways: Array<Way> = []
   readonly #callees = new Map<string, Callee | undefined>()
   /** What is targeted at many routes is compiled once. */
@@ -129,16 +130,14 @@ class Assembly {
         const assembled = yield* this.#bind(bind)
         if (assembled !== undefined) binds.push(assembled)
       }
-      if (this.#problems.length > 0) return yield* Effect.fail(this.#problems)
+      if (this.#problems.size > 0) return yield* Effect.fail([...this.#problems.values()])
       return { binds, ways: this.#ways }
     })
   }
 
   #problem(problem: ConfigProblem): void {
-    // What several routes share is compiled for each of them.
-    const { path, message } = problem
-    const known = this.#problems.some((p) => p.message === message && p.path.join("\0") === path.join("\0"))
-    if (!known) this.#problems.push(problem)
+    const identity = [...problem.path, problem.message].join("\0")
+    if (!this.#problems.has(identity)) this.#problems.set(identity, problem)
   }
 
   /** Runs a compilation; its problems are collected, and `undefined` stands for its result. */
