@@ -1,4 +1,6 @@
-/** A configuration that was replaced, and the streams that are still on it. */
+/** A configuration that was replaced: the streams that are still on it, and the ports that the next one does not have. */
+import { once } from "node:events"
+import { createServer } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import * as ConsoleLog from "../../layers/log/console.ts"
@@ -13,6 +15,19 @@ import { defaultPortOptions, ports } from "./ports.ts"
 import { makeSnapshot } from "./snapshot.ts"
 
 const retirement = 600_000
+
+const options = {
+  dialect: standard,
+  host: "127.0.0.1",
+  ephemeral: true,
+  clocks: { wall: () => 0, monotonic: () => 0 },
+  random: Math.random,
+  drain: { minimum: 0, deadline: 0 },
+  env: { podName: null, namespace: null, gateway: null },
+  sampler: never,
+  spans: undefined,
+  retirement
+}
 
 /** A gateway on a clock that stands still, before a backend that begins its answers and never ends them. */
 const streaming = Effect.gen(function* () {
@@ -33,16 +48,8 @@ routes:
   })
   let now = 0
   const gateway = yield* startGateway(yield* makeSnapshot(standard, configuration("one"), Math.random), {
-    dialect: standard,
-    host: "127.0.0.1",
-    ephemeral: true,
-    clocks: { wall: () => 0, monotonic: () => now },
-    random: Math.random,
-    drain: { minimum: 0, deadline: 0 },
-    env: { podName: null, namespace: null, gateway: null },
-    sampler: never,
-    spans: undefined,
-    retirement
+    ...options,
+    clocks: { wall: () => 0, monotonic: () => now }
   })
   const metrics = yield* Metrics
   return {
@@ -116,4 +123,20 @@ describe("a configuration that was replaced", () => {
       for (const client of [first, second, third, fourth]) client.socket.destroy()
     }).pipe(Effect.provide(withServices(lines)))
   })
+
+  it.live("gives up at once the ports that the next one does not have, however long a shutdown would keep them", () =>
+    Effect.gen(function* () {
+      const empty = { name: "config.yaml", text: "{}", env: {} }
+      const one = { ...empty, text: "gateways: { default: { port: 8080 } }" }
+      const gateway = yield* startGateway(yield* makeSnapshot(standard, one, Math.random), {
+        ...options,
+        drain: { minimum: 600_000, deadline: 600_000 }
+      })
+      const port = gateway.listeners()[0]!.port
+      yield* gateway.reload(empty)
+      const another = createServer()
+      yield* Effect.promise(() => once(another.listen(port, "127.0.0.1"), "listening"))
+      another.close()
+    }).pipe(Effect.provide(withServices([])))
+  )
 })

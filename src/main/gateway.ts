@@ -170,10 +170,16 @@ export const startGateway = <R>(
       synchronized.record(1)
     }
 
+    /** They stop accepting at once: nobody is served there any more, and the next configuration may want the port back. */
     const closeUnused = Effect.suspend(() => {
       const unused = [...sockets].filter(([key]) => !bindsByKey.has(key))
       for (const [key] of unused) sockets.delete(key)
-      return closeAll(unused.map(([, open]) => open))
+      return Effect.forEach(
+        unused,
+        ([, { bound, scope }]) =>
+          Effect.andThen(bound.drain({ ...options.drain, minimum: 0 }), Scope.close(scope, Exit.void)),
+        { concurrency: "unbounded", discard: true }
+      )
     })
 
     /**
@@ -211,7 +217,7 @@ export const startGateway = <R>(
         const old = current
         publish(next, opened)
         yield* Effect.forkIn(retire(old), background)
-        yield* Effect.forkIn(closeUnused, background)
+        yield* Effect.forkIn(closeUnused, background, { startImmediately: true })
       }).pipe(
         Effect.tapError(() => Effect.sync(() => synchronized.record(0))),
         inSlices,
