@@ -6,7 +6,9 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
-import { start } from "../src/main/library.ts"
+import { makeHeadgate, start } from "../src/main/library.ts"
+import { registry } from "../src/pipeline/registry.ts"
+import { policies } from "../stages/registry.ts"
 import { type Received, send } from "./client.ts"
 import { httpBackend, portOf } from "./http/edge.ts"
 import { eventually } from "./http/raw-client.ts"
@@ -331,5 +333,37 @@ routes:
         assert.strictEqual(yield* metric(gateway.ports.stats, "config_synchronized"), 1)
         assert.deepStrictEqual([yield* status("rsa-1"), yield* status("rsa-2")], [200, 401])
       })
+  )
+
+  it.live("a policy that throws while it is compiled is told, and the file is followed on", () =>
+    Effect.gen(function* () {
+      const mistaken = () => {
+        throw new Error("a mistake in the policy")
+      }
+      const throwing = policies.policies.map((policy) =>
+        policy.name === "requestHeaderModifier" ? { ...policy, compile: mistaken } : policy
+      )
+      const headgate = makeHeadgate({ registry: registry(throwing, policies.orders) })
+      const file = join(yield* folder, "config.yaml")
+      const configuration = (body: string, policy: string) => `
+gateways: { default: { port: 8080 } }
+routes: [{ policies: { ${policy} directResponse: { status: 200, body: ${body} } } }]
+`
+      writeFileSync(file, configuration("one", ""))
+      const lines: Array<string> = []
+      const gateway = yield* headgate.start(
+        { file },
+        { ephemeral: true, host: "127.0.0.1", log: (line) => lines.push(line) }
+      )
+      writeFileSync(file, configuration("two", "requestHeaderModifier: { set: { x-a: b } },"))
+      yield* Effect.promise(() => eventually(() => lines.some((line) => line.includes("Failed to reload config"))))
+      assert.strictEqual(yield* metric(gateway.ports.stats, "config_synchronized"), 0)
+      assert.strictEqual((yield* Effect.promise(() => send(gateway.port(8080)!))).body, "one")
+      writeFileSync(file, configuration("three", ""))
+      yield* Effect.promise(() =>
+        eventually(() => lines.filter((line) => line.includes("loaded config")).length === 2)
+      )
+      assert.strictEqual((yield* Effect.promise(() => send(gateway.port(8080)!))).body, "three")
+    })
   )
 })

@@ -219,7 +219,7 @@ export const startGateway = <R>(
         yield* Effect.forkIn(retire(old), background)
         yield* Effect.forkIn(closeUnused, background, { startImmediately: true })
       }).pipe(
-        Effect.tapError(() => Effect.sync(() => synchronized.record(0))),
+        Effect.onError(() => Effect.sync(() => synchronized.record(0))),
         inSlices,
         Effect.provideContext(ports),
         oneAtATime.withPermits(1)

@@ -1,5 +1,5 @@
 /** Runs a configuration until somebody ends it: the gateway, its management servers, and the watch over the file. */
-import { Effect, Layer, Queue, type Scope } from "effect"
+import { Cause, Effect, Layer, Queue, type Scope } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { isLocal, parseAdminAddress } from "../../layers/admin-address.ts"
 import { watchFile } from "../../layers/file-watch.ts"
@@ -184,7 +184,16 @@ export const run = <R>(
       Effect.match(reload(text), {
         onSuccess: () => log.log("info", "proxy", `loaded config from ${source.name}`),
         onFailure: (error) => log.log("error", "proxy", `Failed to reload config: ${error.message}`)
-      })
+      }).pipe(
+        // Else nobody would follow the file any more.
+        Effect.catchDefect((cause) =>
+          Effect.sync(() =>
+            log.log("error", "proxy", "Failed to reload config: a defect was contained", {
+              error: Cause.pretty(Cause.die(cause))
+            })
+          )
+        )
+      )
     if (source.file !== undefined) {
       log.log("info", "proxy", `Watching config file: ${source.file}`)
       yield* watchFile({ file: source.file, known: text, debounce: 250, changed: reloadAndTell })
