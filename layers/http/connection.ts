@@ -287,11 +287,17 @@ export class Connection implements Host {
     let dropped = 0
     const timer = setTimeout(() => socket.destroy(), droppingTime).unref()
     const stop = () => clearTimeout(timer)
+    const whole = () => {
+      stop()
+      // What came so far belongs to this request, not to the head of another one.
+      this.#idleFrom = socket.bytesRead
+      this.#headSince = undefined
+    }
     request.on("data", (chunk: Uint8Array) => {
       dropped += chunk.length
       if (dropped > droppedAtMost) socket.destroy()
     })
-    request.on("end", stop).on("close", stop).on("error", ignore)
+    request.on("end", whole).on("close", stop).on("error", ignore)
     // If this was the last response, the connection outlives it until the client has had time to read it.
     socket.destroySoon = () => closeGently(socket)
     request.resume()

@@ -139,4 +139,38 @@ describe("a configuration that was replaced", () => {
       another.close()
     }).pipe(Effect.provide(withServices([])))
   )
+
+  it.live("is still the one that the traces of its requests point into", () =>
+    Effect.gen(function* () {
+      const held: Array<() => void> = []
+      const backend = yield* httpBackend((_, response) => {
+        held.push(() => response.end("done"))
+      })
+      const text = `
+gateways: { default: { port: 8080 } }
+routes:
+  - policies: { responseHeaderModifier: { set: { x-a: b } } }
+    backends: [{ host: "127.0.0.1:${portOf(backend.address())}" }]
+`
+      const configuration = (text: string) => ({ name: "config.yaml", text, env: {} })
+      const gateway = yield* startGateway(yield* makeSnapshot(standard, configuration(text), Math.random), options)
+      const sources: Array<string> = []
+      let over = false
+      gateway.watchers.subscribe({
+        emit: ({ message }) => {
+          if (message.type === "policy") sources.push(message.source)
+        },
+        done: () => {
+          over = true
+        }
+      })
+      const client = new RawClient(gateway.listeners()[0]!.port).send("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+      yield* Effect.promise(() => eventually(() => held.length === 1))
+      yield* gateway.reload(configuration(`# One line more.\n${text}`))
+      held[0]!()
+      yield* Effect.promise(() => eventually(() => over))
+      assert.deepStrictEqual(sources, ["config.yaml:4:41 routes[0].policies.responseHeaderModifier"])
+      client.socket.destroy()
+    }).pipe(Effect.provide(withServices([])))
+  )
 })

@@ -90,7 +90,9 @@ export const startGateway = <R>(
     const settings: TraceSettings = {
       env: options.env,
       clock: clocks.monotonic,
-      locate: (path) => current.locate(path)
+      get locate() {
+        return current.locate
+      }
     }
     const watchers = new Watchers(settings)
     const defect = ({ cause }: Pick<Defect, "cause">) =>

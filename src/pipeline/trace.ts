@@ -42,6 +42,8 @@ export class Trace implements Watch {
   readonly #settings: TraceSettings
   readonly #emit: (event: TraceEvent) => void
   readonly #began: number
+  /** Of the configuration that the request runs on, whatever replaces it meanwhile. */
+  readonly #locate: TraceSettings["locate"]
   #requestBody: Capture | undefined
   #error: string | null = null
   #over = false
@@ -50,6 +52,7 @@ export class Trace implements Watch {
     this.#settings = settings
     this.#emit = emit
     this.#began = settings.clock()
+    this.#locate = settings.locate
   }
 
   #tell(
@@ -185,7 +188,7 @@ export class Trace implements Watch {
         kind: step.policy,
         phase: step.phase,
         node: step.node,
-        source: this.#settings.locate(step.path),
+        source: this.#locate(step.path),
         result:
           outcome === "skipped"
             ? { type: "skip", reason: `condition not met: ${step.condition ?? ""}` }

@@ -85,6 +85,24 @@ describe("a slow client", () => {
     })
   )
 
+  it.live("that finished a body which nobody wanted, and asks for nothing more, is closed without a word", () =>
+    Effect.gen(function* () {
+      const { port, bound, pass } = yield* timed(() => Effect.succeed(text(200, "")))
+      const client = new RawClient(port).send("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\nab")
+      yield* Effect.promise(() => client.responses(1))
+      client.send("cd")
+      yield* pass(0)
+      yield* pass(limit)
+      yield* over(client)
+      assert.deepStrictEqual(
+        parseResponses(client.received).map(({ status }) => status),
+        [200]
+      )
+      client.socket.destroy()
+      yield* Effect.promise(() => eventually(() => bound.connections() === 0))
+    })
+  )
+
   it.live("that stops in the middle of a body is told so, and what was kept of it is let go", () =>
     Effect.gen(function* () {
       let error: string | undefined
