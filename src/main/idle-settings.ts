@@ -1,5 +1,6 @@
 /** Settings that a file writes and that nothing in this build applies: told as warnings, so that nobody relies on them. */
 import type { Complaint, Positions } from "../../spec/config/positions.ts"
+import type { Variable } from "../../spec/environment.ts"
 import type { Settings } from "../../spec/standalone/settings.ts"
 
 /** Below `config`. */
@@ -15,10 +16,19 @@ const applied = new Set([
   "session",
   "mcp",
   "modelCatalog",
+  "namespace",
+  "gateway",
   "sensitiveHeaders",
   "customFunctions"
 ])
 const sections = new Set(["logging"])
+
+/** Environment variables that stand for no setting. */
+const appliedVariables = /^(?:OTLP_|OTEL_|POD_NAME$|NODE_NAME$)/
+
+/** Whether nothing in this build applies what an environment variable says. */
+export const isIdle = ({ name, setting }: Pick<Variable, "name" | "setting">): boolean =>
+  setting === undefined ? !appliedVariables.test(name) : !applied.has(setting) && !applied.has(setting.split(".")[0]!)
 
 export const idleSettings = (settings: Settings, positions: Positions): ReadonlyArray<Complaint> => {
   const keys = Object.entries(settings).flatMap(([key, value]) =>
