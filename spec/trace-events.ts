@@ -174,6 +174,9 @@ export const TraceEvent = Schema.Struct({
   eventStart: nullable(Schema.Int).annotate({ description: "Set on backendCallResult only: when the call began." }),
   eventEnd: Schema.Int.annotate({ description: "Whole microseconds since the trace began." }),
   severity: Schema.Literals(["success", "info", "warn", "error"]),
+  scope: Schema.optionalKey(Schema.Array(Schema.String)).annotateKey({
+    description: "Set on the events of a call that a backend makes by itself, as `mcp <target>`."
+  }),
   message: TraceMessage,
   request: Schema.optionalKey(Schema.Int).annotateKey({
     description: "In the continuous mode: tells the requests of the stream apart."

@@ -57,7 +57,7 @@ const noting = (notes: Array<readonly [kind: string, details: unknown]>): Watch 
   const nothing = () => {}
   return {
     ...{ started: nothing, entering: nothing, passed: nothing, selected: nothing, calling: nothing, called: nothing },
-    ...{ ready: nothing, final: nothing, stage: nothing },
+    ...{ ready: nothing, final: nothing, stage: nothing, outbound: () => ({ context: undefined, ended: nothing }) },
     notes: true,
     told: ({ type, ...rest }) => {
       const [kind, details] = "kind" in rest ? [rest.kind, rest.details] : [type, rest]

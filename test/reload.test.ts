@@ -33,7 +33,7 @@ const metric = (port: number | undefined, name: string) =>
 const claims = { iss: "https://issuer.example", aud: "headgate", sub: "alice", exp: 4_102_444_800 }
 
 describe("reload", () => {
-  it.live("20,000 requests meet ten reloads: none is lost, and each is served by one configuration", () =>
+  it.live("requests that keep coming meet ten reloads: none is lost, and each is served by one configuration", () =>
     Effect.gen(function* () {
       // The backend tells which configuration sent the request to it; now and then it takes its time.
       let count = 0
@@ -54,7 +54,7 @@ routes:
       const gateway = yield* start(configuration(0), { ephemeral: true, host: "127.0.0.1" })
       const port = gateway.port(8080)!
       const keepAlive = yield* agent(64)
-      const total = 20_000
+      const total = 4000
       const seen = new Map<string, number>()
       const wrong: Array<Received | unknown> = []
       let inFlight = 0

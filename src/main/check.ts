@@ -11,7 +11,6 @@ import { type Hidden, nothingHidden } from "../pipeline/hidden.ts"
 import { lint } from "../routing/lint/lint.ts"
 import { normalise } from "../routing/normalise/normalise.ts"
 import type { Normalised } from "../routing/normalised.ts"
-import { unknownTargets } from "../routing/unknown-targets.ts"
 import { hiddenOf } from "./hidden.ts"
 import { idleSettings } from "./idle-settings.ts"
 
@@ -54,7 +53,7 @@ export const check = (source: ConfigurationText, { specs, schema } = language): 
   if (!normalised.ok || environment.problems.length > 0)
     return { ...nothing, positions, problems: [...environment.problems, ...inOrder(complaints)] }
   const written = normalised.value
-  const idle = [...idleSettings(written.settings, positions), ...unknownTargets(written)]
+  const idle = idleSettings(written.settings, positions)
   const doubtful = lint({ file: loaded.value, normalised: written, positions, inlineCredentials })
   const problems = inOrder([...idle.map((complaint) => positions.locate(complaint)), ...doubtful])
   const config = { ...written, settings: environment.apply(written.settings) }

@@ -15,13 +15,16 @@ const applied = new Set([
   "logging.format",
   "session",
   "mcp",
+  "backend",
+  "dns.lookupFamily",
+  "metrics.remove",
   "modelCatalog",
   "namespace",
   "gateway",
   "sensitiveHeaders",
   "customFunctions"
 ])
-const sections = new Set(["logging"])
+const sections = new Set(["logging", "dns", "metrics"])
 
 /** Environment variables that stand for no setting. */
 const appliedVariables = /^(?:OTLP_|OTEL_|POD_NAME$|NODE_NAME$)/

@@ -54,10 +54,15 @@ export class Exchange implements View<AnySlot, AnySlot> {
   called: number | undefined = undefined
   answered: number | undefined = undefined
   watch: Watch | undefined = undefined
+  /** The MCP call that it is, as far as it is known: what traces show as `mcp`. */
+  mcp: Readonly<Record<string, unknown>> | undefined = undefined
   /** Where the process runs: the variable `env`. */
   env: Environment | undefined = undefined
   /** What logs and traces do not show of it. */
   hidden: Hidden = nothingHidden
+  bodyLimit = defaultBodyLimit
+  /** Stands for the configuration that it runs on: the same object for all that run on the same one. */
+  configuration: object | undefined = undefined
   errorShape: ErrorShape = "http"
   /** The id of the JSON-RPC request that an error answers. */
   rpcId: string | number | null = null
@@ -98,14 +103,14 @@ export class Exchange implements View<AnySlot, AnySlot> {
   }
 
   readRequestBody(limit?: number): Effect.Effect<Uint8Array, BodyTooLarge | BodyAborted> {
-    const most = limit ?? this.get(bodyLimits)?.request ?? defaultBodyLimit
+    const most = limit ?? this.get(bodyLimits)?.request ?? this.bodyLimit
     return readWhole(this.requestBody, this.request.headers, "request", most, (body) => {
       this.requestBody = body
     })
   }
 
   readRequestPrefix(limit?: number): Effect.Effect<Uint8Array, BodyAborted> {
-    const most = limit ?? this.get(bodyLimits)?.request ?? defaultBodyLimit
+    const most = limit ?? this.get(bodyLimits)?.request ?? this.bodyLimit
     return Effect.mapEager(read(this.requestBody, most), (found) => {
       this.requestBody = found.body
       if (!found.complete) this.requestBodyPrefix = found.bytes
@@ -116,7 +121,7 @@ export class Exchange implements View<AnySlot, AnySlot> {
   readResponseBody(limit?: number): Effect.Effect<Uint8Array, BodyTooLarge | BodyAborted> {
     const response = this.response
     if (response === undefined) return Effect.succeed(new Uint8Array(0))
-    const most = limit ?? this.get(bodyLimits)?.response ?? defaultBodyLimit
+    const most = limit ?? this.get(bodyLimits)?.response ?? this.bodyLimit
     return readWhole(response.body, response.headers, "response", most, (body) => {
       response.body = body
     })

@@ -1,6 +1,7 @@
 /** Those who watch a request: the engine tells them everything on its way, and they can change nothing. */
 import type { StageMessage } from "../../spec/trace-events.ts"
 import type { Exchange } from "./exchange.ts"
+import type { OutboundCall, OutboundWatch } from "./outbound.ts"
 import type { Selection } from "./route.ts"
 import type { StageFinished } from "./run.ts"
 import type { Hooks } from "./serve.ts"
@@ -21,6 +22,8 @@ export interface Watch {
   final(exchange: Exchange, error: StageError | undefined): void
   /** A node ran, or was skipped. */
   stage(exchange: Exchange, event: StageFinished): void
+  /** The backend makes a call of its own. */
+  outbound(call: OutboundCall): OutboundWatch
 }
 
 /** The hooks of the observed form: each tells whoever watches the exchange. */
@@ -80,5 +83,15 @@ export const both = (a: Watch, b: Watch): Watch => ({
   stage: (x, event) => {
     a.stage(x, event)
     b.stage(x, event)
+  },
+  outbound: (call) => {
+    const [one, other] = [a.outbound(call), b.outbound(call)]
+    return {
+      context: one.context ?? other.context,
+      ended: (result) => {
+        one.ended(result)
+        other.ended(result)
+      }
+    }
   }
 })

@@ -8,12 +8,16 @@ export const summary = (json: string): string => {
   const event = eventOf(json)
   if (event._tag === "None") return printable(json)
   const { eventEnd, severity, message } = event.value
+  const text = printable(detail(event.value))
   const at = `${(eventEnd / 1000).toFixed(3).padStart(10)} ms`
-  return `${at}  ${severity.padEnd(7)}  ${message.type.padEnd(18)} ${printable(detail(message))}`.trimEnd()
+  return `${at}  ${severity.padEnd(7)}  ${message.type.padEnd(18)} ${text}`.trimEnd()
 }
 
-/** What an event says beside its type. */
-export const detail = (message: TraceEvent["message"]): string => {
+/** What an event says beside its type, after the call that it belongs to, where that is one of a backend's own. */
+export const detail = ({ scope, message }: TraceEvent): string =>
+  scope === undefined ? said(message) : `${scope.join(" > ")}: ${said(message)}`
+
+const said = (message: TraceEvent["message"]): string => {
   switch (message.type) {
     case "requestStarted":
       return ""

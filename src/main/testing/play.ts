@@ -39,6 +39,7 @@ const ignored = () => {}
 const recording = (stages: Array<StageFinished>): Watch => ({
   notes: false,
   told: ignored,
+  outbound: () => ({ context: undefined, ended: ignored }),
   started: ignored,
   entering: ignored,
   passed: ignored,

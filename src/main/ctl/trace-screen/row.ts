@@ -28,7 +28,7 @@ export const rowOf = (json: string): Row =>
     onSome: (event) => ({
       type: event.message.type,
       severity: event.severity,
-      summary: cut(printable(detail(event.message))),
+      summary: cut(printable(detail(event))),
       event: readable(event),
       state: "requestState" in event.message ? event.message.requestState : undefined,
       duration: event.eventStart === null ? undefined : event.eventEnd - event.eventStart
