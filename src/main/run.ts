@@ -79,11 +79,14 @@ export const run = <R>(
     for (const variable of variables)
       if ((env[variable.name] ?? "") !== "" && isIdle(variable))
         log.log("warn", "proxy", `${variable.name} has no effect yet`)
-    const address = (given: string) => {
-      const parsed = parseAdminAddress(given)
-      // Its form was checked when it was decoded.
-      const found = typeof parsed === "string" ? undefined : parsed
-      return ephemeral && found !== undefined && found._tag !== "Unix" ? { ...found, port: 0 } : found
+    const address = (setting: string, given: string): Effect.Effect<Address | undefined, InvalidConfiguration> => {
+      const found = parseAdminAddress(given)
+      // The form was checked; that a number is an IP address is known only here.
+      if (typeof found === "string")
+        return Effect.fail(
+          new InvalidConfiguration({ problems: [first.positions.locate({ path: setting, message: found })] })
+        )
+      return Effect.succeed(ephemeral && found !== undefined && found._tag !== "Unix" ? { ...found, port: 0 } : found)
     }
     const anywhere = settings.enableIpv6 ? "[::]" : "0.0.0.0"
     const stop = yield* Queue.unbounded<true>()
@@ -105,12 +108,12 @@ export const run = <R>(
             )
           )
 
-    const readinessAddress = address(settings.readinessAddr ?? `${anywhere}:15021`)
+    const readinessAddress = yield* address("config.readinessAddr", settings.readinessAddr ?? `${anywhere}:15021`)
     const readinessPort = yield* serve("readiness", "config.readinessAddr", readinessAddress, readiness(pending))
     const statsPort = yield* serve(
       "stats",
       "config.statsAddr",
-      address(settings.statsAddr ?? `${anywhere}:15020`),
+      yield* address("config.statsAddr", settings.statsAddr ?? `${anywhere}:15020`),
       scrape(metrics)
     )
 
@@ -138,7 +141,7 @@ export const run = <R>(
     let refused: ReadonlyArray<Problem> | undefined
     gatherRuntime(metrics, () => gateway.snapshot().assembled)
 
-    const adminAddress = address(settings.adminAddr)
+    const adminAddress = yield* address("config.adminAddr", settings.adminAddr)
     const adminPort = yield* serve(
       "admin",
       "config.adminAddr",
