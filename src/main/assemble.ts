@@ -5,6 +5,7 @@
 import { Effect, Result, type Scope } from "effect"
 import {
   type AttachedPolicy,
+  type CompiledEntries,
   compileSite,
   type PolicyEntry,
   responseSteps,
@@ -104,6 +105,9 @@ class Assembly {
   readonly #problems: Array<ConfigProblem> = []
   readonly #ways: Array<Way> = []
   readonly #callees = new Map<string, Callee | undefined>()
+  /** What is targeted at many routes is compiled once. */
+  readonly #entries = new Map<Normalised.PolicyBranch, PolicyEntry>()
+  readonly #compiled: CompiledEntries = new Map()
   readonly #attachedTo: (listener: Normalised.Listener) => Attached
 
   constructor(parts: Parts<Registry>, config: Normalised.Normalised) {
@@ -148,12 +152,19 @@ class Assembly {
       ({ name, branches }): AttachedPolicy => ({ name, entries: branches.map((branch) => this.#entry(branch, site)) })
     )
     return Effect.map(
-      this.#collect(compileSite(this.#parts.registry, site, attached)),
+      this.#collect(compileSite(this.#parts.registry, site, attached, this.#compiled)),
       (graph) => graph ?? emptySite(site)
     )
   }
 
   #entry(branch: Normalised.PolicyBranch, site: Site): PolicyEntry {
+    // Whatever a policy is attached to, its phase is the same.
+    const entry = this.#entries.get(branch) ?? this.#newEntry(branch, site)
+    this.#entries.set(branch, entry)
+    return entry
+  }
+
+  #newEntry(branch: Normalised.PolicyBranch, site: Site): PolicyEntry {
     const { condition, config, path } = branch
     const entry = { config, path, writtenAt: (part: ConfigPath) => Normalised.writtenAt(branch, part) }
     if (condition === undefined) return entry

@@ -1,5 +1,5 @@
 /** The targets of an MCP backend as the relay takes them. */
-import { Effect, Redacted, Result } from "effect"
+import { Effect, Redacted, Result, type Scope } from "effect"
 import { parse } from "yaml"
 import type { McpEndpoint } from "../../spec/standalone/mcp.ts"
 import { type ConfigPath, type ConfigProblem, unavailable } from "../../src/pipeline/stage.ts"
@@ -11,7 +11,7 @@ import type { McpStdioCommand } from "../../src/services/mcp-stdio.ts"
 import type { McpBackend } from "./schema.ts"
 
 type TargetConfig = (typeof McpBackend)["Type"]["targets"][number]
-type Compiled = Effect.Effect<McpTarget, ConfigProblem, Files>
+type Compiled = Effect.Effect<McpTarget, ConfigProblem, Files | Scope.Scope>
 
 /** What exists so far: child processes, and servers at an address without policies of their own. */
 export const targetOf = (config: TargetConfig, at: ConfigPath): Compiled => {

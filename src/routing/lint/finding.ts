@@ -10,6 +10,7 @@ export const codes = {
   "hostname-never-served": "a host name that none of the listeners of a route serves",
   "unknown-backend": "a reference to a backend that is not defined",
   "unknown-route-group": "a reference to a route group that is not defined",
+  "unknown-target": "a policy whose target is not there",
   "delegation-cycle": "route groups that delegate to one another without end",
   "no-backend": "a route that can only answer with an error",
   "admin-exposed": "the admin interface where others than this machine reach it",
@@ -23,6 +24,7 @@ export const codes = {
   "limit-refuses-all": "a limit that refuses everything",
   "limit-never-refills": "a limit that refuses everything once it is used up",
   "limit-too-long": "a long limit that a restart forgets",
+  "rule-never-true": "a rule or a condition whose types tell that it never holds",
   "model-never-used": "a model that no request can reach",
   deprecated: "a form that another one has replaced"
 } as const
