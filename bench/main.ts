@@ -12,7 +12,8 @@ import { join } from "node:path"
 import { parseArgs } from "node:util"
 import { type Load, type ProxyProcess, startLoad, startOrigin, startProxy } from "./processes.ts"
 import { measureReload, type ReloadCost } from "./reload.ts"
-import { base, type Request, type Scenario, scenarios } from "./scenarios.ts"
+import { base, bytesOf, type Scenario, scenarios } from "./scenarios.ts"
+import { quantile, type Spread, spread } from "./spread.ts"
 
 const { values: given } = parseArgs({
   options: {
@@ -50,26 +51,6 @@ interface Row {
   /** Megabytes after the load. */
   readonly rss: number
   readonly baseRss: number
-}
-
-interface Spread {
-  readonly median: number
-  readonly low: number
-  readonly high: number
-}
-
-const quantile = (sorted: ReadonlyArray<number>, q: number): number =>
-  sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? Number.NaN
-
-const spread = (values: ReadonlyArray<number>): Spread => {
-  const sorted = values.toSorted((a, b) => a - b)
-  return { median: quantile(sorted, 0.5), low: quantile(sorted, 0.25), high: quantile(sorted, 0.75) }
-}
-
-const bytesOf = ({ method, path, headers = {}, body = "" }: Request): string => {
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
-  const length = body === "" ? "" : `content-length: ${Buffer.byteLength(body)}\r\n`
-  return `${method} ${path} HTTP/1.1\r\nhost: bench.example\r\nuser-agent: bench\r\n${lines.join("")}${length}\r\n${body}`
 }
 
 /** One burst: CPU microseconds per request. */

@@ -117,6 +117,16 @@ export interface Origin {
   readonly stop: () => Promise<void>
 }
 
+/** A backend that answers like models; its streams have that many pieces of text. */
+export const startModels = async (pieces: number): Promise<Origin> => {
+  const port = await freePort()
+  const child = spawn(process.execPath, [join(here, "model-origin.ts"), String(port), String(pieces)], {
+    stdio: "inherit"
+  })
+  await listening(port, child)
+  return { name: "models", port, stop: () => stop(child) }
+}
+
 /** 300 bytes of JSON. */
 const filler = JSON.stringify({ filler: "x".repeat(300 - '{"filler":""}'.length) })
 

@@ -30,6 +30,12 @@ export interface Request {
   readonly body?: string
 }
 
+export const bytesOf = ({ method, path, headers = {}, body = "" }: Request): string => {
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  const length = body === "" ? "" : `content-length: ${Buffer.byteLength(body)}\r\n`
+  return `${method} ${path} HTTP/1.1\r\nhost: bench.example\r\nuser-agent: bench\r\n${lines.join("")}${length}\r\n${body}`
+}
+
 const here = import.meta.dirname
 
 const node = (file: string) => (ports: Ports) => ({
