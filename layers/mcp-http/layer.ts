@@ -2,18 +2,43 @@
 import { Effect, Layer } from "effect"
 import { Agent, type Dispatcher } from "undici"
 import { McpHttp, type McpHttpEndpoint } from "../../src/services/mcp-http.ts"
+import { connectorOf, settle } from "../http/connector.ts"
 import { legacySseTransport } from "./legacy-sse.ts"
 import { streamableTransport } from "./streamable.ts"
 import type { Upstream, UpstreamLimits } from "./upstream.ts"
 
-/** Defaults: 16 Mi characters a message, 1 MiB of a refusal, one agent for all targets. */
+/** Defaults: 16 Mi characters a message, 1 MiB of a refusal, one agent for all targets that are connected to alike. */
 export interface McpHttpOptions extends UpstreamLimits {
-  /** The connections of a target: TLS, tunnel, address checks. Default: one agent for all, closed with the scope. */
+  /** The connections of a target: TLS, tunnel, address checks. Default: agents that are closed with the scope. */
   readonly dispatcherFor: (endpoint: McpHttpEndpoint) => Dispatcher
 }
 
 const originOf = ({ scheme, host, port }: McpHttpEndpoint) =>
   `${scheme}://${host.includes(":") ? `[${host}]` : host}:${port}`
+
+/** One agent for each way to make connections. */
+const agents = Effect.map(
+  Effect.acquireRelease(
+    Effect.sync(() => new Map<string, Agent>()),
+    (made) => Effect.promise(() => Promise.all(Array.from(made.values(), (agent) => agent.destroy())))
+  ),
+  (made) =>
+    ({ connections = {} }: McpHttpEndpoint): Dispatcher => {
+      const settings = settle(connections)
+      const key = JSON.stringify(settings)
+      let agent = made.get(key)
+      if (agent === undefined) {
+        const { idleTimeout } = settings
+        agent = new Agent({
+          connect: connectorOf(settings),
+          keepAliveTimeout: idleTimeout,
+          keepAliveMaxTimeout: idleTimeout
+        })
+        made.set(key, agent)
+      }
+      return agent
+    }
+)
 
 /** Connections are kept alive between sessions and end with the scope. */
 export const layer = (options: Partial<McpHttpOptions> = {}): Layer.Layer<McpHttp> =>
@@ -24,22 +49,14 @@ export const layer = (options: Partial<McpHttpOptions> = {}): Layer.Layer<McpHtt
         messageChars: options.messageChars ?? 16 * 1024 * 1024,
         errorBytes: options.errorBytes ?? 1024 * 1024
       }
-      let dispatcherFor = options.dispatcherFor
-      if (dispatcherFor === undefined) {
-        const agent = yield* Effect.acquireRelease(
-          Effect.sync(() => new Agent()),
-          (agent) => Effect.promise(() => agent.destroy())
-        )
-        dispatcherFor = () => agent
-      }
-      const dispatchers = dispatcherFor
+      const dispatcherFor = options.dispatcherFor ?? (yield* agents)
       const run = Effect.runForkWith(yield* Effect.context<never>())
       return {
         open: (endpoint, sessionId, events) => {
           const upstream: Upstream = {
             endpoint,
             origin: originOf(endpoint),
-            dispatcher: dispatchers(endpoint),
+            dispatcher: dispatcherFor(endpoint),
             run: (effect) => {
               run(effect)
             },

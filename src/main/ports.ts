@@ -52,7 +52,6 @@ export const ports = (options: PortOptions) =>
   Layer.mergeAll(
     Upstream.layer,
     Kept.layer,
-    Files.layer,
     RateLimits.layer,
     McpHttp.layer(),
     mcpProcess(options),
@@ -63,5 +62,5 @@ export const ports = (options: PortOptions) =>
         })
       )
     ),
-    Layer.provideMerge(Jwks.layer, HttpFetch.layer)
+    Layer.provideMerge(Jwks.layer, Layer.merge(HttpFetch.layer, Files.layer))
   )

@@ -1,6 +1,7 @@
 /** Port: MCP targets behind HTTP, as streamable HTTP or as the older pair of an SSE stream and a POST endpoint. */
 import { Context, type Effect } from "effect"
 import type { McpTransport, McpTransportEvents, TargetFailure } from "./mcp-transport.ts"
+import type { UpstreamOptions } from "./upstreams.ts"
 
 /** A request to a target before it leaves. The policies of the target may change it. */
 export interface McpUpstreamRequest {
@@ -21,6 +22,8 @@ export interface McpHttpEndpoint {
   readonly port: number
   /** Path with query; an empty one becomes `/mcp` or `/sse`. */
   readonly path: string
+  /** How connections to it are made. Their number has no bound: a session may hold one for as long as it lasts. */
+  readonly connections?: Omit<UpstreamOptions, "maxConnections"> | undefined
   /** The target's own policies (credentials, header changes). A ready `Exit` costs no fiber. */
   readonly onRequest?: ((request: McpUpstreamRequest) => Effect.Effect<void, TargetFailure>) | undefined
 }

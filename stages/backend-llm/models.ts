@@ -249,7 +249,7 @@ const httpDestination = (
 /** The key of a model: the one kind of credential that exists so far. */
 const keyOf = (
   config: ModelConfig
-): Effect.Effect<Redacted.Redacted<string> | undefined, ReadonlyArray<ConfigProblem>, Files> =>
+): Effect.Effect<Redacted.Redacted<string> | undefined, ReadonlyArray<ConfigProblem>, Files | Scope.Scope> =>
   Effect.gen(function* () {
     const policy = config.policies["backendAuth"]?.branches[0]
     if (policy === undefined) return undefined
