@@ -28,10 +28,6 @@ describe("what this build reads but does not serve", () => {
     ["services: [{}]", "3: a service or workload of a mesh is not available yet"],
     ["workloads: [{}]", "3: a service or workload of a mesh is not available yet"],
     [
-      "routeGroups: [{ name: g, routes: [{ backends: [{ routeGroup: g, policies: { requestHeaderModifier: {} } }] }] }]",
-      "3: a policy beside a reference to a route group is not available yet"
-    ],
-    [
       `policies: [{ name: { name: p, namespace: n }, target: { backend: { service: { hostname: s, namespace: n } } }, policy: { authorization: { rules: [] } } }]`,
       "3: a policy of a service is not available yet"
     ]

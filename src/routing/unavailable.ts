@@ -24,7 +24,6 @@ export interface Available {
 export type Part =
   | "tcpRoutes"
   | "routeGroups"
-  | "groupPolicies"
   | "listenerSetTarget"
   | "serviceTarget"
   | "sectionTarget"
@@ -92,7 +91,6 @@ export function* uses(config: Normalised): Generator<Use> {
 const told: Readonly<Record<Part, string>> = {
   tcpRoutes: "a TCP route",
   routeGroups: "a route group",
-  groupPolicies: "a policy beside a reference to a route group",
   listenerSetTarget: "a policy of a listener set",
   serviceTarget: "a policy of a service",
   sectionTarget: "a policy of one part of a backend",
