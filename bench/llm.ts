@@ -133,7 +133,7 @@ let errors = 0
 /** CPU microseconds per request. */
 const cost = async (process: ProxyProcess, request: string, duration: number): Promise<number> => {
   const before = await process.usage()
-  const done = await load.run({ port: process.port, connections, duration, request, rate: undefined })
+  const done = await load.run({ port: process.port, connections, duration, requests: [request], rate: undefined })
   errors += done.errors
   return ((await process.usage()).cpu - before.cpu) / Math.max(1, done.requests)
 }

@@ -54,19 +54,20 @@ interface Row {
 }
 
 /** One burst: CPU microseconds per request. */
-const cost = async (load: Load, proxy: ProxyProcess, request: string, duration: number) => {
+const cost = async (load: Load, proxy: ProxyProcess, requests: ReadonlyArray<string>, duration: number) => {
   const before = await proxy.usage()
-  const { requests, errors } = await load.run({ port: proxy.port, connections, duration, request, rate: undefined })
+  const done = await load.run({ port: proxy.port, connections, duration, requests, rate: undefined })
   const after = await proxy.usage()
-  return { micros: (after.cpu - before.cpu) / Math.max(1, requests), requests, errors, rss: after.rss }
+  const micros = (after.cpu - before.cpu) / Math.max(1, done.requests)
+  return { micros, requests: done.requests, errors: done.errors, rss: after.rss }
 }
 
 /** Latencies at the fixed rate, in slices that take turns. */
-const latency = async (load: Load, proxies: ReadonlyArray<ProxyProcess>, request: string) => {
+const latency = async (load: Load, proxies: ReadonlyArray<ProxyProcess>, requests: ReadonlyArray<string>) => {
   const all = proxies.map((): Array<number> => [])
   for (let slice = 0; slice < 4; slice++)
     for (const [i, { port }] of proxies.entries())
-      all[i]!.push(...(await load.run({ port, connections, duration: burst, request, rate })).latencies)
+      all[i]!.push(...(await load.run({ port, connections, duration: burst, requests, rate })).latencies)
   return all.map((values) => {
     const sorted = values.toSorted((a, b) => a - b)
     return { p50: quantile(sorted, 0.5), p99: quantile(sorted, 0.99) }
@@ -74,12 +75,12 @@ const latency = async (load: Load, proxies: ReadonlyArray<ProxyProcess>, request
 }
 
 const measure = async (load: Load, scenario: Scenario, upstream: number): Promise<Row> => {
-  const request = bytesOf(scenario.request)
   const reference = await startProxy(base(scenario.request), upstream)
   const proxy = await startProxy(scenario, upstream)
   try {
+    const texts = ((await scenario.begin?.(proxy.port, connections)) ?? [scenario.request]).map(bytesOf)
     // What the compiler has not yet seen is not what is measured.
-    for (const one of [reference, proxy]) await cost(load, one, request, 2 * burst)
+    for (const one of [reference, proxy]) await cost(load, one, texts, 2 * burst)
     const ratios: Array<number> = []
     const micros: Array<number> = []
     const baseMicros: Array<number> = []
@@ -91,7 +92,7 @@ const measure = async (load: Load, scenario: Scenario, upstream: number): Promis
       // Who goes first changes, so that a drift of the machine favours nobody.
       const order = round % 2 === 0 ? [reference, proxy] : [proxy, reference]
       const costs = new Map<ProxyProcess, Awaited<ReturnType<typeof cost>>>()
-      for (const one of order) costs.set(one, await cost(load, one, request, burst))
+      for (const one of order) costs.set(one, await cost(load, one, texts, burst))
       const [ours, theirs] = [costs.get(proxy)!, costs.get(reference)!]
       ratios.push(ours.micros / theirs.micros)
       micros.push(ours.micros)
@@ -101,7 +102,7 @@ const measure = async (load: Load, scenario: Scenario, upstream: number): Promis
       rss = ours.rss
       baseRss = theirs.rss
     }
-    const [atRate, baseAtRate] = await latency(load, [proxy, reference], request)
+    const [atRate, baseAtRate] = await latency(load, [proxy, reference], texts)
     return {
       name: scenario.name,
       budget: scenario.budget,
@@ -132,7 +133,9 @@ try {
   for (const scenario of scenarios) {
     if (!scenario.name.includes(given.only)) continue
     console.error(`measuring ${scenario.name} …`)
-    rows.push(await measure(load, scenario, origin.port))
+    const own = scenario.answer === undefined ? undefined : await startOrigin(scenario.answer)
+    rows.push(await measure(load, scenario, (own ?? origin).port))
+    await own?.stop()
   }
   if (reloadOfMany.includes(given.only)) {
     console.error(`measuring ${reloadOfMany} …`)

@@ -78,7 +78,7 @@ const loadedUntil = async (load: Load, proxy: ProxyProcess, over: Promise<unknow
   let errors = 0
   await proxy.pauses()
   while (going) {
-    const result = await load.run({ port: proxy.port, connections, duration: slice, request, rate })
+    const result = await load.run({ port: proxy.port, connections, duration: slice, requests: [request], rate })
     latencies.push(...result.latencies)
     errors += result.errors
   }
@@ -103,7 +103,7 @@ export const measureReload = async (
   }
   const proxy = await startProxy(scenario, upstream)
   try {
-    await load.run({ port: proxy.port, connections, duration: 2000, request, rate })
+    await load.run({ port: proxy.port, connections, duration: 2000, requests: [request], rate })
     const before = await proxy.usage()
     const measured: Array<ReloadRound> = []
     for (let generation = 1; generation <= rounds; generation++) {
