@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references to the environment look like placeholders.
 import { globSync, readFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
@@ -18,8 +19,6 @@ const formatted = (text: string): string => {
   const result = format(text, shape)
   return result.ok ? result.text : assert.fail(`${JSON.stringify(result.problems)}\n${text}`)
 }
-
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references to the environment look like placeholders.
 
 describe("the canonical form", () => {
   const cases: ReadonlyArray<readonly [title: string, text: string, canonical: string]> = [
