@@ -297,6 +297,16 @@ export class Connection implements Host {
     request.resume()
   }
 
+  /** Cuts the request that is under way, and the connection with it, if it matches. */
+  cutRequest(matches: (exchange: Exchange) => boolean, failure: string): boolean {
+    const turn = this.#turn
+    if (turn === undefined || !matches(turn.exchange)) return false
+    this.#closing = true
+    turn.abort(failure)
+    this.socket.destroy()
+    return true
+  }
+
   /** The socket is closed. */
   closed(): void {
     this.#waiting.length = 0

@@ -63,6 +63,8 @@ export interface Bound {
   readonly drain: (options: DrainOptions) => Effect.Effect<void>
   /** Ends every connection now; a drain that is under way ends with it. */
   readonly cut: () => void
+  /** Cuts those requests that are under way and match; `failure` says why in what is recorded. Returns how many. */
+  readonly cutRequests: (matches: (exchange: Exchange) => boolean, failure: string) => number
 }
 
 /** Listens until its scope ends; then it drains. */
@@ -121,7 +123,8 @@ const open = (
       port,
       connections: () => door.connections.size,
       drain: (options) => door.drain(options),
-      cut: () => door.cut()
+      cut: () => door.cut(),
+      cutRequests: (matches, failure) => door.cutRequests(matches, failure)
     } satisfies Bound
   })
 
@@ -269,6 +272,12 @@ class Door {
       }
       if (untilEmpty) this.#emptied.push(done)
     })
+  }
+
+  cutRequests(matches: (exchange: Exchange) => boolean, failure: string): number {
+    let count = 0
+    for (const connection of this.connections.values()) if (connection.cutRequest(matches, failure)) count++
+    return count
   }
 
   cut(): void {

@@ -9,7 +9,7 @@ export class RequestBody implements BodySource {
   readonly #expecting: ServerResponse | undefined
   #sink: BodySink | undefined = undefined
   #over = false
-  #started = false
+  started = false
 
   constructor(request: IncomingMessage, expecting: ServerResponse | undefined) {
     this.#request = request
@@ -18,7 +18,7 @@ export class RequestBody implements BodySource {
 
   /** Somebody wants what is still to come. */
   get reading(): boolean {
-    return this.#started && !this.#over
+    return this.started && !this.#over
   }
 
   /** It is read, and nothing but the client holds it up. */
@@ -28,7 +28,7 @@ export class RequestBody implements BodySource {
 
   start(sink: BodySink): void {
     if (this.#over) return
-    this.#started = true
+    this.started = true
     this.#sink = sink
     const response = this.#expecting
     if (response !== undefined && !response.headersSent) response.writeContinue()

@@ -231,9 +231,11 @@ export class Turn implements BodySink {
     return this.#upload !== undefined && !this.request.complete
   }
 
-  /** Whether the client sends a body that nobody reads and that is too long to be dropped. */
+  /** Whether the client sends a body that nobody reads any more, or that nobody reads and that is too long to be dropped. */
   #unread(): boolean {
-    if (!this.uploading || this.#upload?.reading === true) return false
+    const upload = this.#upload
+    if (!this.uploading || upload?.reading === true) return false
+    if (upload?.started === true) return true
     const length = this.exchange.request.headers.get("content-length")
     return length === undefined || Number(length) > droppable
   }

@@ -39,7 +39,11 @@ export const uiSchema = (specs: PolicySpecs) =>
 const FrontendHttp = object("FrontendHttp", "HTTP towards clients.", {
   maxBufferSize: defaulted(ByteSize, 2_097_152, "The largest body that is buffered where a policy must read it."),
   http1MaxHeaders: optional(PositiveCount, "Most headers of a request; 100 when left out."),
-  http1IdleTimeout: defaulted(Duration, "10m0s", "How long a connection may wait for the next request."),
+  http1IdleTimeout: defaulted(
+    Duration,
+    "10m0s",
+    "How long a connection may wait for the next request, how long the head of a request may take, and how long its body may stand still while it is read. A request that stops halfway is answered with 408. Bodies that move are never cut; see the policy `timeout` for that."
+  ),
   http1HeaderCase: defaulted(
     Schema.Literals(["lowercase", "preserve"]),
     "lowercase",

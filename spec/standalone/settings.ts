@@ -98,7 +98,10 @@ const BackendDefaults = object("BackendDefaults", "Connections to backends, unle
   keepalives: defaulted(Keepalives, {}, "Keep-alive probes."),
   connectTimeout: defaulted(Duration, "10s", "Time to connect."),
   poolIdleTimeout: defaulted(Duration, "1m30s", "How long an unused connection is kept."),
-  poolMaxSize: optional(PositiveCount, "Connections to one backend; without bound when left out.")
+  poolMaxSize: optional(
+    PositiveCount,
+    "Connections to one backend; without bound when left out. MCP servers have no bound: their streams may stay open."
+  )
 })
 
 const Hbone = object("Hbone", "Mesh tunnels.", {

@@ -10,7 +10,6 @@ import { type Hidden, nothingHidden } from "../pipeline/hidden.ts"
 import { lint } from "../routing/lint/lint.ts"
 import { normalise } from "../routing/normalise/normalise.ts"
 import type { Normalised } from "../routing/normalised.ts"
-import { unknownTargets } from "../routing/unknown-targets.ts"
 import { hiddenOf } from "./hidden.ts"
 import { idleSettings } from "./idle-settings.ts"
 
@@ -52,7 +51,7 @@ export const check = (source: ConfigurationText, { specs, schema } = language): 
     return { ...nothing, positions, problems }
   }
   const config = normalised.value
-  const idle = [...idleSettings(config.settings, positions), ...unknownTargets(config)]
+  const idle = idleSettings(config.settings, positions)
   const doubtful = lint({ file: loaded.value, normalised: config, positions, inlineCredentials })
   const problems = inOrder([...idle.map((complaint) => positions.locate(complaint)), ...doubtful])
   return { config, positions, hidden: hiddenOf(config), problems }

@@ -2,7 +2,7 @@
  * What a configuration can say, and what becomes of it: the policies of a proxy, as wire shapes and as stages. The proxy
  * itself has one dialect; a program that brings policies of its own makes another.
  */
-import { Effect, Redacted, Result, type Scope } from "effect"
+import { Context, Effect, Redacted, Result, type Scope } from "effect"
 import type { PolicySpecs } from "../../spec/standalone/policies.ts"
 import { standalone } from "../../spec/standalone.ts"
 import { policies, terminals } from "../../stages/registry.ts"
@@ -17,6 +17,8 @@ import { McpFamily, mcpFamily } from "../protocols/mcp/family.ts"
 import { McpProcess } from "../protocols/mcp/process.ts"
 import type { Normalised } from "../routing/normalised.ts"
 import type { Random } from "../routing/weights.ts"
+import { McpHttp } from "../services/mcp-http.ts"
+import { probesOf, type UpstreamOptions, Upstreams, withDefaults } from "../services/upstreams.ts"
 import { type Assembled, assemble } from "./assemble.ts"
 import { openCatalogs } from "./catalogs.ts"
 import { type Language, language } from "./check.ts"
@@ -53,6 +55,34 @@ export const customFunctions = ({
       )
 }
 
+const families = { All: "all", V4Preferred: "v4 first", V4Only: "v4", V6Only: "v6" } as const
+
+/** Connections to backends, where no policy says otherwise. */
+const connectionsOf = ({ settings: { backend, dns, enableIpv6 } }: Normalised): UpstreamOptions => {
+  const family = dns?.lookupFamily ?? "Auto"
+  return {
+    connectTimeout: backend.connectTimeout,
+    idleTimeout: backend.poolIdleTimeout,
+    maxConnections: backend.poolMaxSize,
+    probes: probesOf(backend.keepalives),
+    addresses: families[family === "Auto" ? (enableIpv6 ? "V4Preferred" : "V4Only") : family]
+  }
+}
+
+/** The ports to backends, which make connections as a configuration wants them. */
+const backendPorts = (config: Normalised) =>
+  Effect.gen(function* () {
+    const options = connectionsOf(config)
+    const { maxConnections: _, ...connections } = options
+    const mcp = yield* McpHttp
+    return Context.make(Upstreams, withDefaults(yield* Upstreams, options)).pipe(
+      Context.add(McpHttp, {
+        open: (endpoint, ...rest) => mcp.open({ connections, ...endpoint }, ...rest),
+        ask: (address, ...rest) => mcp.ask({ connections, ...address }, ...rest)
+      })
+    )
+  })
+
 /** 30 minutes. */
 const defaultSessionTtl = 1_800_000
 
@@ -83,9 +113,11 @@ export const makeDialect = <const L extends ReadonlyArray<AnyPolicy>>(
         const functions = yield* customFunctions(config)
         const catalogs = yield* openCatalogs(config.settings.modelCatalog)
         const sessions = yield* mcpSessions(config)
+        const backends = yield* backendPorts(config)
         return yield* assemble({ ...parts, random, compileCondition: conditions(functions) }, config).pipe(
           Effect.provideService(Catalogs, catalogs),
           Effect.provideService(McpFamily, sessions),
+          Effect.provideContext(backends),
           Effect.provideService(ConfiguredFunctions, functions)
         )
       })

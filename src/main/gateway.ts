@@ -4,7 +4,7 @@
  */
 import { Cause, Effect, Exit, Scope, Semaphore } from "effect"
 import type { BindFailed } from "../../layers/http/address.ts"
-import { type Bound, type Clocks, type DrainOptions, defaultLimits, listen } from "../../layers/http/listener.ts"
+import { type Bound, type Clocks, type DrainOptions, listen } from "../../layers/http/listener.ts"
 import type { Answer } from "../http/message.ts"
 import type { Defect } from "../pipeline/errors.ts"
 import type { Exchange } from "../pipeline/exchange.ts"
@@ -39,7 +39,7 @@ export interface GatewayOptions<R> {
   /** Which requests become spans, and where these go. */
   readonly sampler: Sampler
   readonly spans: SpanSink["Service"] | undefined
-  /** Milliseconds that requests may stay on a configuration that was replaced, before what it holds open is closed. */
+  /** Milliseconds that requests may stay on a configuration that was replaced, before they are cut. */
   readonly retirement: number
 }
 
@@ -74,6 +74,15 @@ export const startGateway = <R>(
       .gauge("config_synchronized", "Whether the newest configuration is in force.", [])
       .series([])
 
+    const held = metrics
+      .gauge(
+        "configurations_held",
+        "Configurations in memory: the one in force, and those that requests still run on.",
+        []
+      )
+      .series([])
+    const snapshots = new Set([first])
+
     let current = first
     let bindsByKey = indexed(current)
     const sockets = new Map<string, Open>()
@@ -97,6 +106,8 @@ export const startGateway = <R>(
         const snapshot = current
         x.env = options.env
         x.hidden = snapshot.hidden
+        x.configuration = snapshot
+        x.bodyLimit = snapshot.frontend.bodyLimit
         snapshot.inFlight++
         x.onFinished((outcome) => {
           snapshot.inFlight--
@@ -125,7 +136,7 @@ export const startGateway = <R>(
           setting: settingOf(bind),
           handle: handle(bind.key),
           clocks,
-          limits: () => defaultLimits,
+          limits: () => current.frontend.limits,
           defect: (cause) => defect({ cause }),
           drain: options.drain
         }).pipe(
@@ -148,6 +159,8 @@ export const startGateway = <R>(
       })
 
     const publish = (next: Snapshot, opened: ReadonlyMap<string, Open>) => {
+      snapshots.add(next)
+      held.record(snapshots.size)
       current = next
       bindsByKey = indexed(next)
       for (const [key, open] of opened) {
@@ -163,16 +176,28 @@ export const startGateway = <R>(
       return closeAll(unused.map(([, open]) => open))
     })
 
-    /** What a replaced snapshot holds open is closed when its last request is over, or when its time is up. */
+    /**
+     * A replaced snapshot is let go when its last request is over, or when its time is up: then requests that still run on
+     * it, streams and tunnels, are cut.
+     */
     const retire = (old: Snapshot) =>
       Effect.gen(function* () {
         const until = clocks.monotonic() + options.retirement
         while (old.inFlight > 0 && clocks.monotonic() < until) yield* Effect.sleep("100 millis")
+        let cut = 0
+        for (const { bound } of sockets.values())
+          cut += bound.cutRequests((x) => x.configuration === old, "its configuration was replaced")
+        if (cut > 0)
+          log.log("warn", "proxy", "requests that outlived their configuration were cut", { requests: String(cut) })
         yield* Scope.close(old.scope, Exit.void)
+        snapshots.delete(old)
+        held.record(snapshots.size)
       })
 
     const background = yield* Effect.scope
-    yield* Effect.addFinalizer(() => Effect.suspend(() => Scope.close(current.scope, Exit.void)))
+    yield* Effect.addFinalizer(() =>
+      Effect.suspend(() => Effect.forEach(snapshots, ({ scope }) => Scope.close(scope, Exit.void), { discard: true }))
+    )
     yield* Effect.addFinalizer(() => Effect.suspend(() => closeAll(sockets.values())))
     publish(current, yield* openMissing(current.assembled.binds))
 

@@ -14,11 +14,14 @@ const applied = new Set([
   "logging.format",
   "session",
   "mcp",
+  "backend",
+  "dns.lookupFamily",
+  "metrics.remove",
   "modelCatalog",
   "sensitiveHeaders",
   "customFunctions"
 ])
-const sections = new Set(["logging"])
+const sections = new Set(["logging", "dns", "metrics"])
 
 export const idleSettings = (settings: Settings, positions: Positions): ReadonlyArray<Complaint> => {
   const keys = Object.entries(settings).flatMap(([key, value]) =>

@@ -15,6 +15,7 @@ import type { Random } from "../routing/weights.ts"
 import type { Assembled } from "./assemble.ts"
 import { type Checked, type ConfigurationText, check, type Language } from "./check.ts"
 import type { Dialect } from "./dialect.ts"
+import { type Frontend, frontendOf } from "./frontend.ts"
 
 /** A configuration that cannot be served. */
 export class InvalidConfiguration extends Data.TaggedError("InvalidConfiguration")<{
@@ -34,6 +35,7 @@ export interface Snapshot {
   readonly locate: (path: ConfigPath) => string
   /** What logs and traces of its requests do not show. */
   readonly hidden: Hidden
+  readonly frontend: Frontend
   readonly graphs: () => ReadonlyArray<RouteGraph>
   readonly scope: Scope.Closeable
   /** Requests that started on it and are not over. */
@@ -73,6 +75,7 @@ export const makeSnapshot = <R>(
       warnings: problems,
       locate,
       hidden,
+      frontend: frontendOf(config.frontend),
       graphs: () => graphsOf(dialect.registry, assembled, positions, source.name),
       scope,
       inFlight: 0

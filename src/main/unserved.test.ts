@@ -19,7 +19,12 @@ const problemsOf = (section: string) =>
 describe("what this build reads but does not serve", () => {
   it.effect.each([
     ["frontendPolicies: { accessLog: {} }", "3: policy accessLog is not available yet"],
-    ["frontendPolicies: { http: { maxBufferSize: 1 } }", "3: policy http is not available yet"],
+    ["frontendPolicies: { http: { http2FrameSize: 16384 } }", "3: HTTP/2 is not available yet"],
+    [
+      "frontendPolicies: { http: { http1HeaderCase: preserve } }",
+      "3: preserving the case of header names is not available yet"
+    ],
+    ["frontendPolicies: { tls: {} }", "3: TLS of a listener is not available yet"],
     ["services: [{}]", "3: a service or workload of a mesh is not available yet"],
     ["workloads: [{}]", "3: a service or workload of a mesh is not available yet"],
     [
@@ -62,6 +67,10 @@ describe("what this build reads but does not serve", () => {
   it.effect("nothing of it is nothing to refuse", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* problemsOf("services: []"), [])
+      const http =
+        "{ maxBufferSize: 1, http1MaxHeaders: 1, http1IdleTimeout: 1s, http1HeaderCase: lowercase, maxConnectionDuration: 1s }"
+      const frontend = `frontendPolicies: { http: ${http}, tcp: { keepalives: {} } }`
+      assert.deepStrictEqual(yield* problemsOf(frontend), [])
     })
   )
 })

@@ -60,6 +60,9 @@ export class Exchange implements View<AnySlot, AnySlot> {
   env: Environment | undefined = undefined
   /** What logs and traces do not show of it. */
   hidden: Hidden = nothingHidden
+  bodyLimit = defaultBodyLimit
+  /** Stands for the configuration that it runs on: the same object for all that run on the same one. */
+  configuration: object | undefined = undefined
   errorShape: ErrorShape = "http"
   /** The id of the JSON-RPC request that an error answers. */
   rpcId: string | number | null = null
@@ -100,14 +103,14 @@ export class Exchange implements View<AnySlot, AnySlot> {
   }
 
   readRequestBody(limit?: number): Effect.Effect<Uint8Array, BodyTooLarge | BodyAborted> {
-    const most = limit ?? this.get(bodyLimits)?.request ?? defaultBodyLimit
+    const most = limit ?? this.get(bodyLimits)?.request ?? this.bodyLimit
     return readWhole(this.requestBody, this.request.headers, "request", most, (body) => {
       this.requestBody = body
     })
   }
 
   readRequestPrefix(limit?: number): Effect.Effect<Uint8Array, BodyAborted> {
-    const most = limit ?? this.get(bodyLimits)?.request ?? defaultBodyLimit
+    const most = limit ?? this.get(bodyLimits)?.request ?? this.bodyLimit
     return Effect.mapEager(read(this.requestBody, most), (found) => {
       this.requestBody = found.body
       if (!found.complete) this.requestBodyPrefix = found.bytes
@@ -118,7 +121,7 @@ export class Exchange implements View<AnySlot, AnySlot> {
   readResponseBody(limit?: number): Effect.Effect<Uint8Array, BodyTooLarge | BodyAborted> {
     const response = this.response
     if (response === undefined) return Effect.succeed(new Uint8Array(0))
-    const most = limit ?? this.get(bodyLimits)?.response ?? defaultBodyLimit
+    const most = limit ?? this.get(bodyLimits)?.response ?? this.bodyLimit
     return readWhole(response.body, response.headers, "response", most, (body) => {
       response.body = body
     })

@@ -14,7 +14,7 @@ export const nothingHidden: Hidden = { headers: new Set(), parameters: new Set()
 export const isHidden = (name: string, { headers }: Hidden): boolean =>
   alwaysSensitiveHeaders.has(name) || headers.has(name)
 
-/** The URI, or the path and query, without the values of hidden parameters. */
+/** A URI, a path and query, or a header that holds one, without the values of hidden parameters. */
 export const shownUri = (uri: string, { parameters }: Hidden): string => {
   const query = uri.indexOf("?") + 1
   if (parameters.size === 0 || query === 0) return uri
@@ -23,13 +23,19 @@ export const shownUri = (uri: string, { parameters }: Hidden): string => {
     .split("&")
     .map((pair) => {
       const equals = pair.indexOf("=")
-      return equals >= 0 && parameters.has(decoded(pair.slice(0, equals)))
+      return equals >= 0 && isHiddenPair(pair.slice(0, equals), pair.slice(equals + 1), parameters)
         ? `${pair.slice(0, equals)}=<redacted>`
         : pair
     })
   return uri.slice(0, query) + pairs.join("&")
 }
 
-// Without the ampersand a leading question mark would be dropped.
-const decoded = (name: string): string =>
-  /[%+]/.test(name) ? ([...new URLSearchParams(`&${name}`).keys()][0] ?? "") : name
+/** Hides what a parameter says by its name, and an address that it says, where one goes on afterwards, by those in there. */
+const isHiddenPair = (name: string, value: string, parameters: Hidden["parameters"]): boolean => {
+  if (parameters.has(decoded(name))) return true
+  if (!/\?|%3f/i.test(value)) return false
+  const address = decoded(value)
+  return [...new URLSearchParams(address.slice(address.indexOf("?") + 1)).keys()].some((inner) => parameters.has(inner))
+}
+
+const decoded = (text: string): string => (/[%+]/.test(text) ? (new URLSearchParams(`a=${text}`).get("a") ?? "") : text)

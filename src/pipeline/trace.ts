@@ -241,7 +241,8 @@ export class Trace implements Watch {
 const shownHeaders = (list: HeaderList, hidden: Hidden): Record<string, string | Array<string>> => {
   const shown: Record<string, string | Array<string>> = {}
   for (const [name, value] of list) {
-    const visible = isHidden(name, hidden) ? "<redacted>" : value
+    // Where a redirect leads and where a request came from are addresses, and so is what others pass on.
+    const visible = isHidden(name, hidden) ? "<redacted>" : shownUri(value, hidden)
     const before = Object.hasOwn(shown, name) ? shown[name] : undefined
     const now = before === undefined ? visible : typeof before === "string" ? [before, visible] : [...before, visible]
     Object.defineProperty(shown, name, { value: now, enumerable: true, configurable: true, writable: true })

@@ -45,6 +45,8 @@ export interface View<Reads extends AnySlot, Writes extends AnySlot> {
   readonly variables: Bindings
   get<S extends Reads | Writes>(slot: S): SlotValue<S> | undefined
   set<S extends Writes>(slot: S, value: SlotValue<S>): void
+  /** The most bytes of a body that are read where no policy says otherwise: the listener's limit. */
+  readonly bodyLimit: number
   /** The whole request body in memory; it stays readable for those who come later. Default limit: the listener's. */
   readRequestBody(limit?: number): Effect.Effect<Uint8Array, BodyTooLarge | BodyAborted>
   /** The beginning of the request body, up to the same limit, in memory; the body itself stays whole. */

@@ -31,6 +31,8 @@ export type Part =
   | "hbone"
   | "tunnel"
   | "tls"
+  | "http2"
+  | "headerCase"
 
 /**
  * Everything that a configuration uses, in the order of the normalised form. What is on several listeners comes several
@@ -50,8 +52,10 @@ export function* uses(config: Normalised): Generator<Use> {
     }
   }
 
-  for (const key of ["http", "tls", "tcp"] as const)
-    if (config.frontend[key] !== undefined) yield { feature: "policy", name: key, path: [...config.frontend.path, key] }
+  const { http, tls, path } = config.frontend
+  for (const key of Object.keys(http ?? {})) if (key.startsWith("http2")) yield part("http2", [...path, "http", key])
+  if (http?.http1HeaderCase === "preserve") yield part("headerCase", [...path, "http", "http1HeaderCase"])
+  if (tls !== undefined) yield part("tls", [...path, "tls"])
   yield* policies(config.frontend.policies)
   for (const bind of config.binds) {
     if (bind.mode === "internal" || bind.tunnelProtocol !== "direct") yield part("tunnel", bind.path)
@@ -93,7 +97,9 @@ const told: Readonly<Record<Part, string>> = {
   discovery: "a service or workload of a mesh",
   hbone: "an HBONE listener",
   tunnel: "a tunnel or internal bind",
-  tls: "TLS of a listener"
+  tls: "TLS of a listener",
+  http2: "HTTP/2",
+  headerCase: "preserving the case of header names"
 }
 
 /** Where long work may give way to other work. */

@@ -2,13 +2,27 @@
  * Port: HTTP calls to backends. A backend is opened once per configuration and keeps its connections between calls;
  * pools that two configurations share outlive a reload.
  */
-import { Context, Data, type Effect, type Scope } from "effect"
+import { Context, Data, type Effect, type Redacted, type Scope } from "effect"
+import type { Keepalives } from "../../spec/connection/tcp.ts"
 import type { Address } from "../../spec/target.ts"
 import type { Body } from "../http/body.ts"
 import type { HeaderList } from "../http/header-list.ts"
 import type { Answer } from "../http/message.ts"
 
+/** Whom a TLS connection trusts, and what it shows of itself. Texts are PEM. */
+export interface UpstreamTls {
+  /** The trusted authorities. Default: those of the system. */
+  readonly root?: string | undefined
+  /** The name to ask for and to verify. Default: the host of the backend. */
+  readonly hostname?: string | undefined
+  readonly client?: { readonly certificate: string; readonly key: Redacted.Redacted<string> } | undefined
+  /** What of the server's certificate is verified. */
+  readonly verify: "everything" | "chain" | "nothing"
+}
+
 export interface UpstreamOptions {
+  /** Of a target with TLS. Default: the trust of the system. */
+  readonly tls?: UpstreamTls | undefined
   /** Milliseconds until a connection must stand. Default 10,000. */
   readonly connectTimeout?: number | undefined
   /** Milliseconds that an idle connection is kept. Default 90,000. */
@@ -17,7 +31,11 @@ export interface UpstreamOptions {
   readonly maxConnections?: number | undefined
   /** TCP probes of connections that are silent. Default: after 3 minutes, every 3 minutes, 9 of them. */
   readonly probes?: Probes | "none" | undefined
+  /** Which addresses of a name are tried. Default: all, those of IPv4 first. */
+  readonly addresses?: Addresses | undefined
 }
+
+export type Addresses = "all" | "v4 first" | "v4" | "v6"
 
 /** After `time` milliseconds of silence a connection is probed every `interval` milliseconds, and given up after `retries`. */
 export interface Probes {
@@ -25,6 +43,9 @@ export interface Probes {
   readonly interval: number
   readonly retries: number
 }
+
+export const probesOf = ({ enabled, time, interval, retries }: (typeof Keepalives)["Type"]): Probes | "none" =>
+  enabled ? { time, interval, retries } : "none"
 
 export interface UpstreamRequest {
   readonly method: string
@@ -97,3 +118,15 @@ export class Upstreams extends Context.Service<
     readonly open: (target: Address, options: UpstreamOptions) => Effect.Effect<Upstream, never, Scope.Scope>
   }
 >()("headgate/services/Upstreams") {}
+
+/** The same backends, opened with `defaults` where nobody says otherwise. */
+export const withDefaults = ({ open }: Upstreams["Service"], defaults: UpstreamOptions): Upstreams["Service"] => ({
+  open: (target, options) =>
+    open(target, {
+      connectTimeout: options.connectTimeout ?? defaults.connectTimeout,
+      idleTimeout: options.idleTimeout ?? defaults.idleTimeout,
+      maxConnections: options.maxConnections ?? defaults.maxConnections,
+      probes: options.probes ?? defaults.probes,
+      addresses: options.addresses ?? defaults.addresses
+    })
+})

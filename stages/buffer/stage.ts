@@ -2,7 +2,6 @@
 import { Effect } from "effect"
 import type { BodyAborted } from "../../src/http/body.ts"
 import { BodyTooLarge } from "../../src/pipeline/errors.ts"
-import { defaultBodyLimit } from "../../src/pipeline/exchange.ts"
 import { bodyLimits } from "../../src/pipeline/slots.ts"
 import { type Node, next, policy, type Verdict } from "../../src/pipeline/stage.ts"
 import { Buffer } from "./schema.ts"
@@ -22,8 +21,6 @@ export const buffer = policy({
   compile: ({ request, response }) =>
     Effect.sync(() => {
       const limits = { request: request?.maxBytes, response: response?.maxBytes }
-      const requestLimit = limits.request ?? defaultBodyLimit
-      const responseLimit = limits.response ?? defaultBodyLimit
       const nodes: Array<Node<never, typeof bodyLimits, BodyTooLarge>> = [
         {
           // Holds for later stages, too, whatever becomes of the body here.
@@ -42,7 +39,7 @@ export const buffer = policy({
           run: (x) =>
             x.requestBody === undefined || x.upgrade !== undefined
               ? next
-              : held(x.readRequestBody(requestLimit), "request", requestLimit)
+              : held(x.readRequestBody(limits.request), "request", limits.request ?? x.bodyLimit)
         })
       if (response !== undefined)
         nodes.push({
@@ -51,7 +48,7 @@ export const buffer = policy({
           run: (x) =>
             x.response === undefined || x.response.status === 101
               ? next
-              : held(x.readResponseBody(responseLimit), "response", responseLimit)
+              : held(x.readResponseBody(limits.response), "response", limits.response ?? x.bodyLimit)
         })
       return nodes
     })

@@ -1,12 +1,10 @@
 import { writeFileSync } from "node:fs"
 import { mkdtemp, rm } from "node:fs/promises"
-import { Agent } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { start } from "../../src/main/library.ts"
 import { send } from "../client.ts"
 import { httpBackend, portOf } from "../http/edge.ts"
 import { startHeadgate, until } from "../program.ts"
@@ -58,39 +56,6 @@ const freePort = Effect.scoped(
 )
 
 describe("under load", () => {
-  it.live("a reload loses no request, and what started before it ends on the old configuration", () =>
-    Effect.gen(function* () {
-      const { state, port } = yield* holding
-      const gateway = yield* start(configuration(port, "0"), { ephemeral: true, host: "127.0.0.1" })
-      const agent = new Agent({ keepAlive: true, maxSockets: 300 })
-      const burst = () => Array.from({ length: 300 }, () => send(gateway.port(8080)!, { agent }))
-      const seen = new Map<unknown, number>()
-      for (let version = 1; version <= 3; version++) {
-        const answers = burst()
-        yield* Effect.promise(() => until("the requests are in flight", () => state.waiting() === 300))
-        yield* gateway.reload(configuration(port, String(version)))
-        state.release()
-        for (const { status, body, headers } of yield* Effect.promise(() => Promise.all(answers))) {
-          assert.strictEqual(`${status} ${body}`, "200 whole")
-          seen.set(headers["x-version"], (seen.get(headers["x-version"]) ?? 0) + 1)
-        }
-      }
-      assert.deepStrictEqual(
-        [...seen],
-        [
-          ["0", 300],
-          ["1", 300],
-          ["2", 300]
-        ]
-      )
-      const last = send(gateway.port(8080)!)
-      yield* Effect.promise(() => until("the last request is in flight", () => state.waiting() === 1))
-      state.release()
-      assert.strictEqual((yield* Effect.promise(() => last)).headers["x-version"], "3")
-      agent.destroy()
-    })
-  )
-
   it.live("a bad edit changes nothing, says where it is wrong, and the next good one is taken", () =>
     Effect.gen(function* () {
       const port = yield* immediate
@@ -131,6 +96,56 @@ describe("under load", () => {
         for (const { status, body } of await Promise.all(answers)) assert.strictEqual(`${status} ${body}`, "200 whole")
         assert.strictEqual(await program.ended, 0)
         assert.strictEqual(state.served, 200)
+      })
+    })
+  )
+
+  it.live("what SIGTERM gives: connections are taken for the minimum, requests may last until the deadline", () =>
+    Effect.gen(function* () {
+      const { state, port } = yield* holding
+      const listener = yield* freePort
+      const deadlines = "connectionMinTerminationDeadline: 2s, connectionTerminationDeadline: 6s"
+      yield* Effect.promise(async () => {
+        const text = configuration(port, "1", listener).replace("connectionTerminationDeadline: 10s", deadlines)
+        await using program = await startHeadgate(["-c", text])
+        const outcome = (sent: Promise<{ readonly body: string }>) =>
+          sent.then(
+            ({ body }) => body,
+            (error: NodeJS.ErrnoException) => String(error.code)
+          )
+        const first = outcome(send(listener))
+        await until("the first request is in flight", () => state.waiting() === 1)
+        program.child.kill("SIGTERM")
+        await program.says(/shutting down/)
+        const second = outcome(send(listener))
+        await until("a request that came after the signal is in flight", () => state.waiting() === 2)
+        await until("nothing is taken any more", async () => {
+          const late = outcome(send(listener, { signal: AbortSignal.timeout(1000) }))
+          return (await late) === "ECONNREFUSED"
+        })
+        // Both are still served.
+        state.release()
+        assert.deepStrictEqual(await Promise.all([first, second]), ["whole", "whole"])
+        assert.strictEqual(await program.ended, 0)
+      })
+    })
+  )
+
+  it.live("a request that does not end is cut at the deadline", () =>
+    Effect.gen(function* () {
+      const { state, port } = yield* holding
+      const listener = yield* freePort
+      yield* Effect.promise(async () => {
+        const text = configuration(port, "1", listener).replace("10s", "1s")
+        await using program = await startHeadgate(["-c", text])
+        const endless = send(listener).then(
+          () => "answered",
+          () => "cut"
+        )
+        await until("the request is in flight", () => state.waiting() === 1)
+        program.child.kill("SIGTERM")
+        assert.strictEqual(await endless, "cut")
+        assert.strictEqual(await program.ended, 0)
       })
     })
   )

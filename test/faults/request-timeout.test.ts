@@ -1,8 +1,9 @@
 /** `timeout.requestTimeout` on a running gateway: it bounds whatever a request waits for until its answer begins. */
 import { buffer } from "node:stream/consumers"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Stream } from "effect"
 import { start } from "../../src/main/library.ts"
+import { watch } from "../../src/main/trace.ts"
 import { send } from "../client.ts"
 import { httpBackend, portOf } from "../http/edge.ts"
 import { header, RawClient } from "../http/raw-client.ts"
@@ -15,7 +16,7 @@ const started = (configuration: string) =>
   Effect.gen(function* () {
     const lines: Array<string> = []
     const gateway = yield* start(configuration, { ephemeral: true, host: "127.0.0.1", log: (line) => lines.push(line) })
-    return { port: gateway.port(8080)!, requests: () => lines.filter((line) => line.includes("\trequest ")) }
+    return { gateway, port: gateway.port(8080)!, requests: () => lines.filter((line) => line.includes("\trequest ")) }
   })
 
 const routeTo = (port: number, policies: string) => `
@@ -118,6 +119,39 @@ mcp:
       assert.include(body, "request timeout")
       assert.match(requests().at(-1) ?? "", /http\.status=504 .*reason=Timeout/)
     })
+  )
+
+  it.live("while a guard webhook hangs, even one that fails open; the trace names it", () =>
+    Effect.gen(function* () {
+      const webhook = yield* origin({ silent: true })
+      const { gateway, port } = yield* started(`
+llm:
+  port: 8080
+  models: [{ name: "*", provider: mock }]
+  guardrails: { request: [{ webhook: { target: { host: "127.0.0.1:${webhook.port}" }, failureMode: failOpen } }] }
+policies:
+  - name: { name: limit, namespace: default }
+    target: { route: { name: "llm:request", namespace: internal } }
+    policy: { ${limited} }
+`)
+      const stream = yield* watch(gateway)
+      const { status, body } = yield* Effect.promise(() =>
+        send(port, {
+          method: "POST",
+          path: "/v1/chat/completions",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify({ model: "m", messages: [{ role: "user", content: "Hello" }] })
+        })
+      )
+      assert.strictEqual(status, 504)
+      assert.include(body, "request timeout")
+      const messages = (yield* Stream.runCollect(stream)).map(({ message }) => message)
+      const waited = messages.find((message) => message.type === "policy" && message.kind === "llm")
+      assert.deepInclude(waited, {
+        result: { type: "apply", details: "failed: request timeout", snapshot: null }
+      })
+      assert.deepInclude(messages.at(-1), { type: "requestFinished", status: 504, error: "request timeout" })
+    }).pipe(Effect.scoped)
   )
 
   it.live("once its answer has begun nothing cuts it: a stream may last", () =>

@@ -94,7 +94,7 @@ describe("a slow client", () => {
         })
         return whole(x)
       })
-      const client = new RawClient(port).send(`${upload}3\r\nabc\r\n`)
+      const client = new RawClient(port).send("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\nabc")
       yield* Effect.promise(() => eventually(() => bound.connections() === 1))
       yield* pass(0)
       yield* pass(limit - 1)

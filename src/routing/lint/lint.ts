@@ -14,6 +14,7 @@ import {
 import { limits } from "./limits.ts"
 import { references, replacedRoutes, shadowed, unservedHosts, unusedModels, withoutBackend } from "./reachability.ts"
 import { neverTrue } from "./rules.ts"
+import { unknownTargets } from "./targets.ts"
 
 /** Every warning, in the order of the text. */
 export const lint = (configuration: Configuration): ReadonlyArray<Problem> => {
@@ -23,6 +24,7 @@ export const lint = (configuration: Configuration): ReadonlyArray<Problem> => {
     ...replacedRoutes(normalised),
     ...unservedHosts(normalised),
     ...references(normalised),
+    ...unknownTargets(normalised),
     ...withoutBackend(normalised),
     ...unusedModels(normalised),
     ...adminExposed(configuration),

@@ -38,7 +38,9 @@ export const targetedPolicies = (
 /** What holds for the connections of all listeners. */
 export const frontends = (config: Standalone["frontendPolicies"], specs: PolicySpecs): Frontends => {
   const path: Path = ["frontendPolicies"]
-  return { http: config?.http, tls: config?.tls, tcp: config?.tcp, policies: attached(config, path, specs), path }
+  // `http` and `tcp` are also policies of backends, with other fields.
+  const policies = attached(config, path, specs, (name) => specs[name]!.places.includes("frontend"))
+  return { http: config?.http, tls: config?.tls, tcp: config?.tcp, policies, path }
 }
 
 /** What the settings demand of one another. */

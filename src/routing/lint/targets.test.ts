@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { formatLine } from "../../spec/config/problem.ts"
-import { schemas } from "../../stages/schemas.ts"
-import { reader } from "./read.ts"
-import { unknownTargets } from "./unknown-targets.ts"
+import { formatLine } from "../../../spec/config/problem.ts"
+import { schemas } from "../../../stages/schemas.ts"
+import { reader } from "../read.ts"
+import { unknownTargets } from "./targets.ts"
 
 const read = reader(schemas)
 

@@ -1,0 +1,217 @@
+/** What a configuration says of connections, on both sides, and what becomes of it. */
+import { Socket } from "node:net"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Layer, Scope } from "effect"
+import { vi } from "vitest"
+import * as ConsoleLog from "../layers/log/console.ts"
+import * as Prometheus from "../layers/metrics/prometheus.ts"
+import { standard } from "../src/main/dialect.ts"
+import { start } from "../src/main/library.ts"
+import { defaultPortOptions, ports } from "../src/main/ports.ts"
+import { makeSnapshot } from "../src/main/snapshot.ts"
+import { type UpstreamOptions, Upstreams } from "../src/services/upstreams.ts"
+import { send } from "./client.ts"
+import { httpBackend, portOf } from "./http/edge.ts"
+import { eventually, RawClient } from "./http/raw-client.ts"
+import { origin } from "./origin.ts"
+
+const running = (configuration: string) =>
+  Effect.map(start(configuration, { ephemeral: true, host: "127.0.0.1" }), (gateway) => ({
+    port: gateway.port(8080)!,
+    reload: gateway.reload
+  }))
+
+const frontend = (policies: string, route = "policies: { directResponse: { status: 200 } }") => `
+gateways: { default: { port: 8080 } }
+frontendPolicies: ${policies}
+routes: [{ ${route} }]
+`
+
+describe("frontendPolicies", () => {
+  it.live("http.maxBufferSize bounds what policies read where they do not say themselves", () =>
+    Effect.gen(function* () {
+      const backend = yield* origin({ body: "four" })
+      const route = (buffer: string) => `policies: { buffer: ${buffer} }, backends: [{ host: "${backend.address}" }]`
+      const { port, reload } = yield* running(frontend("{ http: { maxBufferSize: 3 } }", route("{ request: {} }")))
+      const status = (body: string) => Effect.promise(async () => (await send(port, { method: "POST", body })).status)
+      assert.deepStrictEqual([yield* status("abc"), yield* status("abcd")], [200, 413])
+      yield* reload(frontend("{ http: { maxBufferSize: 3 } }", route("{ request: { maxBytes: 5 } }")))
+      assert.deepStrictEqual([yield* status("abcde"), yield* status("abcdef")], [200, 413])
+      yield* reload(frontend("{ http: { maxBufferSize: 3 } }", route("{ response: {} }")))
+      assert.strictEqual(yield* status("abcdef"), 502)
+      yield* reload(frontend("{}", route("{ request: {}, response: {} }")))
+      assert.strictEqual(yield* status("abcdef"), 200)
+    })
+  )
+
+  it.live("http.http1MaxHeaders bounds the header lines of a request", () =>
+    Effect.gen(function* () {
+      const { port } = yield* running(frontend("{ http: { http1MaxHeaders: 3 } }"))
+      const status = (lines: number) =>
+        Effect.promise(async () => {
+          const client = new RawClient(port).send(`GET / HTTP/1.1\r\nhost: a\r\n${"x: y\r\n".repeat(lines - 1)}\r\n`)
+          const [answer] = await client.responses(1)
+          client.socket.destroy()
+          return answer?.status
+        })
+      assert.deepStrictEqual([yield* status(3), yield* status(4)], [200, 431])
+    })
+  )
+
+  it.live("http.http1IdleTimeout closes connections that wait for too long, http.maxConnectionDuration old ones", () =>
+    Effect.gen(function* () {
+      for (const http of ["{ http1IdleTimeout: 50ms }", "{ maxConnectionDuration: 50ms }"]) {
+        const { port } = yield* running(frontend(`{ http: ${http} }`))
+        const client = new RawClient(port).send("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+        yield* Effect.promise(() => client.until(({ ended, closed }) => ended || closed))
+        assert.match(client.text, /^HTTP\/1.1 200 /)
+        client.socket.destroy()
+      }
+    })
+  )
+
+  it.live("tcp.keepalives probes the connections of clients, and nothing does without it", () =>
+    Effect.gen(function* () {
+      const probed = yield* Effect.acquireRelease(
+        Effect.sync(() => vi.spyOn(Socket.prototype, "setKeepAlive")),
+        (spy) => Effect.sync(() => spy.mockRestore())
+      )
+      for (const [policies, calls] of [
+        ["{ tcp: { keepalives: { time: 20s, interval: 10s, retries: 4 } } }", [[true, 20_000, 10_000, 4]]],
+        ["{ tcp: { keepalives: { enabled: false } } }", []],
+        ["{}", []]
+      ] as const) {
+        const { port } = yield* running(frontend(policies))
+        probed.mockClear()
+        yield* Effect.promise(async () => {
+          const client = new RawClient(port).send("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+          await client.responses(1)
+          client.socket.destroy()
+        })
+        assert.deepStrictEqual(probed.mock.calls as ReadonlyArray<unknown>, calls)
+      }
+    })
+  )
+})
+
+/** What backends are opened with. */
+const openedWith = (config: string, backend = "{ host: 'backend.example:80' }") =>
+  Effect.gen(function* () {
+    const opened: Array<UpstreamOptions> = []
+    const recording = Layer.succeed(Upstreams, {
+      open: (_, options) =>
+        Effect.sync(() => {
+          opened.push(options)
+          return { send: () => Effect.die("nothing is sent") }
+        })
+    })
+    const quiet = ConsoleLog.layer({ filter: "off", format: "text", write: () => {}, now: () => 0 })
+    const services = Layer.provideMerge(ports(defaultPortOptions), Layer.merge(quiet, Prometheus.layer()))
+    const text = `config: ${config}\ngateways: { default: { port: 8080 } }\nroutes: [{ backends: [${backend}] }]`
+    const snapshot = yield* makeSnapshot(standard, { name: "config.yaml", text, env: {} }, Math.random).pipe(
+      Effect.provide(Layer.merge(services, recording))
+    )
+    yield* Scope.close(snapshot.scope, Exit.void)
+    return opened
+  })
+
+describe("config.backend and config.dns", () => {
+  const probes = { time: 180_000, interval: 180_000, retries: 9 }
+  const standardly = {
+    connectTimeout: 10_000,
+    idleTimeout: 90_000,
+    maxConnections: undefined,
+    probes,
+    addresses: "v4 first"
+  } as const
+
+  it.effect("decide how backends are opened", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* openedWith("{}"), [standardly])
+      const backend =
+        "{ connectTimeout: 1s, poolIdleTimeout: 2s, poolMaxSize: 3, keepalives: { time: 4s, interval: 5s, retries: 6 } }"
+      assert.deepStrictEqual(yield* openedWith(`{ backend: ${backend} }`), [
+        {
+          ...standardly,
+          connectTimeout: 1000,
+          idleTimeout: 2000,
+          maxConnections: 3,
+          probes: { time: 4000, interval: 5000, retries: 6 }
+        }
+      ])
+      assert.deepStrictEqual(yield* openedWith("{ backend: { keepalives: { enabled: false } } }"), [
+        { ...standardly, probes: "none" }
+      ])
+    })
+  )
+
+  it.effect("lookupFamily chooses the addresses of a name", () =>
+    Effect.gen(function* () {
+      const addresses = (config: string) => Effect.map(openedWith(config), ([options]) => options?.addresses)
+      assert.strictEqual(yield* addresses("{ dns: { lookupFamily: All } }"), "all")
+      assert.strictEqual(yield* addresses("{ dns: { lookupFamily: V4Preferred }, enableIpv6: false }"), "v4 first")
+      assert.strictEqual(yield* addresses("{ dns: { lookupFamily: V4Only } }"), "v4")
+      assert.strictEqual(yield* addresses("{ dns: { lookupFamily: V6Only } }"), "v6")
+      assert.strictEqual(yield* addresses("{ dns: {}, enableIpv6: false }"), "v4")
+    })
+  )
+
+  it.live("lookupFamily decides how a name is reached: that of a host, and that of an MCP server", () =>
+    Effect.gen(function* () {
+      const server = yield* httpBackend((request, response) => {
+        request.resume()
+        const result = { protocolVersion: "2025-06-18", capabilities: {}, serverInfo: { name: "a", version: "1" } }
+        response.writeHead(200, { "content-type": "application/json" })
+        response.end(JSON.stringify({ jsonrpc: "2.0", id: 1, result }))
+      })
+      const address = `localhost:${portOf(server.address())}`
+      const initialize = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "b", version: "1" } }
+      const statuses = (lookupFamily: string) =>
+        Effect.gen(function* () {
+          const { port } = yield* running(`
+config: { dns: { lookupFamily: ${lookupFamily} } }
+gateways: { default: { port: 8080 } }
+routes:
+  - { matches: [{ path: { exact: /host } }], backends: [{ host: "${address}" }] }
+  - backends: [{ mcp: { targets: [{ name: a, mcp: { host: "http://${address}/mcp" } }] } }]
+`)
+          const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params: initialize })
+          const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" }
+          const asked = ["/host", "/mcp"].map((path) => send(port, { method: "POST", path, headers, body }))
+          return (yield* Effect.promise(() => Promise.all(asked))).map(({ status }) => status)
+        })
+      // The server has no address of IPv6.
+      assert.deepStrictEqual(yield* statuses("V4Only"), [200, 200])
+      assert.deepStrictEqual(yield* statuses("V6Only"), [503, 503])
+    })
+  )
+
+  it.live("poolMaxSize makes requests wait for a connection, and poolIdleTimeout closes what nobody uses", () =>
+    Effect.gen(function* () {
+      const held: Array<() => void> = []
+      const backend = yield* httpBackend((_, response) => {
+        held.push(() => response.end("here"))
+      })
+      let connections = 0
+      let open = 0
+      backend.on("connection", (socket) => {
+        connections++
+        open++
+        socket.on("close", () => open--)
+      })
+      const { port } = yield* running(`
+config: { backend: { poolMaxSize: 1, poolIdleTimeout: 1500ms } }
+gateways: { default: { port: 8080 } }
+routes: [{ backends: [{ host: "127.0.0.1:${portOf(backend.address())}" }] }]
+`)
+      const answers = [send(port), send(port)]
+      for (let i = 0; i < 2; i++) {
+        yield* Effect.promise(() => eventually(() => held.length === 1))
+        held.pop()?.()
+      }
+      for (const answer of answers) assert.strictEqual((yield* Effect.promise(() => answer)).body, "here")
+      assert.strictEqual(connections, 1)
+      yield* Effect.promise(() => eventually(() => open === 0, 10_000))
+    })
+  )
+})
