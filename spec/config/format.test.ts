@@ -58,6 +58,11 @@ describe("the canonical form", () => {
       "config:\n  customFunctions: >-\n    a\n      b\n\n    c\nroutes:\n  - name: a\n    policies: { authorization: { rules: [x] } }\n"
     ],
     [
+      "a comment behind the header of a text stays there",
+      "config:\n    customFunctions: >- # Why.\n        a\n",
+      "config:\n  customFunctions: >- # Why.\n    a\n"
+    ],
+    [
       "an alias stays behind its anchor",
       "routes: &r [{ name: a }]\ngateways: {}\nrouteGroups: [{ routes: *r, name: g }]\n",
       "routes: &r [{ name: a }]\ngateways: {}\nrouteGroups: [{ routes: *r, name: g }]\n"
