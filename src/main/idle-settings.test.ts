@@ -15,8 +15,8 @@ describe("settings that nothing applies", () => {
       [
         "warning 2 config.workerThreads has no effect yet",
         "warning 5 config.logging.filter has no effect yet",
-        "warning 7 config.metrics.fields has no effect yet",
-        "warning 6 config.dns.edns0 has no effect yet"
+        "warning 6 config.dns.edns0 has no effect yet",
+        "warning 7 config.metrics.fields has no effect yet"
       ]
     )
   })
