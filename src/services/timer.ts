@@ -6,7 +6,7 @@ export type After = (milliseconds: number, action: () => void) => () => void
 /** Node runs a longer timer at once. */
 const longest = 2 ** 31 - 1
 
-const after: After = (milliseconds, action) => {
+export const after: After = (milliseconds, action) => {
   const timer = setTimeout(
     () => {
       if (milliseconds > longest) callOff = after(milliseconds - longest, action)
