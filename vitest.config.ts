@@ -4,8 +4,8 @@ export default defineConfig({
   test: {
     include: ["{bench,layers,spec,src,stages,test}/**/*.test.ts"],
     exclude: ["**/node_modules/**", "test/outside/**/node_modules/**"],
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     // A focused test would hide the others from CI.
     allowOnly: false
   }

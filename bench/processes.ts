@@ -5,7 +5,7 @@ import { connect, createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { Job, Result } from "./load.ts"
-import type { Usage } from "./probe.ts"
+import type { Pauses, Usage } from "./probe.ts"
 import type { Scenario } from "./scenarios.ts"
 
 const here = import.meta.dirname
@@ -21,7 +21,7 @@ export const freePort = (): Promise<number> =>
   })
 
 /** Milliseconds until something accepts on a port, asked again and again. */
-const listening = async (port: number, child: ChildProcess, patience = 20_000): Promise<number> => {
+const listening = async (port: number, child: ChildProcess, patience = 60_000): Promise<number> => {
   const start = performance.now()
   while (performance.now() - start < patience) {
     if (child.exitCode !== null) throw new Error(`${child.spawnargs.join(" ")} ended with ${child.exitCode}`)
@@ -52,7 +52,7 @@ const stop = async (child: ChildProcess): Promise<void> => {
 }
 
 /** A message to a child, and its answer. */
-const ask = <A>(child: ChildProcess, message: Job | "usage"): Promise<A> =>
+const ask = <A>(child: ChildProcess, message: Job | "usage" | "pauses"): Promise<A> =>
   new Promise((resolve, reject) => {
     const gone = () => reject(new Error(`${child.spawnargs.join(" ")} ended`))
     child.once("exit", gone)
@@ -68,6 +68,9 @@ export interface ProxyProcess {
   /** Milliseconds from the start of the process until it accepted. */
   readonly startup: number
   readonly usage: () => Promise<Usage>
+  readonly pauses: () => Promise<Pauses>
+  /** Writes one of its files anew. */
+  readonly write: (name: string, text: string) => Promise<void>
   readonly stop: () => Promise<void>
 }
 
@@ -89,6 +92,8 @@ export const startProxy = async (scenario: Scenario, upstream: number): Promise<
     port: ports.proxy,
     startup,
     usage: () => ask<Usage>(child, "usage"),
+    pauses: () => ask<Pauses>(child, "pauses"),
+    write: (name, text) => writeFile(join(folder, name), text),
     stop: async () => {
       await stop(child)
       await rm(folder, { recursive: true, force: true })

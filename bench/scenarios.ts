@@ -54,7 +54,7 @@ const post: Request = {
 export const base = (request: Request): Scenario => ({ name: "base", proxy: node("base.ts"), request })
 
 /** Management servers off: another row, or a proxy of the developer, may use their ports. */
-const quiet = "config: {adminAddr: off, statsAddr: off, readinessAddr: off, logging: {level: request=warn}}"
+export const quiet = "config: {adminAddr: off, statsAddr: off, readinessAddr: off, logging: {level: request=warn}}"
 
 const route = (ports: Ports, policies: string) => `${quiet}
 gateways: {default: {port: ${ports.proxy}}}

@@ -3,6 +3,7 @@
  * documented types are the seed's; further types are interleaved and may be ignored by readers.
  */
 import { Schema } from "effect"
+import { Explanation } from "./explanation.ts"
 
 const text = (description: string) => Schema.String.annotate({ description })
 const nullable = <S extends Schema.Top>(schema: S) => Schema.NullOr(schema)
@@ -71,7 +72,8 @@ const stage = (description: string) => Schema.String.annotate({ description })
 export const RuleOutcome = Schema.Struct({
   name: text("The expression."),
   matched: Schema.Boolean,
-  mode: Schema.Literals(["allow", "deny", "require"])
+  mode: Schema.Literals(["allow", "deny", "require"]),
+  explanation: Schema.optionalKey(Explanation)
 })
 export type RuleOutcome = typeof RuleOutcome.Type
 
@@ -172,6 +174,9 @@ export const TraceEvent = Schema.Struct({
   eventStart: nullable(Schema.Int).annotate({ description: "Set on backendCallResult only: when the call began." }),
   eventEnd: Schema.Int.annotate({ description: "Whole microseconds since the trace began." }),
   severity: Schema.Literals(["success", "info", "warn", "error"]),
+  scope: Schema.optionalKey(Schema.Array(Schema.String)).annotateKey({
+    description: "Set on the events of a call that a backend makes by itself, as `mcp <target>`."
+  }),
   message: TraceMessage,
   request: Schema.optionalKey(Schema.Int).annotateKey({
     description: "In the continuous mode: tells the requests of the stream apart."

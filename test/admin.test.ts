@@ -49,6 +49,8 @@ describe("methods", () => {
   const allowed: ReadonlyArray<readonly [path: string, methods: ReadonlyArray<string>]> = [
     ["/", ["GET", "HEAD"]],
     ["/config_dump", ["GET", "HEAD"]],
+    ["/config_problems", ["GET", "HEAD"]],
+    ["/config.schema.json", ["GET", "HEAD"]],
     ["/memory", ["GET", "HEAD"]],
     ["/debug/graph", ["GET", "HEAD"]],
     ["/logging", ["POST"]],

@@ -25,6 +25,7 @@ import { Log } from "../src/services/log.ts"
 import { Monotonic } from "../src/services/monotonic.ts"
 import { policies } from "../stages/registry.ts"
 import { type Case, type CaseAnswer, type CaseStep, type Expectation, readCase } from "./case.ts"
+import { differences } from "./expectation.ts"
 
 const root = resolve(import.meta.dirname, "..")
 
@@ -55,7 +56,8 @@ const noting = (notes: Array<readonly [kind: string, details: unknown]>): Watch 
   const nothing = () => {}
   return {
     ...{ started: nothing, entering: nothing, passed: nothing, selected: nothing, calling: nothing, called: nothing },
-    ...{ ready: nothing, final: nothing, stage: nothing },
+    ...{ ready: nothing, final: nothing, stage: nothing, outbound: () => ({ context: undefined, ended: nothing }) },
+    notes: true,
     told: ({ type, ...rest }) => {
       const [kind, details] = "kind" in rest ? [rest.kind, rest.details] : [type, rest]
       notes.push([kind, JSON.parse(JSON.stringify(details))])
@@ -241,8 +243,12 @@ const check = (
   if (expected.notes !== undefined && notes !== undefined)
     for (const [kind, details] of Object.entries(expected.notes))
       assert.deepStrictEqual(
-        notes.filter((note) => note[0] === kind).map((note) => note[1]),
-        [details]
+        differences(
+          [details],
+          notes.filter((note) => note[0] === kind).map((note) => note[1]),
+          kind
+        ),
+        []
       )
 }
 

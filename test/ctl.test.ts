@@ -4,10 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { createServer, type ServerResponse } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { NodeServices } from "@effect/platform-node"
 import { afterAll, assert, describe, it } from "@effect/vitest"
-import { Console, Effect, Fiber } from "effect"
-import { headgatectl } from "../src/main/ctl/root.ts"
+import { Effect, Fiber } from "effect"
 import { start } from "../src/main/library.ts"
 import { traceProblems } from "../src/main/testing.ts"
 import { send } from "./client.ts"
@@ -15,6 +13,7 @@ import { portOf } from "./http/edge.ts"
 import { eventually } from "./http/raw-client.ts"
 import { nowhere, origin } from "./origin.ts"
 import { root } from "./program.ts"
+import { ctl } from "./tool.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "headgatectl-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -23,31 +22,6 @@ const fileOf = (name: string, text: string): string => {
   writeFileSync(file, text)
   return file
 }
-
-interface Ran {
-  readonly code: number
-  readonly out: ReadonlyArray<string>
-  readonly err: ReadonlyArray<string>
-}
-
-/** Runs the tool in this process: its code, and the lines that it printed. */
-const ctl = (...args: ReadonlyArray<string>): Effect.Effect<Ran> =>
-  Effect.gen(function* () {
-    const out: Array<string> = []
-    const err: Array<string> = []
-    const console: Console.Console = {
-      ...globalThis.console,
-      log: (...texts: ReadonlyArray<unknown>) => out.push(...texts.map(String)),
-      error: (...texts: ReadonlyArray<unknown>) => err.push(...texts.map(String))
-    }
-    const ended = yield* Effect.result(headgatectl(args)).pipe(
-      Effect.provide(NodeServices.layer),
-      Effect.provideService(Console.Console, console)
-    )
-    const code = ended._tag === "Failure" ? 1 : Number(process.exitCode ?? 0)
-    process.exitCode = undefined
-    return { code, out, err }
-  })
 
 const proxy = Effect.gen(function* () {
   const backend = yield* origin({ status: 201, body: "made" })

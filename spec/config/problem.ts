@@ -50,7 +50,9 @@ const escapeData = (text: string) => text.replaceAll("%", "%25").replaceAll("\r"
 const escapeProperty = (text: string) => escapeData(text).replaceAll(":", "%3A").replaceAll(",", "%2C")
 
 /** The ways to print problems, by the names that programs take. */
-export type ProblemFormat = "text" | "json" | "github"
+export const problemFormats = ["text", "json", "github"] as const
+export type ProblemFormat = (typeof problemFormats)[number]
+export const isProblemFormat = (text: string): text is ProblemFormat => problemFormats.some((name) => name === text)
 
 export const formatProblems = (format: ProblemFormat, problems: ReadonlyArray<Problem>): string => {
   switch (format) {

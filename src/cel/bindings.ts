@@ -16,6 +16,8 @@ export type Bindings = {
 } & {
   /** Names of header fields whose values `headers.redacted()` and explanations hide, in lower case, beside those that always are. */
   readonly sensitiveHeaders?: ReadonlySet<string> | undefined
+  /** Names of query parameters that hold credentials: explanations hide what is made of a text with a query. */
+  readonly sensitiveParameters?: ReadonlySet<string> | undefined
   /** Values of the further variables that the expression was compiled with. */
   readonly extra?: Readonly<Record<string, CelValue>> | undefined
 }
@@ -26,5 +28,7 @@ export const alwaysSensitiveHeaders: ReadonlySet<string> = new Set([
   "proxy-authorization",
   "cookie",
   "set-cookie",
-  "x-api-key"
+  "x-api-key",
+  "api-key",
+  "x-goog-api-key"
 ])

@@ -1,6 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
 import * as Result from "effect/Result"
-import { type Bindings, compile, type Explanation, explain, parseFunctions, type Step } from "./expression.ts"
+import { Explanation, type Step } from "../../spec/explanation.ts"
+import { type Bindings, compile, explain, parseFunctions } from "./expression.ts"
 
 const bindings: Bindings = {
   request: {
@@ -80,6 +82,21 @@ describe("an explanation", () => {
   it("cuts long values", () => {
     const found = parts("lists.range(1000).map(x, jwt.sub)")
     assert.isAtMost(found["lists.range(1000).map(x, jwt.sub)"]!.length, 1_001)
+    const body = new Uint8Array(2 ** 21).fill(97)
+    const compiled = Result.getOrThrow(compile("[request.body, string(request.body)]", { phase: "log" }))
+    const [whole] = explain(compiled, { request: { body } }).steps
+    for (const { outcome } of [whole!, ...whole!.parts])
+      assert.isTrue(outcome.kind === "value" && outcome.value.length === 1_001 && outcome.value.endsWith("…"))
+    const asked = explain(compiled, { request: { body: body.subarray(0, 3_000) } }, Number.POSITIVE_INFINITY)
+    assert.isTrue(asked.outcome.kind === "value" && asked.outcome.value.endsWith('a"]'))
+  })
+
+  it("is as told to programs, and the same again for another request", () => {
+    const compiled = Result.getOrThrow(compile("jwt.nope == 1 || jwt.sub == 'bob'", { phase: "log" }))
+    const first = explain(compiled, bindings)
+    assert.deepStrictEqual(Schema.decodeUnknownSync(Explanation)(JSON.parse(JSON.stringify(first))), first)
+    assert.deepInclude(explain(compiled, { jwt: { rest: { sub: "bob" } } }).outcome, { value: "true" })
+    assert.deepStrictEqual(explain(compiled, bindings), first)
   })
 
   it("hides secrets and what is made of them", () => {
@@ -110,6 +127,27 @@ describe("an explanation", () => {
       const text = JSON.stringify(explained(source))
       for (const secret of ["s3cret", "hush", "eyJ", "Bearer s", "S3CRET"]) assert.notInclude(text, secret, source)
     }
+  })
+
+  it("hides what is made of a query that may hold a credential", () => {
+    const uri = "http://a.example/x?access_token=s3cret&page=2"
+    const shown = (source: string, ...parameters: ReadonlyArray<string>) =>
+      JSON.stringify(
+        explain(Result.getOrThrow(compile(source, { phase: "log" })), {
+          request: { uri, pathAndQuery: "/x?access_token=s3cret", path: "/x" },
+          sensitiveParameters: new Set(parameters)
+        })
+      )
+    for (const source of [
+      "request.uri",
+      'request.uri.query("access_token")[0]',
+      'request["pathAndQuery"].split("=")',
+      "cel.bind(r, request, r.uri)"
+    ]) {
+      assert.notInclude(shown(source, "access_token"), "s3cret", source)
+      if (!source.includes("bind")) assert.include(shown(source, "page_token"), "s3cret", source)
+    }
+    assert.include(shown("request.path", "access_token"), '\\"/x\\"')
   })
 
   it("shows what a secret decided, and what is none", () => {

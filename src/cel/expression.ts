@@ -10,6 +10,7 @@ import { Compiler, type Names } from "./compile.ts"
 import { type Cost, costOf } from "./cost.ts"
 import { type CustomFunctions, noFunctions } from "./custom-functions.ts"
 import { Frame, noBindings, type Outcome, outOfWork, type Run } from "./frame.ts"
+import type { ParameterKind } from "./function.ts"
 import type { Kind } from "./kind.ts"
 import { maxSteps } from "./limits.ts"
 import { parse } from "./parse.ts"
@@ -22,7 +23,7 @@ export type { Attributes } from "./attributes.ts"
 export type { Bindings } from "./bindings.ts"
 export type { Cost } from "./cost.ts"
 export type { CustomFunctions } from "./custom-functions.ts"
-export { type Explanation, explain, type Step } from "./explain.ts"
+export { explain } from "./explain.ts"
 export { parseFunctions } from "./function-source.ts"
 export { fromJson, toJson, toText } from "./json.ts"
 export { type Phase, phases, variables } from "./phases.ts"
@@ -32,8 +33,8 @@ export { Duration, Timestamp } from "./time.ts"
 export { CelList, CelMap, type CelValue, Flattened, MapView, Optional, Secret, Uint } from "./value.ts"
 
 export interface CompileOptions {
-  /** The phase in which the expression is evaluated: decides which variables it may read. */
-  readonly phase: Phase
+  /** The phase in which the expression is evaluated: decides which variables it may read; `undefined` lets it read all. */
+  readonly phase: Phase | undefined
   /** The kind of value that is needed. An expression that surely gives another kind does not compile; rules expect `bool`. */
   readonly expect?: Kind
   /** Leaves out the check of names and types: what does not exist fails when it is evaluated, as the cluster form wants. */
@@ -51,6 +52,8 @@ export class Expression {
   readonly attributes: Attributes
   /** How much work an evaluation is, as far as the text tells. */
   readonly cost: Cost
+  /** The kind of its value, `dyn` where only run time tells. */
+  readonly kind: ParameterKind
   /** The value where it depends on nothing. */
   readonly constant: CelValue | undefined
   /** The syntax tree and the names it refers to, for explanations. */
@@ -61,8 +64,9 @@ export class Expression {
   /** The state of the last evaluation, for the next one to use; absent while one is under way. */
   #frame: Frame | undefined
 
-  private constructor(compiler: Compiler, syntax: Node, run: Run, constant: CelValue | undefined) {
+  private constructor(compiler: Compiler, syntax: Node, kind: ParameterKind, run: Run, constant: CelValue | undefined) {
     this.source = compiler.source
+    this.kind = kind
     this.syntax = syntax
     this.names = compiler.names
     this.attributes = analyse(syntax, compiler.names)
@@ -106,7 +110,7 @@ export class Expression {
     if (options.expect !== undefined && kind !== "dyn" && kind !== options.expect)
       compiler.report(syntax, `the expression gives a ${kind} where a ${options.expect} is needed`)
     const { run, constant } = compiler.compile(syntax, undefined)
-    const expression = new Expression(compiler, syntax, run, constant)
+    const expression = new Expression(compiler, syntax, kind, run, constant)
     if (expression.cost.least > maxSteps)
       compiler.report(syntax, "the expression needs more work than one evaluation may do")
     if (compiler.problems.length > 0) return Result.fail(compiler.problems.sort((a, b) => a.start - b.start))

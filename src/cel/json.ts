@@ -76,10 +76,12 @@ const plainKey = /^[\w.-]*$/
 class JsonWriter {
   readonly parts: Array<string> = []
   readonly #frame: Frame | undefined
+  readonly #most: number
   #length = 0
 
-  constructor(frame: Frame | undefined) {
+  constructor(frame: Frame | undefined, most = maxTextLength) {
     this.#frame = frame
+    this.#most = most
   }
 
   value(value: CelValue, depth: number): boolean {
@@ -97,7 +99,7 @@ class JsonWriter {
     if (value instanceof Optional) return this.value(value.value ?? null, depth + 1)
     if (Array.isArray(value)) return this.#list(value, true, depth)
     if (value instanceof CelList) return this.#list(value.items, false, depth)
-    const scalar = scalarText(value)
+    const scalar = scalarText(value instanceof Uint8Array ? value.subarray(0, this.#most) : value)
     if (scalar === undefined) return this.#map(value as MapValue, depth)
     return this.#write(value instanceof Uint ? scalar : JSON.stringify(scalar), 4 + (scalar.length >> 4))
   }
@@ -105,7 +107,7 @@ class JsonWriter {
   #write(part: string, steps: number): boolean {
     this.parts.push(part)
     this.#length += part.length
-    return this.#length <= maxTextLength && (this.#frame?.spend(steps) ?? true)
+    return this.#length <= this.#most && (this.#frame?.spend(steps) ?? true)
   }
 
   /** Escapes are slow, and only the result tells how many there were, so long strings are written in pieces. */
@@ -152,6 +154,14 @@ class JsonWriter {
 export const toJson = (value: CelValue, frame?: Frame): string | CelError => {
   const writer = new JsonWriter(frame)
   return writer.value(value, 0) ? writer.parts.join("") : tooLarge
+}
+
+/** The same text for people, cut after so many characters. */
+export const toShownJson = (value: CelValue, most: number): string => {
+  const writer = new JsonWriter(undefined, most)
+  const whole = writer.value(value, 0)
+  const text = writer.parts.join("")
+  return whole ? text : `${text.slice(0, most)}…`
 }
 
 /** The text of objects that are scalars; `undefined` for containers. */

@@ -79,8 +79,8 @@ export const variables = {
       host: string("Authority with port, as sent"),
       scheme: string("`http` or `https`"),
       version: string("`HTTP/1.1`, `HTTP/2`"),
-      uri: string("Full URI; `query`, `addQuery` and `setQuery` read and change its query"),
-      pathAndQuery: string("Path and query; same methods as `uri`"),
+      uri: { ...string("Full URI; `query`, `addQuery` and `setQuery` read and change its query"), query: true },
+      pathAndQuery: { ...string("Path and query; same methods as `uri`"), query: true },
       ...message,
       startTime: { type: "timestamp", doc: "When the request arrived" },
       endTime: { type: "timestamp", doc: "When the response ended", phases: log }

@@ -43,6 +43,8 @@ export interface Field<Type extends FieldType = FieldType> {
   readonly doc: string
   /** The phases in which the field has a value, where they are fewer than those of its variable. */
   readonly phases?: ReadonlyArray<string>
+  /** Whether it is a text with a query, where a credential may stand. */
+  readonly query?: boolean
 }
 
 export type FieldType = ScalarKind | Struct

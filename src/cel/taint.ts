@@ -1,13 +1,27 @@
 /** Which parts of an expression carry a secret, by its text: what an explanation must not show. */
 import { stepOf } from "./access.ts"
+import type { Bindings } from "./bindings.ts"
 import type { Names } from "./compile.ts"
 import { isSensitive } from "./headers.ts"
 import { macroOf } from "./macros.ts"
 import { isStruct, type Struct } from "./schema.ts"
 import { childrenOf, type Node, type NodeOf } from "./syntax.ts"
 
+/** What beside the headers that always are, and the secrets of variables, is secret. */
+type Sensitive = Pick<Bindings, "request" | "sensitiveHeaders" | "sensitiveParameters">
+
+/** Whether the query of the request has a parameter that holds a credential. */
+const hasCredential = ({ request, sensitiveParameters }: Sensitive): boolean => {
+  if (sensitiveParameters === undefined || sensitiveParameters.size === 0) return false
+  return [request?.uri, request?.pathAndQuery].some((text) => {
+    const query = text?.split("?").slice(1).join("?") ?? ""
+    // Without the ampersand a leading question mark would be dropped.
+    return [...new URLSearchParams(`&${query}`).keys()].some((name) => sensitiveParameters.has(name))
+  })
+}
+
 /** The parts whose values come from a secret: unredacted, a sensitive header, or made of such a part. */
-export const taintOf = (node: Node, names: Names, sensitive: ReadonlySet<string> | undefined): ReadonlySet<Node> => {
+export const taintOf = (node: Node, names: Names, sensitive: Sensitive): ReadonlySet<Node> => {
   const taint = new Taint(names, sensitive)
   taint.visit(node, undefined)
   return taint.parts
@@ -23,10 +37,10 @@ interface Local {
 class Taint {
   readonly parts = new Set<Node>()
   readonly #names: Names
-  readonly #sensitive: ReadonlySet<string> | undefined
+  readonly #sensitive: Sensitive
   readonly #functions = new Map<string, boolean>()
 
-  constructor(names: Names, sensitive: ReadonlySet<string> | undefined) {
+  constructor(names: Names, sensitive: Sensitive) {
     this.#names = names
     this.#sensitive = sensitive
   }
@@ -39,10 +53,11 @@ class Taint {
 
   #isSecret(node: Node, locals: Local | undefined): boolean {
     const path = this.#path(node, locals)
+    if (path === "query") return hasCredential(this.#sensitive)
     if (path !== undefined) return path === "headers" || (typeof path === "object" && holdsHeaders(path))
     const step = stepOf(node)
     if (step !== undefined && this.#path(step.operand, locals) === "headers")
-      return isSensitive(step.name.toLowerCase(), this.#sensitive)
+      return isSensitive(step.name.toLowerCase(), this.#sensitive.sensitiveHeaders)
     if (node.kind === "ident") {
       for (let at = locals; at !== undefined; at = at.outer) if (at.name === node.name) return at.secret
       return false
@@ -84,8 +99,8 @@ class Taint {
     return secret
   }
 
-  /** The structure of the host, or the headers, that a part is without a call; `undefined` for anything else. */
-  #path(node: Node, locals: Local | undefined): Struct | "headers" | "value" | undefined {
+  /** What of the host a part is without a call: a structure, headers, a text with a query or another value; `undefined` for anything else. */
+  #path(node: Node, locals: Local | undefined): Struct | "headers" | "query" | "value" | undefined {
     if (node.kind === "ident") {
       for (let at = locals; at !== undefined; at = at.outer)
         if (at.name === node.name && !node.absolute) return undefined
@@ -96,7 +111,8 @@ class Taint {
     if (step === undefined || typeof parent !== "object") return undefined
     const field = Object.hasOwn(parent.fields, step.name) ? parent.fields[step.name] : undefined
     if (field === undefined) return parent.rest === undefined ? undefined : "value"
-    return isStruct(field.type) ? field.type : field.type === "headers" ? "headers" : "value"
+    if (isStruct(field.type)) return field.type
+    return field.type === "headers" ? "headers" : field.query ? "query" : "value"
   }
 }
 

@@ -5,16 +5,22 @@
 import { Duration, Effect, Layer, Queue, Schedule, Stream } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { isLoopback } from "../../layers/admin-address.ts"
+import { formatProblems, isProblemFormat, type Problem, problemFormats } from "../../spec/config/problem.ts"
 import type { TraceEvent } from "../../spec/trace-events.ts"
 import type { Exchange } from "../pipeline/exchange.ts"
 import type { RouteGraph } from "../pipeline/graph.ts"
 import { mermaid } from "../pipeline/graph.ts"
 import type { Watchers } from "../pipeline/watchers.ts"
 import type { LogControl } from "../services/log.ts"
+import { jsonSchema, type SchemaKind, schemaFile, schemaKinds } from "./json-schemas.ts"
+
+const schemaNames = Object.keys(schemaKinds) as ReadonlyArray<SchemaKind>
 
 /** What the admin interface shows and steers. */
 export interface Controls {
   readonly configDump: () => unknown
+  /** What is wrong with the text that was read last, or doubtful about it. */
+  readonly problems: () => ReadonlyArray<Problem>
   readonly graphs: () => ReadonlyArray<RouteGraph>
   readonly memory: () => unknown
   readonly log: LogControl
@@ -62,6 +68,23 @@ export const adminRoutes = (controls: Controls) => {
       "/config_dump",
       get,
       Effect.sync(() => json(controls.configDump()))
+    ),
+    route(
+      "/config_problems",
+      get,
+      Effect.map(HttpServerRequest.HttpServerRequest, (request) => {
+        const format = queryOf(request).get("format") ?? "json"
+        if (!isProblemFormat(format)) return plain(400, `format is one of ${problemFormats.join(", ")}\n`)
+        const contentType = format === "json" ? "application/json" : "text/plain"
+        return HttpServerResponse.text(`${formatProblems(format, controls.problems())}\n`, { contentType })
+      })
+    ),
+    ...schemaNames.map((kind) =>
+      route(
+        `/${schemaFile(kind)}`,
+        get,
+        Effect.sync(() => HttpServerResponse.text(jsonSchema(kind), { contentType: "application/schema+json" }))
+      )
     ),
     route(
       "/memory",
@@ -122,6 +145,9 @@ const loggingUsage =
 
 const index = `<!doctype html><title>Headgate</title><h1>Headgate</h1><ul>${[
   ["GET", "/config_dump", "the configuration in force"],
+  ["GET", "/config_problems", "what is wrong with the file as it was read last, and what is doubtful; ?format="],
+  ["GET", "/config.schema.json", "the JSON Schema of the file, for editors"],
+  ["GET", "/trace-event.schema.json", "the JSON Schema of an event of a trace"],
   ["GET", "/debug/graph", "the graph of every route; ?format=mermaid"],
   ["POST", "/debug/trace", "the trace of the next request; ?expression=, ?follow"],
   ["POST", "/logging", "the log level; ?level=, ?reset"],

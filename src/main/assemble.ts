@@ -5,6 +5,7 @@
 import { Effect, Result, type Scope } from "effect"
 import {
   type AttachedPolicy,
+  type CompiledEntries,
   compileSite,
   type PolicyEntry,
   responseSteps,
@@ -104,6 +105,9 @@ class Assembly {
   readonly #problems: Array<ConfigProblem> = []
   readonly #ways: Array<Way> = []
   readonly #callees = new Map<string, Callee | undefined>()
+  /** What is targeted at many routes is compiled once. */
+  readonly #entries = new Map<Normalised.PolicyBranch, PolicyEntry>()
+  readonly #compiled: CompiledEntries = new Map()
   readonly #attachedTo: (listener: Normalised.Listener) => Attached
 
   constructor(parts: Parts<Registry>, config: Normalised.Normalised) {
@@ -115,7 +119,7 @@ class Assembly {
   run(): Compiling<Assembled> {
     return Effect.gen({ self: this }, function* () {
       const binds: Array<AssembledBind> = []
-      for (const problem of missing(this.#config, availableIn(this.#parts))) this.#problem(problem)
+      for (const problem of yield* missing(this.#config, availableIn(this.#parts))) this.#problem(problem)
       for (const bind of this.#config.binds) {
         const assembled = yield* this.#bind(bind)
         if (assembled !== undefined) binds.push(assembled)
@@ -148,12 +152,19 @@ class Assembly {
       ({ name, branches }): AttachedPolicy => ({ name, entries: branches.map((branch) => this.#entry(branch, site)) })
     )
     return Effect.map(
-      this.#collect(compileSite(this.#parts.registry, site, attached)),
+      this.#collect(compileSite(this.#parts.registry, site, attached, this.#compiled)),
       (graph) => graph ?? emptySite(site)
     )
   }
 
   #entry(branch: Normalised.PolicyBranch, site: Site): PolicyEntry {
+    // Whatever a policy is attached to, its phase is the same.
+    const entry = this.#entries.get(branch) ?? this.#newEntry(branch, site)
+    this.#entries.set(branch, entry)
+    return entry
+  }
+
+  #newEntry(branch: Normalised.PolicyBranch, site: Site): PolicyEntry {
     const { condition, config, path } = branch
     const entry = { config, path, writtenAt: (part: ConfigPath) => Normalised.writtenAt(branch, part) }
     if (condition === undefined) return entry

@@ -2,11 +2,12 @@
 import type { Environment } from "../../spec/config/expand.ts"
 import { load } from "../../spec/config/load.ts"
 import type { Positions } from "../../spec/config/positions.ts"
-import type { Problem } from "../../spec/config/problem.ts"
+import { inOrder, type Problem } from "../../spec/config/problem.ts"
 import type { PolicySpecs } from "../../spec/standalone/policies.ts"
 import { standalone } from "../../spec/standalone.ts"
 import { schemas } from "../../stages/schemas.ts"
 import { type Hidden, nothingHidden } from "../pipeline/hidden.ts"
+import { lint } from "../routing/lint/lint.ts"
 import { normalise } from "../routing/normalise/normalise.ts"
 import type { Normalised } from "../routing/normalised.ts"
 import { hiddenOf } from "./hidden.ts"
@@ -43,14 +44,15 @@ export const check = (source: ConfigurationText, { specs, schema } = language): 
   const loaded = load(source, schema)
   const nothing = { config: undefined, hidden: nothingHidden }
   if (!loaded.ok) return { ...nothing, positions: undefined, problems: loaded.problems }
-  const { positions } = loaded
+  const { positions, inlineCredentials } = loaded
   const normalised = normalise(loaded.value, specs)
-  return normalised.ok
-    ? {
-        config: normalised.value,
-        positions,
-        hidden: hiddenOf(normalised.value),
-        problems: idleSettings(normalised.value.settings, positions).map((complaint) => positions.locate(complaint))
-      }
-    : { ...nothing, positions, problems: normalised.complaints.map((complaint) => positions.locate(complaint)) }
+  if (!normalised.ok) {
+    const problems = inOrder(normalised.complaints.map((complaint) => positions.locate(complaint)))
+    return { ...nothing, positions, problems }
+  }
+  const config = normalised.value
+  const idle = idleSettings(config.settings, positions)
+  const doubtful = lint({ file: loaded.value, normalised: config, positions, inlineCredentials })
+  const problems = inOrder([...idle.map((complaint) => positions.locate(complaint)), ...doubtful])
+  return { config, positions, hidden: hiddenOf(config), problems }
 }

@@ -51,7 +51,7 @@ const reason = (cause: unknown) =>
       ? cause.message
       : String(cause)
 
-const initial = `# yaml-language-server: $schema=./config.schema.json
+const initial = `# yaml-language-server: $schema=http://localhost:15000/config.schema.json
 # Created at the first start. The proxy answers on this port; see the README for what to add.
 gateways:
   default:

@@ -41,7 +41,9 @@ export interface Dialect<out R = Ports> extends Language {
 }
 
 /** The functions that a configuration defines for its expressions. */
-const customFunctions = ({ settings }: Normalised): Effect.Effect<CustomFunctions, ReadonlyArray<ConfigProblem>> => {
+export const customFunctions = ({
+  settings
+}: Normalised): Effect.Effect<CustomFunctions, ReadonlyArray<ConfigProblem>> => {
   const parsed = parseFunctions(settings.customFunctions ?? "")
   return Result.isSuccess(parsed)
     ? Effect.succeed(parsed.success)

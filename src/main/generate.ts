@@ -1,20 +1,20 @@
 /** Writes what is generated from the schemas into `spec/generated/`. Run by `npm run generate`; a test compares. */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
-import { editorSchema } from "../../spec/generate/json-schema.ts"
 import { referencePages } from "../../spec/generate/reference.ts"
-import { standalone } from "../../spec/standalone.ts"
 import { schemas } from "../../stages/schemas.ts"
-
-/** Where the schema of the file is known under; its first comment line may name it. */
-export const schemaId = "https://headgate.dev/config.schema.json"
+import { language } from "./check.ts"
+import { jsonSchema, type SchemaKind, schemaFile, schemaKinds } from "./json-schemas.ts"
 
 /** Every generated file by its path below `spec/generated`. */
 export const generated = (): Readonly<Record<string, string>> => {
-  const file = standalone(schemas)
-  const pages = Object.entries(referencePages(file, schemas)).map(([name, text]) => [`reference/${name}`, text])
+  const pages = Object.entries(referencePages(language.schema, schemas)).map(([name, text]) => [
+    `reference/${name}`,
+    text
+  ])
+  const kinds = Object.keys(schemaKinds) as ReadonlyArray<SchemaKind>
   return {
-    "config.schema.json": `${JSON.stringify(editorSchema(file, schemaId), null, 2)}\n`,
+    ...Object.fromEntries(kinds.map((kind) => [schemaFile(kind), jsonSchema(kind)])),
     ...Object.fromEntries(pages)
   }
 }

@@ -3,7 +3,7 @@ import { parseArgs } from "node:util"
 import { Effect, Exit, Layer, Scope } from "effect"
 import * as ConsoleLog from "../../layers/log/console.ts"
 import * as Prometheus from "../../layers/metrics/prometheus.ts"
-import { formatProblems, type ProblemFormat } from "../../spec/config/problem.ts"
+import { formatProblems, isProblemFormat, problemFormats } from "../../spec/config/problem.ts"
 import { Log } from "../services/log.ts"
 import { type ConfigurationSource, defaultFile, fromFile, fromText } from "./configuration-source.ts"
 import { standard } from "./dialect.ts"
@@ -67,9 +67,8 @@ if (options.version === true) {
 }
 if (options.file !== undefined && options.config !== undefined) fail("only one of --config or --file", 1)
 
-const isFormat = (text: string): text is ProblemFormat => ["text", "json", "github"].includes(text)
 const asked = options.format ?? "text"
-const format = isFormat(asked) ? asked : fail("--format is text, json or github", 1)
+const format = isProblemFormat(asked) ? asked : fail(`--format is one of ${problemFormats.join(", ")}`, 1)
 
 const source: Effect.Effect<ConfigurationSource, { readonly message: string }> =
   options.file !== undefined

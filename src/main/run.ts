@@ -5,11 +5,13 @@ import { isLocal, parseAdminAddress } from "../../layers/admin-address.ts"
 import { watchFile } from "../../layers/file-watch.ts"
 import { type Address, type BindFailed, show } from "../../layers/http/address.ts"
 import { serveManagement } from "../../layers/management-server.ts"
+import type { Problem } from "../../spec/config/problem.ts"
 import { never, type Sampler } from "../pipeline/sampling.ts"
 import { Log } from "../services/log.ts"
 import { Metrics } from "../services/metrics.ts"
 import type { SpanSink } from "../services/span-sink.ts"
 import { adminRoutes } from "./admin.ts"
+import { checkAside } from "./check-aside.ts"
 import { compileExpression } from "./conditions.ts"
 import { configDump } from "./config-dump.ts"
 import type { ConfigurationSource, UnreadableConfiguration } from "./configuration-source.ts"
@@ -17,7 +19,7 @@ import type { Dialect } from "./dialect.ts"
 import { type Gateway, startGateway } from "./gateway.ts"
 import { memory } from "./process-memory.ts"
 import { gatherRuntime } from "./runtime-metrics.ts"
-import { type InvalidConfiguration, makeSnapshot } from "./snapshot.ts"
+import { InvalidConfiguration, makeSnapshot } from "./snapshot.ts"
 import { suggestions } from "./suggestions.ts"
 import { version } from "./version.ts"
 
@@ -59,7 +61,7 @@ export const run = <R>(options: RunOptions<R>): Effect.Effect<Running, StartFail
     const text = yield* source.read
     const pending = new Set(["state manager", "headgate"])
     const clocks = { wall: () => Date.now(), monotonic: () => performance.now() }
-    const first = yield* makeSnapshot(dialect, configuration(text), Math.random)
+    const first = yield* makeSnapshot(dialect, configuration(text), Math.random, checkAside)
     const { settings } = first.config
     // The environment wins over the file, so that an operator can always see more.
     log.configure({
@@ -67,8 +69,11 @@ export const run = <R>(options: RunOptions<R>): Effect.Effect<Running, StartFail
       format: env["LOG_FORMAT"] === undefined ? settings.logging?.format : undefined
     })
     metrics.remove(settings.metrics?.remove ?? [])
-    for (const { message, path, line } of first.warnings)
-      log.log("warn", "proxy", `${path} ${message}`, { config: `${source.name}:${line}` })
+    const warn = (warnings: ReadonlyArray<Problem>) => {
+      for (const { message, path, line, code } of warnings)
+        log.log("warn", "proxy", `${path} ${message}`, { config: `${source.name}:${line}`, code })
+    }
+    warn(first.warnings)
     const address = (given: string | undefined, variable: string, otherwise: string) => {
       const parsed = parseAdminAddress(env[variable] ?? given ?? otherwise)
       // The file's own form was checked when it was decoded; an override that is none counts as absent.
@@ -120,6 +125,8 @@ export const run = <R>(options: RunOptions<R>): Effect.Effect<Running, StartFail
       retirement: 600_000
     })
     log.log("info", "proxy", `loaded config from ${source.name}`)
+    /** The problems of a text that was not taken over. */
+    let refused: ReadonlyArray<Problem> | undefined
     gatherRuntime(metrics, () => gateway.snapshot().assembled)
 
     const adminAddress = address(settings.adminAddr, "ADMIN_ADDR", "localhost:15000")
@@ -129,6 +136,7 @@ export const run = <R>(options: RunOptions<R>): Effect.Effect<Running, StartFail
       adminAddress,
       adminRoutes({
         configDump: () => configDump(gateway.snapshot().config),
+        problems: () => refused ?? gateway.snapshot().warnings,
         graphs: () => gateway.snapshot().graphs(),
         memory: () => memory(clocks.wall()),
         log,
@@ -149,7 +157,20 @@ export const run = <R>(options: RunOptions<R>): Effect.Effect<Running, StartFail
     }
     pending.clear()
 
-    const reload = (text: string) => gateway.reload(configuration(text))
+    const reload = (text: string) =>
+      gateway.reload(configuration(text)).pipe(
+        Effect.tapError((error) =>
+          Effect.sync(() => {
+            if (error instanceof InvalidConfiguration) refused = error.problems
+          })
+        ),
+        Effect.tap(() =>
+          Effect.sync(() => {
+            refused = undefined
+            warn(gateway.snapshot().warnings)
+          })
+        )
+      )
     if (source.file !== undefined) {
       log.log("info", "proxy", `Watching config file: ${source.file}`)
       yield* watchFile({

@@ -151,4 +151,10 @@ export class Variables implements Bindings {
   get env() {
     return this.#x.env
   }
+  get sensitiveHeaders() {
+    return this.#x.hidden.headers
+  }
+  get sensitiveParameters() {
+    return this.#x.hidden.parameters
+  }
 }

@@ -47,11 +47,21 @@ export interface SiteGraph {
 
 const none: ReadonlyArray<Step> = Object.freeze([])
 
-/** Compiles the policies of a site. Problems carry paths from the root of the configuration. */
+/** What entries compiled to. Sites that share an entry share its nodes, and so what they hold. */
+export type CompiledEntries = Map<
+  PolicyEntry,
+  Exit.Exit<Effect.Success<ReturnType<AnyPolicy["compile"]>>, ReadonlyArray<ConfigProblem>>
+>
+
+/**
+ * Compiles the policies of a site. Problems carry paths from the root of the configuration.
+ * @param known of this site at other places, and of this one afterwards.
+ */
 export const compileSite = <R extends Registry>(
   registry: R,
   site: Site,
-  attached: ReadonlyArray<AttachedPolicy>
+  attached: ReadonlyArray<AttachedPolicy>,
+  known: CompiledEntries = new Map()
 ): Effect.Effect<SiteGraph, ReadonlyArray<ConfigProblem>, Services<R["policies"]> | Scope.Scope> =>
   Effect.gen(function* () {
     const problems: Array<ConfigProblem> = []
@@ -73,7 +83,8 @@ export const compileSite = <R extends Registry>(
       const steps: Array<Step> = []
       const choice = entries.length > 1 || entries[0]?.condition !== undefined ? new Choice(entries) : undefined
       for (const [index, entry] of entries.entries()) {
-        const exit = yield* Effect.exit(policy.compile(entry.config, { site, path: entry.path }))
+        const exit = known.get(entry) ?? (yield* Effect.exit(policy.compile(entry.config, { site, path: entry.path })))
+        known.set(entry, exit)
         if (Exit.isFailure(exit)) {
           const found = Cause.findErrorOption(exit.cause)
           if (Option.isNone(found)) return yield* Effect.failCause(exit.cause)

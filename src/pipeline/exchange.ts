@@ -54,6 +54,8 @@ export class Exchange implements View<AnySlot, AnySlot> {
   called: number | undefined = undefined
   answered: number | undefined = undefined
   watch: Watch | undefined = undefined
+  /** The MCP call that it is, as far as it is known: what traces show as `mcp`. */
+  mcp: Readonly<Record<string, unknown>> | undefined = undefined
   /** Where the process runs: the variable `env`. */
   env: Environment | undefined = undefined
   /** What logs and traces do not show of it. */
@@ -97,7 +99,7 @@ export class Exchange implements View<AnySlot, AnySlot> {
   }
 
   get watched(): boolean {
-    return this.watch !== undefined
+    return this.watch?.notes === true
   }
 
   readRequestBody(limit?: number): Effect.Effect<Uint8Array, BodyTooLarge | BodyAborted> {

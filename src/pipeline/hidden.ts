@@ -1,4 +1,5 @@
 /** What of a request logs and traces show as `<redacted>`, because a credential stands there. */
+import { alwaysSensitiveHeaders } from "../cel/bindings.ts"
 
 export interface Hidden {
   /** Lower-case names of headers, beyond those that always carry credentials. */
@@ -9,14 +10,11 @@ export interface Hidden {
 
 export const nothingHidden: Hidden = { headers: new Set(), parameters: new Set() }
 
-const always = new Set(
-  "authorization,proxy-authorization,cookie,set-cookie,x-api-key,api-key,x-goog-api-key".split(",")
-)
-
 /** @param name in lower case. */
-export const isHidden = (name: string, { headers }: Hidden): boolean => always.has(name) || headers.has(name)
+export const isHidden = (name: string, { headers }: Hidden): boolean =>
+  alwaysSensitiveHeaders.has(name) || headers.has(name)
 
-/** The URI, or the path and query, without the values of hidden parameters. */
+/** A URI, a path and query, or a header that holds one, without the values of hidden parameters. */
 export const shownUri = (uri: string, { parameters }: Hidden): string => {
   const query = uri.indexOf("?") + 1
   if (parameters.size === 0 || query === 0) return uri
@@ -25,13 +23,19 @@ export const shownUri = (uri: string, { parameters }: Hidden): string => {
     .split("&")
     .map((pair) => {
       const equals = pair.indexOf("=")
-      return equals >= 0 && parameters.has(decoded(pair.slice(0, equals)))
+      return equals >= 0 && isHiddenPair(pair.slice(0, equals), pair.slice(equals + 1), parameters)
         ? `${pair.slice(0, equals)}=<redacted>`
         : pair
     })
   return uri.slice(0, query) + pairs.join("&")
 }
 
-// Without the ampersand a leading question mark would be dropped.
-const decoded = (name: string): string =>
-  /[%+]/.test(name) ? ([...new URLSearchParams(`&${name}`).keys()][0] ?? "") : name
+/** Hides what a parameter says by its name, and an address that it says, where one goes on afterwards, by those in there. */
+const isHiddenPair = (name: string, value: string, parameters: Hidden["parameters"]): boolean => {
+  if (parameters.has(decoded(name))) return true
+  if (!/\?|%3f/i.test(value)) return false
+  const address = decoded(value)
+  return [...new URLSearchParams(address.slice(address.indexOf("?") + 1)).keys()].some((inner) => parameters.has(inner))
+}
+
+const decoded = (text: string): string => (/[%+]/.test(text) ? (new URLSearchParams(`a=${text}`).get("a") ?? "") : text)

@@ -10,8 +10,16 @@ import type { Outcome } from "./view.ts"
 
 const durations = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 80]
 const processing = [0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.05, 0.25]
-const place = ["bind", "gateway", "listener", "route", "route_rule"]
-const http = ["backend", "protocol", "method", "status", "reason", ...place]
+/** The labels that say where a request went, and their values. */
+export const placeLabels = ["bind", "gateway", "listener", "route", "route_rule"]
+export const placeOf = (x: Exchange): ReadonlyArray<string | undefined> => [
+  x.listener?.bind,
+  x.listener?.gateway,
+  x.listener?.name,
+  x.route === undefined ? undefined : `${x.route.namespace}/${x.route.name}`,
+  x.route?.rule
+]
+const http = ["backend", "protocol", "method", "status", "reason", ...placeLabels]
 
 /** The reason of a failure that names none, by whose fault it is. */
 const reasons = { client: "InvalidRequest", proxy: "Internal", backend: "UpstreamFailure" } as const
@@ -34,7 +42,7 @@ export const makeRecorder = (log: Logger, metrics: Metrics["Service"], clock: ()
   const before = metrics.histogram(
     "request_processing_seconds",
     "From arrival to the call of the backend.",
-    ["backend", ...place],
+    ["backend", ...placeLabels],
     processing
   )
   // By route object: series of a route that a reload removed go with it. A request without a route has its own map.
@@ -65,14 +73,6 @@ export const makeRecorder = (log: Logger, metrics: Metrics["Service"], clock: ()
     }
     return counted
   }
-
-  const placeOf = (x: Exchange) => [
-    x.listener?.bind,
-    x.listener?.gateway,
-    x.listener?.name,
-    x.route === undefined ? undefined : `${x.route.namespace}/${x.route.name}`,
-    x.route?.rule
-  ]
 
   return (x: Exchange, outcome: Outcome): void => {
     const elapsed = clock() - x.arrived

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, Exit, Schema } from "effect"
+import type { StageMessage } from "../../spec/trace-events.ts"
 import type { Bindings } from "../cel/bindings.ts"
 import { HeaderList } from "../http/header-list.ts"
 import { RequestHead } from "../http/message.ts"
@@ -47,7 +48,7 @@ describe("rules", () => {
         const explained = compiled.explain(variables)
         assert.strictEqual(explained.result === "allow", expected)
         assert.deepStrictEqual(
-          explained.rules,
+          explained.rules.map(({ explanation: _, ...outcome }) => outcome),
           rules.map(({ effect, becomes }) => ({
             name: texts[becomes],
             matched: becomes === "true",
@@ -109,16 +110,23 @@ describe("rules over MCP", () => {
     Effect.gen(function* () {
       const source = 'mcp.methodName == "tools/call" && mcp.sessionId == "session-1"'
       const rules = yield* compileRules([{ effect: "require", expression: source }], "mcp", [])
-      const events: Array<unknown> = []
-      const told = { watched: true, tell: (event: unknown) => events.push(event) }
+      const told: Array<StageMessage> = []
+      const watching = { watched: true, tell: (event: StageMessage) => told.push(event) }
       const x = exchange()
-      assert.isTrue(mcpAuthorizer(rules, { variables: x.variables, ...told }, "session-1")(tool("echo")))
-      assert.isFalse(mcpAuthorizer(rules, { variables: x.variables, ...told }, undefined)(tool("echo")))
-      const outcome = (matched: boolean) => [{ name: source, matched, mode: "require" }]
-      assert.deepStrictEqual(events, [
-        { type: "authorizationResult", rules: outcome(true), result: "allow" },
-        { type: "authorizationResult", rules: outcome(false), result: "deny" }
-      ])
+      assert.isTrue(mcpAuthorizer(rules, { variables: x.variables, ...watching }, "session-1")(tool("echo")))
+      assert.isFalse(mcpAuthorizer(rules, { variables: x.variables, ...watching }, undefined)(tool("echo")))
+      const [allowed, denied] = told.filter((event) => event.type === "authorizationResult")
+      assert.deepInclude(allowed, { type: "authorizationResult", result: "allow" })
+      assert.deepInclude(denied, { type: "authorizationResult", result: "deny" })
+      for (const [event, matched] of [
+        [allowed, true],
+        [denied, false]
+      ] as const)
+        assert.deepInclude(event?.rules[0], { name: source, matched, mode: "require" })
+      // Why: the part that decided, with its value.
+      const [, session] = denied!.rules[0]!.explanation!.steps[0]!.parts
+      assert.deepInclude(session, { source: 'mcp.sessionId == "session-1"', line: 1, column: 35 })
+      assert.deepInclude(session?.parts[0]?.outcome, { kind: "error", message: "no such key: sessionId" })
     })
   )
 })

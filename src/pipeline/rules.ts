@@ -3,15 +3,16 @@
  * yields no boolean, counts as false.
  */
 import { Effect, Result } from "effect"
+import type { Shown } from "../../spec/explanation.ts"
 import type { Rule } from "../../spec/rules.ts"
 import type { RuleOutcome } from "../../spec/trace-events.ts"
 import type { Bindings } from "../cel/bindings.ts"
-import type { Expression, Phase } from "../cel/expression.ts"
+import { type Expression, explain, type Phase } from "../cel/expression.ts"
 import { compileExpression, type Preparation, preparation } from "./expressions.ts"
 import type { ConfigPath, ConfigProblem } from "./stage.ts"
 import type { View } from "./view.ts"
 
-export interface Explanation {
+export interface Decision {
   readonly rules: ReadonlyArray<RuleOutcome>
   readonly result: "allow" | "deny"
 }
@@ -19,8 +20,8 @@ export interface Explanation {
 export interface Rules {
   /** Whether nothing denies, all that is required holds, and, where anything allows, something does. */
   readonly allow: (variables: Bindings) => boolean
-  /** The same decision with the outcome of every rule; it evaluates them all. */
-  readonly explain: (variables: Bindings) => Explanation
+  /** The same decision with the outcome of every rule, and why it came out so; it evaluates them all. */
+  readonly explain: (variables: Bindings) => Decision
   /** What must be in memory before; `undefined` when the rules read no body. */
   readonly prepare: Preparation | undefined
 }
@@ -57,11 +58,10 @@ export const compileRules = (
         return false
       },
       explain: (variables) => {
-        const outcomes = compiled.map(({ mode, expression }) => ({
-          name: expression.source,
-          matched: expression.test(variables),
-          mode
-        }))
+        const outcomes = compiled.map(({ mode, expression }) => {
+          const explanation = explain(expression, variables)
+          return { name: expression.source, matched: isTrue(explanation.outcome), mode, explanation }
+        })
         const denied = outcomes.some(({ mode, matched }) =>
           mode === "deny" ? matched : mode === "require" && !matched
         )
@@ -72,12 +72,15 @@ export const compileRules = (
     }
   })
 
+const isTrue = (outcome: Shown): boolean =>
+  outcome.kind === "value" && outcome.type === "bool" && outcome.value === "true"
+
 type Asking = Pick<View<never, never>, "variables" | "watched" | "tell">
 
 /** Decides, and tells whoever watches how each rule came out. */
 export const isPermitted = (rules: Rules, exchange: Asking): boolean => {
   if (!exchange.watched) return rules.allow(exchange.variables)
-  const explanation = rules.explain(exchange.variables)
-  exchange.tell({ type: "authorizationResult", ...explanation })
-  return explanation.result === "allow"
+  const decision = rules.explain(exchange.variables)
+  exchange.tell({ type: "authorizationResult", ...decision })
+  return decision.result === "allow"
 }

@@ -1,10 +1,11 @@
 /**
- * The spans of a sampled request, made from recorded times when it is over: one for the request, one for each node that
- * ran, one for the call of the backend. Nothing of this exists for a request that is not sampled.
+ * The spans of a sampled request, made from recorded times: one for the request, one for each node that ran, one for the
+ * call of the backend, or one for each call of a backend that is a relay. Nothing of this exists for a request that is not sampled.
  */
 import { formatTraceparent, newSpanId, newTraceId, type TraceContext } from "../http/trace-context.ts"
 import type { FinishedSpan } from "../services/span-sink.ts"
 import type { Exchange } from "./exchange.ts"
+import type { OutboundCall, OutboundWatch } from "./outbound.ts"
 import { requestFacts } from "./record.ts"
 import type { StageFinished } from "./run.ts"
 import type { Site, StageError } from "./stage.ts"
@@ -12,6 +13,7 @@ import type { Outcome } from "./view.ts"
 import type { Watch } from "./watch.ts"
 
 export class Spans implements Watch {
+  readonly notes = false
   readonly #add: (spans: ReadonlyArray<FinishedSpan>) => void
   readonly #clock: () => number
   readonly #parent: TraceContext | undefined
@@ -22,6 +24,7 @@ export class Spans implements Watch {
   /** What turns a time of the monotonic clock into one since 1970. */
   #epoch = 0
   #error: string | undefined
+  #over = false
 
   /** @param clock the monotonic clock that the times of exchanges are read from. */
   constructor(
@@ -67,12 +70,34 @@ export class Spans implements Watch {
     })
   }
 
+  outbound({ name, attributes }: OutboundCall): OutboundWatch {
+    const spanId = newSpanId()
+    const start = this.#clock()
+    return {
+      context: { traceId: this.#traceId, spanId, sampled: true },
+      ended: ({ status, error }) => {
+        this.#span({
+          spanId,
+          parentSpanId: this.#spanId,
+          name,
+          kind: "client",
+          start,
+          end: this.#clock(),
+          attributes: { ...attributes, ...(status === undefined ? {} : { "http.status": status }) },
+          error
+        })
+        // In MCP a call may outlive the request.
+        if (this.#over) this.#add(this.#finished.splice(0))
+      }
+    }
+  }
+
   /** The backend belongs to the same trace: its parent is the span of the call. */
   passed(x: Exchange, site: Site): void {
     if (site !== "backend") return
     x.request.headers.set(
       "traceparent",
-      formatTraceparent({ traceId: this.#traceId, spanId: this.#callId, sampled: true })
+      formatTraceparent({ traceId: this.#traceId, spanId: isRelay(x) ? this.#spanId : this.#callId, sampled: true })
     )
   }
 
@@ -81,6 +106,7 @@ export class Spans implements Watch {
   }
 
   #call(x: Exchange, end: number, error: string | undefined): void {
+    if (isRelay(x)) return
     const target = x.backend?.target ?? ""
     this.#span({
       spanId: this.#callId,
@@ -111,7 +137,7 @@ export class Spans implements Watch {
     this.#span({
       spanId: this.#spanId,
       parentSpanId: this.#parent?.spanId,
-      name: `${x.request.method} ${x.matchedPrefix === undefined ? x.receivedPath.split("?", 1)[0] : `${x.matchedPrefix.replace(/\/$/, "")}/*`}`,
+      name: nameOf(x),
       kind: "server",
       start: x.arrived,
       end,
@@ -122,7 +148,8 @@ export class Spans implements Watch {
       },
       error: this.#error ?? outcome.failure
     })
-    this.#add(this.#finished)
+    this.#over = true
+    this.#add(this.#finished.splice(0))
   }
 
   entering(): void {}
@@ -130,4 +157,15 @@ export class Spans implements Watch {
   selected(): void {}
   ready(): void {}
   told(): void {}
+}
+
+/** Whether the backend is a relay in this process: then its own calls are what leaves it. */
+const isRelay = (x: Exchange): boolean => x.backend?.protocol === "mcp"
+
+/** By what is asked: the method of an MCP message, else the method and the path that a route was matched by. */
+const nameOf = (x: Exchange): string => {
+  const rpc = x.facts?.get("mcp.method.name")
+  if (rpc !== undefined) return String(rpc)
+  const prefix = x.matchedPrefix?.replace(/\/$/, "")
+  return `${x.request.method} ${prefix === undefined ? x.receivedPath.split("?", 1)[0] : `${prefix}/*`}`
 }

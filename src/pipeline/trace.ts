@@ -9,6 +9,7 @@ import { Capture } from "./capture.ts"
 import type { Exchange } from "./exchange.ts"
 import { type Hidden, isHidden, shownUri } from "./hidden.ts"
 import { masked } from "./masked.ts"
+import type { OutboundCall, OutboundWatch } from "./outbound.ts"
 import type { Selection } from "./route.ts"
 import type { StageFinished } from "./run.ts"
 import * as slots from "./slots.ts"
@@ -37,6 +38,7 @@ const seconds = (milliseconds: number) => `${(milliseconds / 1000).toFixed(6)}s`
 
 /** The trace of one request. */
 export class Trace implements Watch {
+  readonly notes = true
   readonly #settings: TraceSettings
   readonly #emit: (event: TraceEvent) => void
   readonly #began: number
@@ -50,14 +52,32 @@ export class Trace implements Watch {
     this.#began = settings.clock()
   }
 
-  #tell(message: TraceMessage, severity: TraceEvent["severity"] = "info", start: number | null = null): void {
+  #tell(
+    message: TraceMessage,
+    severity: TraceEvent["severity"] = "info",
+    start: number | null = null,
+    scope?: ReadonlyArray<string>
+  ): void {
     if (this.#over) return
-    this.#emit({ eventStart: start, eventEnd: micros(this.#settings.clock() - this.#began), severity, message })
+    const eventEnd = micros(this.#settings.clock() - this.#began)
+    this.#emit({ eventStart: start, eventEnd, severity, ...(scope === undefined ? {} : { scope }), message })
   }
 
   told(message: StageMessage): void {
     const severity = message.type !== "authorizationResult" ? "info" : message.result === "allow" ? "success" : "error"
     this.#tell(message, severity)
+  }
+
+  outbound({ scope, target }: OutboundCall): OutboundWatch {
+    const start = micros(this.#settings.clock() - this.#began)
+    this.#tell({ type: "backendCallStart", target }, "info", null, [scope])
+    return {
+      context: undefined,
+      ended: ({ status = null, error }) =>
+        this.#tell({ type: "backendCallResult", status, error: error ?? null }, severityOf(status, error), start, [
+          scope
+        ])
+    }
   }
 
   started(x: Exchange): void {
@@ -201,6 +221,7 @@ export class Trace implements Watch {
       ...(x.backend === undefined
         ? {}
         : { backend: { name: x.backend.name, type: x.backend.type, protocol: x.backend.protocol } }),
+      ...(x.mcp === undefined ? {} : { mcp: x.mcp }),
       ...(jwt === undefined ? {} : { jwt: jwt.toJSON() }),
       ...(apiKey === undefined ? {} : { apiKey: apiKey.toJSON() })
     }
@@ -220,7 +241,8 @@ export class Trace implements Watch {
 const shownHeaders = (list: HeaderList, hidden: Hidden): Record<string, string | Array<string>> => {
   const shown: Record<string, string | Array<string>> = {}
   for (const [name, value] of list) {
-    const visible = isHidden(name, hidden) ? "<redacted>" : value
+    // Where a redirect leads and where a request came from are addresses, and so is what others pass on.
+    const visible = isHidden(name, hidden) ? "<redacted>" : shownUri(value, hidden)
     const before = Object.hasOwn(shown, name) ? shown[name] : undefined
     const now = before === undefined ? visible : typeof before === "string" ? [before, visible] : [...before, visible]
     Object.defineProperty(shown, name, { value: now, enumerable: true, configurable: true, writable: true })

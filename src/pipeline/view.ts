@@ -59,7 +59,7 @@ export interface View<Reads extends AnySlot, Writes extends AnySlot> {
   onFinish(callback: (outcome: Outcome) => void): void
   /** Adds a field to the log line of this request, as `jwt.sub`. */
   fact(key: string, value: string | number | boolean): void
-  /** Whether somebody watches this request: asked before what is noted is gathered. */
+  /** Whether somebody wants what is noted of this request: asked before it is gathered. */
   readonly watched: boolean
   /** A fact for whoever watches this request; does nothing when nobody does. */
   note(kind: string, details: unknown): void

@@ -1,12 +1,15 @@
 /** Those who watch a request: the engine tells them everything on its way, and they can change nothing. */
 import type { StageMessage } from "../../spec/trace-events.ts"
 import type { Exchange } from "./exchange.ts"
+import type { OutboundCall, OutboundWatch } from "./outbound.ts"
 import type { Selection } from "./route.ts"
 import type { StageFinished } from "./run.ts"
 import type { Hooks } from "./serve.ts"
 import type { Site, StageError } from "./stage.ts"
 
 export interface Watch {
+  /** Whether it wants what stages tell by themselves: gathering it costs. */
+  readonly notes: boolean
   /** What a stage told by itself. */
   told(message: StageMessage): void
   started(exchange: Exchange): void
@@ -19,6 +22,8 @@ export interface Watch {
   final(exchange: Exchange, error: StageError | undefined): void
   /** A node ran, or was skipped. */
   stage(exchange: Exchange, event: StageFinished): void
+  /** The backend makes a call of its own. */
+  outbound(call: OutboundCall): OutboundWatch
 }
 
 /** The hooks of the observed form: each tells whoever watches the exchange. */
@@ -38,6 +43,7 @@ export const watchStages = (x: Exchange, event: StageFinished): void => x.watch?
 
 /** Two watchers as one. */
 export const both = (a: Watch, b: Watch): Watch => ({
+  notes: a.notes || b.notes,
   told: (message) => {
     a.told(message)
     b.told(message)
@@ -77,5 +83,15 @@ export const both = (a: Watch, b: Watch): Watch => ({
   stage: (x, event) => {
     a.stage(x, event)
     b.stage(x, event)
+  },
+  outbound: (call) => {
+    const [one, other] = [a.outbound(call), b.outbound(call)]
+    return {
+      context: one.context ?? other.context,
+      ended: (result) => {
+        one.ended(result)
+        other.ended(result)
+      }
+    }
   }
 })

@@ -85,6 +85,7 @@ const none: ReadonlyArray<TargetedPolicy> = []
 export const attachments = (config: Normalised): ((listener: Listener | undefined) => Attached) => {
   const binds = new Map(config.binds.flatMap((bind) => bind.listeners.map((listener) => [listener, bind] as const)))
   // Few policies concern any one route or backend of many.
+  const ofGateways = config.targeted.filter(({ target: { gateway } }) => gateway !== undefined)
   const byRoute = grouped(config.targeted, ({ target: { route } }) => route && `${route.namespace}/${route.name}`)
   const byBackend = grouped(config.targeted, ({ target: { backend } }) => backend?.backend?.name)
 
@@ -99,7 +100,7 @@ export const attachments = (config: Normalised): ((listener: Listener | undefine
     const onGateway = (phase: TargetedPolicy["phase"]) =>
       listener === undefined || bind === undefined
         ? []
-        : config.targeted.flatMap((policy) => {
+        : ofGateways.flatMap((policy) => {
             const level = policy.phase === phase ? gatewayLevel(policy.target, bind, listener) : undefined
             return level === undefined ? [] : [targetedAt(policy, level)]
           })

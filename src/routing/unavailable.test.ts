@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
 import { schemas } from "../../stages/schemas.ts"
 import { reader } from "./read.ts"
 import { missing } from "./unavailable.ts"
@@ -30,7 +31,7 @@ policies:
       backends: new Set(["host"] as const),
       parts: new Set([])
     }
-    const lines = missing(normalised, available)
+    const lines = Effect.runSync(missing(normalised, available))
       .map((complaint) => positions.locate(complaint))
       .map(({ line, path, message }) => `${line} ${path}: ${message}`)
     assert.deepStrictEqual(lines, [

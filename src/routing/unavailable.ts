@@ -1,4 +1,5 @@
 /** What a configuration uses that this build does not have: it is checked like everything else, and refused at start with its place. */
+import { Effect } from "effect"
 import type { Path } from "../../spec/config/path.ts"
 import { type ConfigProblem, unavailable } from "../pipeline/stage.ts"
 import type { Normalised, Policies, Route, TcpRoute } from "./normalised.ts"
@@ -34,60 +35,57 @@ export type Part =
   | "headerCase"
 
 /**
- * Everything that a configuration uses, in the order of the normalised form. A route that is on several listeners is told
- * once. The policies of a model are not here: the terminal for models applies them itself and refuses what it lacks.
+ * Everything that a configuration uses, in the order of the normalised form. What is on several listeners comes several
+ * times. The policies of a model are not here: the terminal for models applies them itself and refuses what it lacks.
  */
-export const uses = (config: Normalised): ReadonlyArray<Use> => {
-  const found = new Map<string, Use>()
-  const add = (feature: Use["feature"], name: string, path: Path) =>
-    found.set(`${feature} ${name} ${path.join(".")}`, { feature, name, path })
-  const part = (name: Part, path: Path) => add("part", name, path)
-  const policies = (all: Policies) => {
-    for (const { name, path } of Object.values(all)) add("policy", name, path)
+export function* uses(config: Normalised): Generator<Use> {
+  const part = (name: Part, path: Path): Use => ({ feature: "part", name, path })
+  function* policies(all: Policies): Generator<Use> {
+    for (const { name, path } of Object.values(all)) yield { feature: "policy", name, path }
   }
-  const route = (each: Route | TcpRoute) => {
-    if ("policies" in each) policies(each.policies)
-    policies(each.backendPolicies)
+  function* route(each: Route | TcpRoute): Generator<Use> {
+    if ("policies" in each) yield* policies(each.policies)
+    yield* policies(each.backendPolicies)
     for (const backend of each.backends) {
-      policies(backend.policies)
-      if (backend.target.kind === "service") add("backend", "service", backend.path)
+      yield* policies(backend.policies)
+      if (backend.target.kind === "service") yield { feature: "backend", name: "service", path: backend.path }
     }
   }
 
   const { http, tls, path } = config.frontend
-  for (const key of Object.keys(http ?? {})) if (key.startsWith("http2")) part("http2", [...path, "http", key])
-  if (http?.http1HeaderCase === "preserve") part("headerCase", [...path, "http", "http1HeaderCase"])
-  if (tls !== undefined) part("tls", [...path, "tls"])
-  policies(config.frontend.policies)
+  for (const key of Object.keys(http ?? {})) if (key.startsWith("http2")) yield part("http2", [...path, "http", key])
+  if (http?.http1HeaderCase === "preserve") yield part("headerCase", [...path, "http", "http1HeaderCase"])
+  if (tls !== undefined) yield part("tls", [...path, "tls"])
+  yield* policies(config.frontend.policies)
   for (const bind of config.binds) {
-    if (bind.mode === "internal" || bind.tunnelProtocol !== "direct") part("tunnel", bind.path)
+    if (bind.mode === "internal" || bind.tunnelProtocol !== "direct") yield part("tunnel", bind.path)
     for (const listener of bind.listeners) {
-      if (listener.protocol === "HBONE") part("hbone", listener.path)
-      if (listener.tls !== undefined) part("tls", [...listener.path, "tls"])
-      policies(listener.policies)
-      for (const each of listener.tcpRoutes) part("tcpRoutes", each.path)
-      for (const each of [...listener.routes, ...listener.tcpRoutes]) route(each)
+      if (listener.protocol === "HBONE") yield part("hbone", listener.path)
+      if (listener.tls !== undefined) yield part("tls", [...listener.path, "tls"])
+      yield* policies(listener.policies)
+      for (const each of listener.tcpRoutes) yield part("tcpRoutes", each.path)
+      for (const each of [...listener.routes, ...listener.tcpRoutes]) yield* route(each)
     }
   }
   for (const group of Object.values(config.routeGroups)) {
-    part("routeGroups", group.path)
-    group.routes.forEach(route)
+    yield part("routeGroups", group.path)
+    for (const each of group.routes) yield* route(each)
   }
   for (const { destination, policies: own, path } of Object.values(config.backends)) {
-    add("backend", destination.kind, path)
-    policies(own)
+    yield { feature: "backend", name: destination.kind, path }
+    yield* policies(own)
     if (destination.kind === "ai")
-      for (const { providers } of destination.config.groups) for (const each of providers) policies(each.policies)
+      for (const { providers } of destination.config.groups)
+        for (const each of providers) yield* policies(each.policies)
   }
   for (const { target, policy, path } of config.targeted) {
-    if (target.listenerSet !== undefined) part("listenerSetTarget", [...path, "target", "listenerSet"])
-    if (target.backend?.service !== undefined) part("serviceTarget", [...path, "target", "backend", "service"])
+    if (target.listenerSet !== undefined) yield part("listenerSetTarget", [...path, "target", "listenerSet"])
+    if (target.backend?.service !== undefined) yield part("serviceTarget", [...path, "target", "backend", "service"])
     if (target.backend?.backend?.section !== undefined)
-      part("sectionTarget", [...path, "target", "backend", "backend", "section"])
-    add("policy", policy.name, policy.path)
+      yield part("sectionTarget", [...path, "target", "backend", "backend", "section"])
+    yield { feature: "policy", name: policy.name, path: policy.path }
   }
-  for (const { path } of config.discovery) part("discovery", path)
-  return [...found.values()]
+  for (const { path } of config.discovery) yield part("discovery", path)
 }
 
 const told: Readonly<Record<Part, string>> = {
@@ -104,12 +102,22 @@ const told: Readonly<Record<Part, string>> = {
   headerCase: "preserving the case of header names"
 }
 
-/** What of it there is not, as problems. */
-export const missing = (config: Normalised, available: Available): ReadonlyArray<ConfigProblem> => {
-  const has = { policy: available.policies, backend: available.backends, part: available.parts } as Readonly<
-    Record<Use["feature"], ReadonlySet<string>>
-  >
-  return uses(config)
-    .filter(({ feature, name }) => !has[feature].has(name))
-    .map(({ feature, name, path }) => unavailable(path, feature === "part" ? told[name as Part] : `${feature} ${name}`))
-}
+/** Where long work may give way to other work. */
+const pause = Effect.sync(() => {})
+
+/** What of it there is not, as problems; a route that is on several listeners is told once. */
+export const missing = (config: Normalised, available: Available): Effect.Effect<ReadonlyArray<ConfigProblem>> =>
+  Effect.gen(function* () {
+    const has = { policy: available.policies, backend: available.backends, part: available.parts } as Readonly<
+      Record<Use["feature"], ReadonlySet<string>>
+    >
+    const found = new Map<string, ConfigProblem>()
+    let looked = 0
+    for (const { feature, name, path } of uses(config)) {
+      if (++looked % 64 === 0) yield* pause
+      if (has[feature].has(name)) continue
+      const what = feature === "part" ? told[name as Part] : `${feature} ${name}`
+      found.set(`${what} ${path.join(".")}`, unavailable(path, what))
+    }
+    return [...found.values()]
+  })

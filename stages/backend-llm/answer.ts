@@ -95,6 +95,8 @@ export const answered = (router: Router, x: Exchange, prepared: Prepared): Outco
     const translated = prepared.translation.response(json, (name) => answer.headers.get(name))
     if (Result.isFailure(translated)) return Exit.fail(failureOf(translated.failure))
     const body = translated.success
+    // Some tell the usage in headers, which the translation has read.
+    if (facts.usage === undefined) addFacts(facts, readResponse(usageFormat(prepared.clientFormat), body))
     if (guards.length === 0) return replace(answer, body)
     if (!isObject(body) || !isGuarded(prepared.clientFormat)) return Exit.fail(invalid)
     const guarded = runGuards(guards, x, prepared.clientFormat, body, (outcome) => router.guarded("Response", outcome))

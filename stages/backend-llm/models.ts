@@ -79,7 +79,14 @@ const applied = new Set([
   "backendAuth",
   "backendTLS"
 ])
-const appliedByAi = new Set(["defaults", "overrides", "transformations", "finalTransformations", "promptGuard"])
+const appliedByAi = new Set([
+  "defaults",
+  "overrides",
+  "transformations",
+  "finalTransformations",
+  "promptCaching",
+  "promptGuard"
+])
 
 const compileModel = (config: ModelConfig): Effect.Effect<Model, ReadonlyArray<ConfigProblem>, Needs> =>
   Effect.gen(function* () {
@@ -142,7 +149,7 @@ const compileModel = (config: ModelConfig): Effect.Effect<Model, ReadonlyArray<C
       providerModel: config.provider.config.model,
       provider,
       destination,
-      translators: makeTranslators(settings),
+      translators: makeTranslators(settings, ai?.promptCaching),
       routeType: compileRouteTypes(routerPaths, config.passthrough === "detect" ? "detect" : undefined),
       rules,
       requestHeaders,
@@ -197,6 +204,7 @@ const httpDestination = (
   Effect.gen(function* () {
     const { open } = yield* Upstreams
     const upstreams = new Map<string, Upstream>()
+    const key = yield* keyOf(config)
     const model = config.provider.config.model ?? config.name.replace("*", "x")
     const call = (format: WireFormat | "passthrough"): Call => ({
       format,
@@ -209,14 +217,17 @@ const httpDestination = (
     for (const format of [...wireFormats, "passthrough" as const]) {
       const target = provider.target(call(format))
       if ("_tag" in target || upstreams.has(addressKey(target))) continue
-      if (target.credential.type !== "key")
+      if (target.credential.type !== "key" && key === undefined) {
+        const path = [...config.path, "provider"]
+        // What a cloud knows the gateway by when there is no key.
+        const identity = `the identity of ${target.credential.type}`
         return yield* Effect.fail([
-          unavailable([...config.path, "provider"], `the credentials of ${target.credential.type}`, "are")
+          { ...unavailable(path, identity), message: `${identity} is not available yet: give params.apiKey` }
         ])
+      }
       const { host, port, scheme } = target
       upstreams.set(addressKey(target), yield* open({ kind: "tcp", host, port, tls: scheme === "https" }, {}))
     }
-    const key = yield* keyOf(config)
     return {
       type: "http",
       upstreamOf: (target) => upstreams.get(addressKey(target)),

@@ -13,7 +13,7 @@ import * as slots from "../../src/pipeline/slots.ts"
 import { next, respond, type StageError, type Verdict } from "../../src/pipeline/stage.ts"
 import type { Attempt } from "../../src/protocols/llm/cost/ledger.ts"
 import type { LlmError } from "../../src/protocols/llm/formats/error.ts"
-import type { ClientFormat } from "../../src/protocols/llm/formats/format.ts"
+import type { ClientFormat, UpstreamFormat } from "../../src/protocols/llm/formats/format.ts"
 import type { GuardOutcome } from "../../src/protocols/llm/guard/outcome.ts"
 import { type GuardedFormat, guardedFormats, rewriteRequest } from "../../src/protocols/llm/guard/texts.ts"
 import { plan } from "../../src/protocols/llm/matrix.ts"
@@ -39,7 +39,7 @@ import type { VirtualModels } from "./virtual.ts"
 /** A request on its way: left by the preparation for the call, and by the call for the answer. */
 export interface Prepared extends ModelCall {
   readonly clientFormat: ClientFormat
-  readonly upstreamFormat: string
+  readonly upstreamFormat: UpstreamFormat
   readonly translated: boolean
   readonly translation: Translation
   readonly json: JsonObject

@@ -1,6 +1,6 @@
 /** What the model router is made from: the `llm` section in its normalised form. */
 import { Schema } from "effect"
-import type { PromptGuard } from "../../spec/guardrails.ts"
+import type { PromptCaching, PromptGuard } from "../../spec/guardrails.ts"
 import type { HeaderMatch, HeaderModifier } from "../../spec/header.ts"
 import type { RuleSet } from "../../spec/rules.ts"
 import type { MockParams, presetProviders } from "../../spec/standalone/llm.ts"
@@ -81,6 +81,7 @@ export interface ModelPolicies {
     readonly overrides?: Readonly<Record<string, unknown>>
     readonly transformations?: Readonly<Record<string, string>>
     readonly finalTransformations?: Readonly<Record<string, string>>
+    readonly promptCaching?: (typeof PromptCaching)["Type"]
     readonly promptGuard?: PromptGuard
   }
 }

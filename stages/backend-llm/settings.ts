@@ -35,7 +35,11 @@ export const providerSettings = (model: ModelConfig): ProviderSettings | ConfigP
       }
     }
     case "openAI":
-      return { kind: "openai", ...address }
+      return {
+        kind: "openai",
+        ...(provider.config.moderation === undefined ? {} : { moderation: provider.config.moderation }),
+        ...address
+      }
     case "anthropic":
     case "gemini":
     case "copilot":
@@ -44,8 +48,15 @@ export const providerSettings = (model: ModelConfig): ProviderSettings | ConfigP
       const { projectId: project, region } = provider.config
       return { kind: "vertex", project, ...(region === undefined ? {} : { region }), ...address }
     }
-    case "bedrock":
-      return { kind: "bedrock", region: provider.config.region, ...address }
+    case "bedrock": {
+      const { region, guardrailIdentifier: identifier, guardrailVersion: version } = provider.config
+      return {
+        kind: "bedrock",
+        region,
+        ...(identifier === undefined || version === undefined ? {} : { guardrail: { identifier, version } }),
+        ...address
+      }
+    }
     case "azure": {
       const { resourceName, resourceType, apiVersion, projectName } = provider.config
       return {

@@ -7,7 +7,7 @@ import { terminal } from "../../src/pipeline/terminal.ts"
 import { callUpstream } from "../../src/pipeline/upstream-call.ts"
 import { Catalogs } from "../../src/protocols/llm/cost/catalogs.ts"
 import { indexModels } from "../../src/protocols/llm/models/selection.ts"
-import { type WireFormat, wireFormats } from "../../src/protocols/llm/providers/wire-format.ts"
+import { interfaceOf } from "../../src/protocols/llm/providers/wire-format.ts"
 import { Metrics } from "../../src/services/metrics.ts"
 import { Monotonic } from "../../src/services/monotonic.ts"
 import { makeAccounting } from "./account.ts"
@@ -18,8 +18,6 @@ import { LlmFailed } from "./refused.ts"
 import { type Prepared, prepare, type Router } from "./request.ts"
 import { LlmRouterSchema } from "./schema.ts"
 import { compileVirtual } from "./virtual.ts"
-
-const isWireFormat = (format: string): format is WireFormat => (wireFormats as ReadonlyArray<string>).includes(format)
 
 /** What the preparation of a request leaves for its call and its answer. */
 const preparedCall = slot<Prepared>()("llmCall")
@@ -92,7 +90,7 @@ const send = (x: Exchange): Effect.Effect<Answer, StageError> => {
   if (destination.type === "mock")
     return isMockFormat(upstreamFormat) ? destination.answer(upstreamFormat, json, x.now) : Exit.fail(noAddress)
   const target = provider.target({
-    format: isWireFormat(upstreamFormat) ? upstreamFormat : "passthrough",
+    format: interfaceOf(upstreamFormat),
     model: providerModel,
     streaming,
     translated,

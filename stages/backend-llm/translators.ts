@@ -4,7 +4,7 @@ import type { LlmError } from "../../src/protocols/llm/formats/error.ts"
 import type { ClientFormat, UpstreamFormat } from "../../src/protocols/llm/formats/format.ts"
 import { vertexClaude } from "../../src/protocols/llm/providers/model-family.ts"
 import type { ProviderSettings } from "../../src/protocols/llm/providers/settings.ts"
-import type { Quirks } from "../../src/protocols/llm/translate/codec.ts"
+import type { PromptCaching, Quirks } from "../../src/protocols/llm/translate/codec.ts"
 import { type Translator, translator } from "../../src/protocols/llm/translate/translator.ts"
 
 export type Translators = (
@@ -14,7 +14,7 @@ export type Translators = (
 ) => Result.Result<Translator, LlmError>
 
 /** What bodies owe to the kind of the provider. */
-const quirksOf = (settings: ProviderSettings): Quirks => {
+const quirksOf = (settings: ProviderSettings, promptCaching: PromptCaching | undefined): Quirks => {
   switch (settings.kind) {
     case "openai":
       return { maxCompletionTokens: true, moderation: settings.moderation }
@@ -23,15 +23,15 @@ const quirksOf = (settings: ProviderSettings): Quirks => {
     case "copilot":
       return { maxCompletionTokens: true, bareEmbeddings: true }
     case "bedrock":
-      return { region: settings.region, guardrail: settings.guardrail }
+      return { region: settings.region, guardrail: settings.guardrail, promptCaching }
     default:
       return {}
   }
 }
 
 /** The formats are few, so that what is kept is. */
-export const makeTranslators = (settings: ProviderSettings): Translators => {
-  const quirks = quirksOf(settings)
+export const makeTranslators = (settings: ProviderSettings, promptCaching: PromptCaching | undefined): Translators => {
+  const quirks = quirksOf(settings, promptCaching)
   const cached = (quirks: Quirks): Translators => {
     const known = new Map<string, Result.Result<Translator, LlmError>>()
     return (client, upstream) => {

@@ -5,18 +5,13 @@ import type { McpEventStream } from "../../src/protocols/mcp/contract.ts"
 
 export class EventStreamBody implements BodySource {
   readonly #stream: McpEventStream
-  readonly #ended: () => void
-  constructor(stream: McpEventStream, ended: () => void) {
+  constructor(stream: McpEventStream) {
     this.#stream = stream
-    this.#ended = ended
   }
   start(sink: BodySink): void {
     this.#stream.start({
       write: (text) => sink.data(Buffer.from(text, "utf8")),
-      end: () => {
-        this.#ended()
-        sink.end()
-      }
+      end: () => sink.end()
     })
   }
   resume(): void {

@@ -3,16 +3,15 @@
  * the log.
  */
 import { createHash } from "node:crypto"
-import { Effect } from "effect"
-import type { BodyAborted } from "../../src/http/body.ts"
+import { Effect, Exit } from "effect"
 import { HeaderList } from "../../src/http/header-list.ts"
 import type { Answer } from "../../src/http/message.ts"
-import type { BodyTooLarge } from "../../src/pipeline/errors.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
 import { mcpAuthorizer } from "../../src/pipeline/mcp-rules.ts"
 import * as slots from "../../src/pipeline/slots.ts"
 import type { ConfigProblem } from "../../src/pipeline/stage.ts"
 import { terminal } from "../../src/pipeline/terminal.ts"
+import { noFacts } from "../../src/protocols/mcp/call-record.ts"
 import { type McpTarget, mcpBackendConfig } from "../../src/protocols/mcp/config.ts"
 import type { McpFacts, McpRelay, McpResponse } from "../../src/protocols/mcp/contract.ts"
 import { McpFamily } from "../../src/protocols/mcp/family.ts"
@@ -20,9 +19,13 @@ import { McpProcess } from "../../src/protocols/mcp/process.ts"
 import { makeMcpRelay } from "../../src/protocols/mcp/relay.ts"
 import { Kept, KeptKind } from "../../src/services/kept.ts"
 import { Log } from "../../src/services/log.ts"
+import { Metrics } from "../../src/services/metrics.ts"
 import { EventStreamBody } from "./event-stream-body.ts"
+import { McpRefused } from "./refused.ts"
 import { McpBackend } from "./schema.ts"
+import { makeMcpSeries } from "./series.ts"
 import { targetOf } from "./targets.ts"
+import { observerOf } from "./watched.ts"
 
 const relays = new KeptKind<McpRelay>("mcp relay")
 
@@ -57,23 +60,39 @@ export const backendMcp = terminal({
           warn: ({ target, message }) => log("warn", "mcp", message, { backend: name, target })
         })
       )
+      const served: Served = { relay, targets, count: makeMcpSeries(yield* Metrics) }
       return {
         type: "mcp",
         protocol: "mcp",
         target: targets.map(({ name }) => name).join(","),
         call: (x) =>
           x.request.method === "POST"
-            ? Effect.flatMapEager(x.readRequestBody(), (body) => relayed(relay, x, body))
-            : relayed(relay, x, nothing)
+            ? Effect.flatMapEager(x.readRequestBody(), (body) => relayed(served, x, body))
+            : relayed(served, x, nothing)
       }
     })
 })
 
 const nothing = new Uint8Array(0)
 
-const relayed = (relay: McpRelay, x: Exchange, body: Uint8Array): Effect.Effect<Answer, BodyTooLarge | BodyAborted> => {
+type McpAnswer = Exit.Exit<Answer, McpRefused>
+
+/** One backend at work. */
+interface Served {
+  readonly relay: McpRelay
+  readonly targets: ReadonlyArray<McpTarget>
+  readonly count: (x: Exchange, facts: McpFacts) => void
+}
+
+const relayed = ({ relay, targets, count }: Served, x: Exchange, body: Uint8Array) => {
   const rules = x.get(slots.mcpRules)
-  return Effect.mapEager(
+  // Those of a stream are final when it is over; and a client may not wait for any response.
+  let facts = noFacts()
+  x.onFinish(() => {
+    record(x, facts)
+    count(x, facts)
+  })
+  return Effect.flatMapEager(
     relay.handle({
       method: x.request.method,
       path: x.request.pathAndQuery,
@@ -83,9 +102,14 @@ const relayed = (relay: McpRelay, x: Exchange, body: Uint8Array): Effect.Effect<
       body,
       principal: principalOf(x),
       listener: x.listener?.key ?? "",
-      authorize: rules === undefined ? undefined : mcpAuthorizer(rules, x, x.request.headers.get("mcp-session-id"))
+      authorize: rules === undefined ? undefined : mcpAuthorizer(rules, x, x.request.headers.get("mcp-session-id")),
+      observer: observerOf(x, targets),
+      facts
     }),
-    (response) => answerOf(response, x)
+    (response) => {
+      facts = response.facts
+      return answerOf(response, x)
+    }
   )
 }
 
@@ -97,16 +121,27 @@ const principalOf = (x: Exchange): string => {
   return key === undefined ? "" : createHash("sha256").update(key.key).digest("hex")
 }
 
-const answerOf = ({ status, headers, body, facts }: McpResponse, x: Exchange): Answer => {
+const answerOf = ({ status, headers, body, failure, facts }: McpResponse, x: Exchange): McpAnswer => {
   const list = new HeaderList([...headers])
-  if (typeof body === "string" || body instanceof Uint8Array) {
-    record(x, facts)
-    return { status, headers: list, body: body.length === 0 ? undefined : body }
-  }
-  return { status, headers: list, body: new EventStreamBody(body, () => record(x, facts)) }
+  if (x.watched) x.mcp = summaryOf(facts)
+  if (typeof body !== "string" && !(body instanceof Uint8Array))
+    return Exit.succeed({ status, headers: list, body: new EventStreamBody(body) })
+  if (failure === undefined || typeof body !== "string")
+    return Exit.succeed({ status, headers: list, body: body.length === 0 ? undefined : body })
+  const type = list.get("content-type")
+  return Exit.fail(new McpRefused({ status, message: failure, headers, content: { type, body } }))
 }
 
-/** The facts are final when the body is: then they go to the log line of the request. */
+/** What traces show. */
+const summaryOf = ({ method, sessionId, resourceType, target, name }: McpFacts) => ({
+  ...(method === undefined ? {} : { methodName: method }),
+  ...(sessionId === undefined ? {} : { sessionId }),
+  ...(resourceType === undefined || target === undefined || name === undefined
+    ? {}
+    : { [resourceType === "templates" ? "resource" : resourceType]: { target, name } })
+})
+
+/** What is known of a request, for its log line. */
 const record = (x: Exchange, facts: McpFacts): void => {
   const add = (key: string, value: string | number | undefined) => {
     if (value !== undefined) x.fact(key, value)

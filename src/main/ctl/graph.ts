@@ -1,10 +1,10 @@
 /** `headgatectl graph`: the graph of every route of a configuration file, as JSON or as Mermaid. */
 import { Console, Effect } from "effect"
 import { Command, Flag } from "effect/cli"
-import { formatText } from "../../../spec/config/problem.ts"
 import { mermaid } from "../../pipeline/graph.ts"
 import { fromFile } from "../configuration-source.ts"
 import { graphsOf } from "../offline.ts"
+import { orExit } from "./failure.ts"
 
 export const graphCommand = Command.make(
   "graph",
@@ -20,14 +20,5 @@ export const graphCommand = Command.make(
       const text = yield* fromFile(file).read
       const graphs = yield* graphsOf({ name: file, text, env: process.env, home: process.env["HOME"] })
       yield* Console.log(format === "mermaid" ? graphs.map(mermaid).join("\n") : JSON.stringify(graphs, null, 2))
-    }).pipe(
-      Effect.catch((error) =>
-        Effect.andThen(
-          Console.error("problems" in error ? formatText(error.problems) : error.message),
-          Effect.sync(() => {
-            process.exitCode = 1
-          })
-        )
-      )
-    )
+    }).pipe(orExit())
 ).pipe(Command.withDescription("Draw the graph of every route of a configuration."))

@@ -2,8 +2,11 @@
 import { Effect } from "effect"
 import { Command } from "effect/cli"
 import { version } from "../version.ts"
+import { celCommand } from "./cel.ts"
+import { fmtCommand } from "./fmt.ts"
 import { graphCommand } from "./graph.ts"
 import { Operands } from "./operands.ts"
+import { schemaCommand } from "./schema.ts"
 import { traceCommand } from "./trace.ts"
 import { validateCommand } from "./validate.ts"
 
@@ -14,7 +17,7 @@ const proxy = Command.make("proxy").pipe(
 
 const root = Command.make("headgatectl").pipe(
   Command.withDescription("Inspects Headgate proxies and their configurations."),
-  Command.withSubcommands([proxy, graphCommand, validateCommand])
+  Command.withSubcommands([proxy, celCommand, fmtCommand, graphCommand, schemaCommand, validateCommand])
 )
 
 const run = Command.runWith(root, { version: version.version })

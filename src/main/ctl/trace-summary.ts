@@ -1,22 +1,23 @@
 /** An event of a trace as one line for people. */
-import { Schema } from "effect"
-import { TraceEvent } from "../../../spec/trace-events.ts"
+import type { RuleOutcome, TraceEvent } from "../../../spec/trace-events.ts"
 import { printable } from "./printable.ts"
-
-/** None for what a later version sends. */
-export const decode = Schema.decodeUnknownOption(Schema.fromJsonString(TraceEvent))
+import { eventOf } from "./saved-trace.ts"
 
 /** One line for people: when, how grave, what. An event of a later version is shown as it is. */
 export const summary = (json: string): string => {
-  const event = decode(json)
+  const event = eventOf(json)
   if (event._tag === "None") return printable(json)
   const { eventEnd, severity, message } = event.value
+  const text = printable(detail(event.value))
   const at = `${(eventEnd / 1000).toFixed(3).padStart(10)} ms`
-  return `${at}  ${severity.padEnd(7)}  ${message.type.padEnd(18)} ${printable(detail(message))}`.trimEnd()
+  return `${at}  ${severity.padEnd(7)}  ${message.type.padEnd(18)} ${text}`.trimEnd()
 }
 
-/** What an event says beside its type. */
-export const detail = (message: TraceEvent["message"]): string => {
+/** What an event says beside its type, after the call that it belongs to, where that is one of a backend's own. */
+export const detail = ({ scope, message }: TraceEvent): string =>
+  scope === undefined ? said(message) : `${scope.join(" > ")}: ${said(message)}`
+
+const said = (message: TraceEvent["message"]): string => {
   switch (message.type) {
     case "requestStarted":
       return ""
@@ -39,7 +40,7 @@ export const detail = (message: TraceEvent["message"]): string => {
     case "policyEvent":
       return `${message.kind}: ${JSON.stringify(message.details)}`
     case "authorizationResult":
-      return `${message.result}: ${message.rules.map(({ mode, name, matched }) => `${mode} ${name} ${matched ? "holds" : "does not hold"}`).join("; ")}`
+      return `${message.result}: ${message.rules.map(ruleText).join("; ")}`
     case "llmRouteResolved":
       return `${message.provider}: ${message.routeType}`
     case "llmRequestDetected":
@@ -51,4 +52,10 @@ export const detail = (message: TraceEvent["message"]): string => {
     case "requestFinished":
       return message.error ?? String(message.status)
   }
+}
+
+const ruleText = ({ mode, name, matched, explanation }: RuleOutcome): string => {
+  const cause = explanation?.cause
+  const failed = cause === undefined ? "" : `, ${cause.message} (at ${cause.line}:${cause.column})`
+  return `${mode} ${name} ${matched ? "holds" : "does not hold"}${failed}`
 }

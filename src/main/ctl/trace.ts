@@ -3,13 +3,12 @@
  * for any client's request; with `-- URL …` it sends one as soon as the watcher is in place. A person at a terminal gets
  * an interactive view; a pipe gets lines.
  */
-import { readFile } from "node:fs/promises"
-import { text } from "node:stream/consumers"
 import { Console, Effect, Option, Schema, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { openTrace } from "../trace-client.ts"
 import { curl, curlArguments, InjectFailed } from "./inject.ts"
 import { Operands } from "./operands.ts"
+import { readTrace } from "./saved-trace.ts"
 import { interactive } from "./trace-screen/interactive.ts"
 import { summary } from "./trace-summary.ts"
 
@@ -108,17 +107,3 @@ export const traceCommand = Command.make(
     "Show the way of the next request through the proxy. With `-- URL`, and what else curl takes, send that request."
   )
 )
-
-/** The JSON lines of a saved trace: one object a line, or a saved event stream. */
-const readTrace = (name: string): Effect.Effect<ReadonlyArray<string>, InjectFailed> =>
-  Effect.tryPromise({
-    try: () => (name === "-" ? text(process.stdin) : readFile(name, "utf8")),
-    catch: () => new InjectFailed({ detail: `cannot read ${name}` })
-  }).pipe(
-    Effect.map((saved) =>
-      saved
-        .split("\n")
-        .map((line) => (line.startsWith("data: ") ? line.slice(6) : line))
-        .filter((line) => line.startsWith("{"))
-    )
-  )

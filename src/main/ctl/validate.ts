@@ -1,15 +1,16 @@
 /** `headgatectl validate`: every problem of a configuration file, what in it is not available yet, and what is doubtful. */
 import { Console, Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { formatProblems } from "../../../spec/config/problem.ts"
+import { formatProblems, problemFormats } from "../../../spec/config/problem.ts"
 import { fromFile } from "../configuration-source.ts"
 import { findings, isInvalid } from "../findings.ts"
+import { exitWith, orExit } from "./failure.ts"
 
 export const validateCommand = Command.make(
   "validate",
   {
     file: Argument.String("file").pipe(Argument.withDescription("The configuration file; - for standard input.")),
-    format: Flag.Literals("format", ["text", "json", "github"]).pipe(
+    format: Flag.Literals("format", problemFormats).pipe(
       Flag.withDefault("text" as const),
       Flag.withDescription("How problems are printed.")
     ),
@@ -23,16 +24,7 @@ export const validateCommand = Command.make(
       const text = yield* fromFile(file).read
       const problems = yield* findings({ name: file, text, env: process.env, home: process.env["HOME"] })
       if (problems.length > 0 || format === "json") yield* Console.log(formatProblems(format, problems))
-      if (isInvalid(problems) || (strict && problems.length > 0)) process.exitCode = 1
+      if (isInvalid(problems) || (strict && problems.length > 0)) yield* exitWith(1)
       else if (format === "text") yield* Console.log("Configuration is valid!")
-    }).pipe(
-      Effect.catch((error) =>
-        Effect.andThen(
-          Console.error(error.message),
-          Effect.sync(() => {
-            process.exitCode = 1
-          })
-        )
-      )
-    )
+    }).pipe(orExit())
 ).pipe(Command.withDescription("Check a configuration file without starting anything."))

@@ -37,7 +37,9 @@ const ignored = () => {}
 
 /** Keeps what each node did. */
 const recording = (stages: Array<StageFinished>): Watch => ({
+  notes: false,
   told: ignored,
+  outbound: () => ({ context: undefined, ended: ignored }),
   started: ignored,
   entering: ignored,
   passed: ignored,

@@ -1,7 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import type { ClientFormat, UpstreamFormat } from "./formats/format.ts"
-import { bedrockEmbeddings, type Plan, type ProviderRow, plan, providerFormats } from "./matrix.ts"
+import { type Plan, plan } from "./matrix.ts"
+import { compileProvider, NoSuchEndpoint } from "./providers/provider.ts"
+import type { ProviderSettings } from "./providers/settings.ts"
+import { interfaceOf } from "./providers/wire-format.ts"
 import { translator } from "./translate/translator.ts"
 
 const columns: ReadonlyArray<ClientFormat> = [
@@ -16,23 +19,61 @@ const columns: ReadonlyArray<ClientFormat> = [
   "realtime"
 ]
 
-/** N native, L local, - refused, else the format that is translated to (or, for `passthrough`, forwarded as). */
-const table: { readonly [R in ProviderRow]: string } = {
-  openai: "N completions N - N N L - N",
-  azure: "N completions N - N N L - passthrough",
-  azureClaude: "messages N - - N N N - passthrough",
-  anthropic: "messages N - - - - N - -",
-  gemini: "generateContent completions completions N N - L N -",
-  vertexGemini: "generateContent completions completions N vertexPredict vertexRank L N -",
-  vertexClaude: "messages N - - vertexPredict vertexRank N - -",
-  vertexOther: "N completions completions - vertexPredict vertexRank L - -",
-  bedrock: "converse converse converse - - bedrockRerank L - -",
-  bedrockClaude: "converse converse converse - - bedrockRerank bedrockCountTokens - -",
-  copilotClaude: "N N completions - - - L - -",
-  copilotResponses: "- responses N - N N L - -",
-  copilotCompletions: "N completions completions - N N L - -",
-  copilotBoth: "N completions N - N N L - -"
+interface Row {
+  readonly settings: ProviderSettings
+  readonly model: string
+  /** N native, L local, - refused, else the format that is translated to. */
+  readonly cells: string
 }
+
+const azure = (resourceType: "openAI" | "foundry") => ({ kind: "azure", resourceName: "r", resourceType }) as const
+const vertex = { kind: "vertex", project: "p" } as const
+const bedrock = { kind: "bedrock", region: "r" } as const
+const copilot = { kind: "copilot" } as const
+
+const table: ReadonlyArray<Row> = [
+  { settings: { kind: "openai" }, model: "gpt-4o", cells: "N completions N - N N L - N" },
+  { settings: azure("openAI"), model: "gpt-4o", cells: "N completions N - N - L - -" },
+  { settings: azure("foundry"), model: "gpt-4o", cells: "N completions N - N N L - -" },
+  { settings: azure("foundry"), model: "claude-opus-4-8", cells: "messages N - - - - N - -" },
+  { settings: { kind: "anthropic" }, model: "claude-opus-4-8", cells: "messages N - - - - N - -" },
+  {
+    settings: { kind: "gemini" },
+    model: "gemini-2.5-pro",
+    cells: "generateContent completions completions N N - L N -"
+  },
+  {
+    settings: vertex,
+    model: "gemini-2.5-pro",
+    cells: "generateContent completions completions N vertexPredict vertexRank L N -"
+  },
+  { settings: vertex, model: "claude-opus-4-8", cells: "messages N - - vertexPredict vertexRank N - -" },
+  { settings: vertex, model: "llama-4", cells: "N completions completions - vertexPredict vertexRank L - -" },
+  {
+    settings: bedrock,
+    model: "amazon.titan-embed-text-v2:0",
+    cells: "converse converse converse - titan bedrockRerank L - -"
+  },
+  {
+    settings: bedrock,
+    model: "amazon.nova-2-multimodal-embeddings-v1:0",
+    cells: "converse converse converse - nova bedrockRerank L - -"
+  },
+  {
+    settings: bedrock,
+    model: "cohere.embed-v4:0",
+    cells: "converse converse converse - cohereInvoke bedrockRerank L - -"
+  },
+  {
+    settings: bedrock,
+    model: "eu.anthropic.claude-x",
+    cells: "converse converse converse - titan bedrockRerank bedrockCountTokens - -"
+  },
+  { settings: copilot, model: "claude-opus", cells: "N N completions - - - L - -" },
+  { settings: copilot, model: "gpt-5", cells: "- responses N - N N L - -" },
+  { settings: copilot, model: "gpt-4o", cells: "N completions completions - N N L - -" },
+  { settings: copilot, model: "gpt-5.4", cells: "N completions N - N N L - -" }
+]
 
 const cell = (
   client: ClientFormat,
@@ -48,22 +89,26 @@ const cell = (
 }
 
 describe("the preference table", () => {
-  for (const [row, formats] of Object.entries(providerFormats))
-    it(`${row}: every client format is answered as the table says, and can be`, () => {
-      const cells = columns.map((client) => cell(client, plan(client, formats)))
-      assert.strictEqual(cells.join(" "), table[row as ProviderRow])
+  for (const { settings, model, cells } of table)
+    it(`${JSON.stringify(settings)} with ${model}: every client format is answered as the table says, and can be`, () => {
+      const provider = compileProvider(settings)
+      const formats = provider.formats(model)
+      assert.strictEqual(columns.map((client) => cell(client, plan(client, formats))).join(" "), cells)
       for (const client of columns) {
         const planned = plan(client, formats)
         if (Result.isFailure(planned) || planned.success.kind === "local") continue
-        const made = translator(client, planned.success.upstream)
-        assert.strictEqual(Result.isSuccess(made) && made.success.kind, planned.success.kind)
+        const { upstream, kind } = planned.success
+        const made = translator(client, upstream)
+        assert.strictEqual(Result.isSuccess(made) && made.success.kind, kind)
+        const call = { model, streaming: false, translated: kind === "translated", clientPath: "/", clientQuery: "" }
+        assert.notInstanceOf(provider.target({ ...call, format: interfaceOf(upstream) }), NoSuchEndpoint)
       }
     })
 
   it("what is opaque is forwarded by every provider", () => {
-    for (const formats of Object.values(providerFormats))
+    for (const { settings, model } of table)
       for (const client of ["detect", "passthrough"] as const)
-        assert.strictEqual(cell(client, plan(client, formats)), "N")
+        assert.strictEqual(cell(client, plan(client, compileProvider(settings).formats(model))), "N")
   })
 
   it("a custom provider follows the same preferences among the formats that it declares", () => {
@@ -81,14 +126,6 @@ describe("the preference table", () => {
     assert.strictEqual(planned("rerank", "rerank"), "N")
     assert.strictEqual(planned("anthropicTokenCount", "messages"), "L")
     assert.strictEqual(planned("realtime", "completions"), "-")
-  })
-
-  it("Bedrock embedding models are told apart by name", () => {
-    assert.strictEqual(bedrockEmbeddings("amazon.titan-embed-text-v2:0"), "titan")
-    assert.strictEqual(bedrockEmbeddings("amazon.nova-2-multimodal-embeddings-v1:0"), "nova")
-    assert.strictEqual(bedrockEmbeddings("cohere.embed-v4:0"), "cohereInvoke")
-    for (const upstream of ["titan", "nova", "cohereInvoke"] as const)
-      assert.strictEqual(cell("embeddings", plan("embeddings", ["converse", upstream])), upstream)
   })
 
   it("a pair without a translation is refused by name", () => {

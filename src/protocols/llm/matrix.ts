@@ -1,6 +1,6 @@
 /**
  * The preference table: which of a provider's formats a client's format is answered from. What a provider speaks follows from its kind and
- * the model; the rows that the gateway knows are listed here as data.
+ * the model: the provider table says so.
  */
 import { Result } from "effect"
 import { type LlmError, requestRefused } from "./formats/error.ts"
@@ -19,33 +19,6 @@ const preferences: { readonly [C in ClientFormat]: ReadonlyArray<UpstreamFormat>
   realtime: ["realtime", "passthrough"],
   detect: ["detect"],
   passthrough: ["passthrough"]
-}
-
-/** What providers speak, by kind and, where it decides, by family of the model. */
-export const providerFormats = {
-  openai: ["completions", "responses", "embeddings", "rerank", "realtime"],
-  /** Azure OpenAI, and Foundry with models other than Claude. */
-  azure: ["completions", "responses", "embeddings", "rerank", "passthrough"],
-  azureClaude: ["messages", "embeddings", "rerank", "anthropicTokenCount", "passthrough"],
-  anthropic: ["messages", "anthropicTokenCount"],
-  gemini: ["generateContent", "completions", "embeddings", "geminiCountTokens"],
-  vertexGemini: ["generateContent", "completions", "vertexPredict", "vertexRank", "geminiCountTokens"],
-  vertexClaude: ["messages", "vertexPredict", "vertexRank", "anthropicTokenCount"],
-  vertexOther: ["completions", "vertexPredict", "vertexRank"],
-  /** Embedding models are told apart by `bedrockEmbeddings`. */
-  bedrock: ["converse", "bedrockRerank"],
-  bedrockClaude: ["converse", "bedrockRerank", "bedrockCountTokens"],
-  copilotClaude: ["messages", "completions"],
-  copilotResponses: ["responses", "embeddings", "rerank"],
-  copilotCompletions: ["completions", "embeddings", "rerank"],
-  copilotBoth: ["completions", "responses", "embeddings", "rerank"]
-} as const satisfies Record<string, ReadonlyArray<UpstreamFormat>>
-export type ProviderRow = keyof typeof providerFormats
-
-/** The embedding body that a Bedrock model takes. */
-export const bedrockEmbeddings = (model: string): "titan" | "nova" | "cohereInvoke" => {
-  if (model.includes("nova")) return "nova"
-  return model.includes("cohere") ? "cohereInvoke" : "titan"
 }
 
 /** How a request is answered. `local`: by the gateway itself, which counts the tokens. */

@@ -11,6 +11,7 @@ export interface CallRecord {
 
 /** Why a call did not succeed. */
 export interface CallFailure {
+  readonly _tag?: string
   readonly status?: number
   readonly code?: number | undefined
   readonly message: string
@@ -22,9 +23,10 @@ export interface Ledger {
   readonly begin: (target: string, method: string, name: string | undefined) => CallRecord
 }
 
-const failureFacts = ({ message, status, code }: CallFailure): McpUpstreamCall["failure"] => ({
+// The statuses of other failures are what the client is answered, not what the target said.
+const failureFacts = ({ _tag, message, status, code }: CallFailure): McpUpstreamCall["failure"] => ({
   message,
-  ...(status === undefined ? {} : { status }),
+  ...(_tag === "TargetStatus" && status !== undefined ? { status } : {}),
   ...(code === undefined ? {} : { code })
 })
 

@@ -34,7 +34,7 @@ export interface McpUpstreamCall {
   readonly startedAt: number
   /** `undefined` while it runs. Milliseconds of the relay's clock. */
   endedAt: number | undefined
-  /** HTTP status of a failed call, JSON-RPC code of an error answer. */
+  /** The HTTP status with which the target refused, the JSON-RPC code of its error answer. */
   failure: { readonly status?: number; readonly code?: number; readonly message: string } | undefined
 }
 
@@ -63,6 +63,8 @@ export interface McpRequest {
   readonly listener: string
   readonly authorize?: McpAuthorize | undefined
   readonly observer?: McpObserver | undefined
+  /** Filled as far as the request is understood, also when its client does not wait. Those of the response count, if one comes. */
+  readonly facts?: McpFacts | undefined
 }
 
 /** What access log, metrics and expressions want to know of a request. */
@@ -102,6 +104,8 @@ export interface McpResponse {
   /** Flat raw list, names in lower case, without content-length. */
   readonly headers: ReadonlyArray<string>
   readonly body: string | Uint8Array | McpEventStream
+  /** Why the relay answers in place of a target. None for what the protocol itself counts as an answer. */
+  readonly failure?: string | undefined
   /** Final when the body is known whole, or when the stream has ended. */
   readonly facts: McpFacts
 }

@@ -10,14 +10,9 @@ import { type ItemKind, type MethodRule, methodRule } from "./methods.ts"
 import { type Owned, splitName, splitTask, splitUri } from "./names.ts"
 import { ownersOf } from "./ownership.ts"
 import { subscribe } from "./subscriptions.ts"
-import type { TargetLink } from "./target-link.ts"
 
-/** An item of a request, found. */
-interface Found {
-  readonly link: TargetLink
-  /** The item's name at the target. */
-  readonly name: string
-}
+/** An item of a request, by its target and its name there. Nothing was sent to the target so far, nor was it started. */
+type Found = Owned
 
 const isFailure = (found: Found | McpFailure): found is McpFailure => "_tag" in found
 
@@ -99,36 +94,36 @@ const toNamed = (
   if (naming.namesPrefixed) return go(ownerTold(exchange, splitName(name)))
   const method = kind === "tool" ? "tools/list" : "prompts/list"
   const known = ownership.of(method)?.get(name)
-  if (known !== undefined) return go({ link: known, name })
+  if (known !== undefined) return go({ target: known.target.name, name })
   inventory(exchange, method, (items) => {
     const owners = ownersOf(items)
     ownership.remember(method, owners)
     const link = owners.get(name)
     const problem = owners.has(name) ? `${kind} ${name} is served by multiple targets` : `unknown ${kind} ${name}`
-    go(link === undefined ? notSent(modern, `invalid request: ${problem}`) : { link, name })
+    go(link === undefined ? notSent(modern, `invalid request: ${problem}`) : { target: link.target.name, name })
   })
 }
 
 const onlyTarget = (exchange: Exchange, name: string): Found | McpFailure => {
-  const link = exchange.session.links()[0]
-  return link === undefined ? noUpstreams(exchange.modern) : { link, name }
+  const target = exchange.session.firstTarget
+  return target === undefined ? noUpstreams(exchange.modern) : { target, name }
 }
 
 const ownerTold = ({ modern, session }: Exchange, owner: Owned | undefined): Found | McpFailure => {
   if (owner === undefined) return notSent(modern, "invalid request: invalid resource name")
-  const link = session.link(owner.target)
-  return link === undefined ? notSent(modern, `unknown service ${owner.target}`) : { link, name: owner.name }
+  return session.serves(owner.target) ? owner : notSent(modern, `unknown service ${owner.target}`)
 }
 
 /** `span` holds the item's name in the client's form. */
-const toOwner = (exchange: Exchange, rule: MethodRule, kind: ItemKind, { link, name }: Found, span: Span) => {
+const toOwner = (exchange: Exchange, rule: MethodRule, kind: ItemKind, { target, name }: Found, span: Span) => {
   const { message, session, authorize, modern, reply } = exchange
   const { text, method } = message
-  const target = link.target.name
   reply.facts.target = target
   reply.facts.name = name
   const clientName = stringIn(text, span)!
   if (authorize?.({ kind, target, name, method }) === false) return fail(exchange, unknownItem(kind, clientName))
+  const link = session.link(target)
+  if (link === undefined) return fail(exchange, noUpstreams(modern))
   const edits: Array<Edit> = []
   if (clientName !== name) edits.push({ start: span.start, end: span.end, by: JSON.stringify(name) })
   const task = session.naming.multiplexing ? path(text, exchange.params, "_meta", relatedTask, "taskId") : undefined

@@ -126,11 +126,12 @@ export const codeOf = (failure: McpFailure): number => (failure._tag === "RpcRef
 export const failureMessage = (failure: McpFailure, id: string): string =>
   errorMessage(id, codeOf(failure), described(failure), failure._tag === "RpcRefusal" ? failure.data : undefined)
 
-/** Status, headers (flat raw list) and body. */
+/** Status, headers (flat raw list) and body; what failed, unless the answer is that of a target or a JSON-RPC answer. */
 export interface WholeAnswer {
   readonly status: number
   readonly headers: ReadonlyArray<string>
   readonly body: string | Uint8Array
+  readonly failure: string | undefined
 }
 
 const plain: ReadonlyArray<string> = ["content-type", "text/plain"]
@@ -138,19 +139,30 @@ const json: ReadonlyArray<string> = ["content-type", "application/json"]
 
 /** A failure as an HTTP answer. `id` is JSON text; `undefined` if the message had none. */
 export const failureAnswer = (failure: McpFailure, id: string | undefined): WholeAnswer => {
+  const { status, message } = failure
   switch (failure._tag) {
     case "HttpRefusal":
-      return { status: failure.status, headers: plain, body: `mcp: ${failure.message}` }
+      return { status, headers: plain, body: `mcp: ${message}`, failure: message }
     case "TargetStatus":
-      return { status: failure.status, headers: returnedHeaders(failure.headers), body: failure.body }
+      return { status, headers: returnedHeaders(failure.headers), body: failure.body, failure: undefined }
     case "TargetUnreachable":
     case "TargetTimeout":
     case "TargetBusy":
     case "TargetNotStarted":
-      return { status: failure.status, headers: plain, body: failure.message }
+      return { status, headers: plain, body: message, failure: message }
     default:
-      return id === undefined
-        ? { status: failure.status === 200 ? 400 : failure.status, headers: plain, body: `mcp: ${described(failure)}` }
-        : { status: failure.status, headers: json, body: failureMessage(failure, id) }
+      if (id === undefined)
+        return {
+          status: status === 200 ? 400 : status,
+          headers: plain,
+          body: `mcp: ${described(failure)}`,
+          failure: message
+        }
+      return {
+        status,
+        headers: json,
+        body: failureMessage(failure, id),
+        failure: status === 200 ? undefined : message
+      }
   }
 }

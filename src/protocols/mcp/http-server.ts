@@ -60,7 +60,13 @@ const refuse = (respond: Respond, failure: McpFailure, id?: string): Cancel => {
 export const serve = (context: ServerContext, request: McpRequest, respond: Respond): Cancel => {
   const { config } = context.backend
   if (config.dnsRebindingProtection && !isLocalRequest(request.authority, request.headers)) {
-    respond({ status: 403, headers: ["content-type", "text/plain"], body: rebindingMessage, facts: noFacts() })
+    respond({
+      status: 403,
+      headers: ["content-type", "text/plain"],
+      body: rebindingMessage,
+      failure: rebindingMessage,
+      facts: noFacts()
+    })
     return nothing
   }
   if (request.path !== undefined && /^\/sse(?:\?|$)/.test(request.path))
@@ -198,7 +204,7 @@ const hand = (
 ): Cancel => {
   const { backend } = context
   const { config, clock, pulse } = backend
-  const facts = noFacts()
+  const facts = request.facts ?? noFacts()
   const requests = messages.filter((message) => message.kind === "request")
   const host = {
     pulse,
@@ -275,7 +281,7 @@ const get = (context: ServerContext, request: McpRequest, respond: Respond): Can
   if (!isModern(version) && !accepts) return refuse(respond, refusal.acceptStream)
   const session = boundSession(context, request)
   if ("_tag" in session) return refuse(respond, session)
-  const facts = noFacts()
+  const facts = request.facts ?? noFacts()
   facts.sessionId = session.id
   const listening = new Listening({
     backend,

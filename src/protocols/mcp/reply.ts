@@ -107,8 +107,8 @@ export class Reply implements RequestReply, Beating {
       this.answer(failureMessage(failure, id ?? "null"), undefined)
       return
     }
-    const { status, headers, body } = failureAnswer(failure, id)
-    this.#whole(status, headers, body)
+    const { status, headers, body, failure: told } = failureAnswer(failure, id)
+    this.#whole(status, headers, body, told)
   }
 
   /** One answer will not come on this stream. */
@@ -144,9 +144,9 @@ export class Reply implements RequestReply, Beating {
     return stream
   }
 
-  #whole(status: number, headers: ReadonlyArray<string>, body: string | Uint8Array): void {
+  #whole(status: number, headers: ReadonlyArray<string>, body: string | Uint8Array, failure?: string): void {
     this.#end(false)
-    this.#respond({ status, headers, body, facts: this.facts })
+    this.#respond({ status, headers, body, failure, facts: this.facts })
   }
 
   #end(clientGone: boolean): void {

@@ -101,6 +101,16 @@ export class Session implements LinkHost {
     this.lastUsed = backend.clock.now()
   }
 
+  /** The name of the first target. Asking for it opens nothing. */
+  get firstTarget(): string | undefined {
+    return this.#targets[0]?.name
+  }
+
+  /** Whether there is a target of that name. Asking opens nothing. */
+  serves(name: string): boolean {
+    return this.#targets.some((target) => target.name === name)
+  }
+
   /** Links of all targets in the order of the configuration; those that are not open yet are opened. */
   links(): ReadonlyArray<TargetLink> {
     return this.#targets.map((target) => this.#linkOf(target))

@@ -386,7 +386,18 @@ describe("authorization", () => {
     await relay.close()
   })
 
-  it("refuses denied items in words that do not tell whether they exist", async () => {
+  it("does not so much as start a target for a denied call", async () => {
+    const one = target()
+    const relay = await rehearse([one], { statefulMode: "stateless" })
+    const message = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "x" } }
+    assert.strictEqual(relay.ask({ ...posting(message), authorize: () => false }).facts.errorCode, -32602)
+    assert.strictEqual(one.connections.length, 0)
+    assert.strictEqual(relay.post(message).status, 200)
+    assert.strictEqual(one.connections.length, 1)
+    await relay.close()
+  })
+
+  it("refuses denied items with status 200 and the JSON-RPC error of items that do not exist", async () => {
     const one = target()
     const relay = await rehearse([one])
     const session = { "mcp-session-id": relay.initialize() }

@@ -207,7 +207,9 @@ export class TargetLink {
     const record = ledger.begin(this.target.name, method ?? "response", undefined)
     const stream = this.#nextStream++
     this.#streams.set(stream, { kind: "notify", done, record })
-    transport.send({ message: text, stream, expectsAnswer: false, method, headers })
+    const { trace } = record
+    const own = trace === undefined ? headers : withTraceHeaders(headers, trace)
+    transport.send({ message: text, stream, expectsAnswer: false, method, headers: own })
   }
 
   #forget(pending: Pending) {

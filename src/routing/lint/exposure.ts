@@ -2,6 +2,7 @@
 
 import { formatPath } from "../../../spec/config/path.ts"
 import type { Complaint } from "../../../spec/config/positions.ts"
+import { attachments } from "../attach.ts"
 import type { AttachedPolicy, Listener, Normalised, Policies, Route } from "../normalised.ts"
 import type { Configuration } from "../read.ts"
 import { allPolicies, routesWithListeners, warn } from "./finding.ts"
@@ -10,11 +11,15 @@ const authenticating = ["apiKey", "jwtAuth", "mcpAuthentication", "basicAuth", "
 
 const isAuthenticated = (policies: Policies): boolean => authenticating.some((name) => Object.hasOwn(policies, name))
 
-/** Whether a request reaches a route on one of its listeners without having shown a credential. Targeted policies count for every route. */
-const isOpen = (config: Normalised, route: Route, listeners: ReadonlyArray<Listener>): boolean =>
-  !isAuthenticated(route.policies) &&
-  !config.targeted.some(({ policy }) => authenticating.includes(policy.name)) &&
-  listeners.some(({ policies }) => !isAuthenticated(policies))
+/** Whether a request reaches a route on one of its listeners without having shown a credential. */
+const openness = (config: Normalised) => {
+  const attachedTo = attachments(config)
+  return (route: Route, listeners: ReadonlyArray<Listener>): boolean =>
+    listeners.some((listener) => {
+      const attached = attachedTo(listener)
+      return ![...attached.gateway, ...attached.route([route])].some(({ policies }) => isAuthenticated(policies))
+    })
+}
 
 const loopback = /^(?:off$|unix:|localhost:|127\.|\[::1\]:)/
 
@@ -47,15 +52,15 @@ const exposed = (
   kind: "internal" | "dynamic",
   code: "admin-exposed" | "dynamic-exposed",
   message: string
-): ReadonlyArray<Complaint> =>
-  routesWithListeners(config).flatMap(({ route, listeners }) => {
-    if (!isOpen(config, route, listeners)) return []
-    return route.backends.flatMap(({ target, path }) =>
-      target.kind === "backend" && config.backends[target.key]?.destination.kind === kind
-        ? [warn(code, path, message)]
-        : []
+): ReadonlyArray<Complaint> => {
+  const isOpen = openness(config)
+  return routesWithListeners(config).flatMap(({ route, listeners }) => {
+    const found = route.backends.filter(
+      ({ target }) => target.kind === "backend" && config.backends[target.key]?.destination.kind === kind
     )
+    return found.length > 0 && isOpen(route, listeners) ? found.map(({ path }) => warn(code, path, message)) : []
   })
+}
 
 /** Any destination, for whoever reaches the port. */
 export const dynamicExposed = ({ normalised }: Configuration): ReadonlyArray<Complaint> =>
@@ -67,9 +72,10 @@ export const dynamicExposed = ({ normalised }: Configuration): ReadonlyArray<Com
   )
 
 /** Provider keys that are used for whoever reaches the port. */
-export const keysExposed = ({ normalised }: Configuration): ReadonlyArray<Complaint> =>
-  routesWithListeners(normalised).flatMap(({ route, listeners }) => {
-    if (!isOpen(normalised, route, listeners)) return []
+export const keysExposed = ({ normalised }: Configuration): ReadonlyArray<Complaint> => {
+  const isOpen = openness(normalised)
+  return routesWithListeners(normalised).flatMap(({ route, listeners }) => {
+    if (!isOpen(route, listeners)) return []
     return route.backends.flatMap((reference) => {
       const { target } = reference
       const backend = target.kind === "backend" ? normalised.backends[target.key] : undefined
@@ -96,6 +102,7 @@ export const keysExposed = ({ normalised }: Configuration): ReadonlyArray<Compla
           ]
     })
   })
+}
 
 /** Credentials of the proxy itself, other than those the caller brought along. */
 const carriesKey = ({ branches }: AttachedPolicy): boolean =>

@@ -10,6 +10,7 @@ export const codes = {
   "hostname-never-served": "a host name that none of the listeners of a route serves",
   "unknown-backend": "a reference to a backend that is not defined",
   "unknown-route-group": "a reference to a route group that is not defined",
+  "unknown-target": "a policy whose target is not there",
   "delegation-cycle": "route groups that delegate to one another without end",
   "no-backend": "a route that can only answer with an error",
   "admin-exposed": "the admin interface where others than this machine reach it",

@@ -13,6 +13,7 @@ import {
 } from "./exposure.ts"
 import { limits } from "./limits.ts"
 import { references, replacedRoutes, shadowed, unservedHosts, unusedModels, withoutBackend } from "./reachability.ts"
+import { unknownTargets } from "./targets.ts"
 
 /** Every warning, in the order of the text. */
 export const lint = (configuration: Configuration): ReadonlyArray<Problem> => {
@@ -22,6 +23,7 @@ export const lint = (configuration: Configuration): ReadonlyArray<Problem> => {
     ...replacedRoutes(normalised),
     ...unservedHosts(normalised),
     ...references(normalised),
+    ...unknownTargets(normalised),
     ...withoutBackend(normalised),
     ...unusedModels(normalised),
     ...adminExposed(configuration),

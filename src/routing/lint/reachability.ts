@@ -2,6 +2,7 @@
 import { formatPath } from "../../../spec/config/path.ts"
 import type { Complaint } from "../../../spec/config/positions.ts"
 import type { RouteMatch } from "../../../spec/standalone/route.ts"
+import { attachments } from "../attach.ts"
 import type { Listener, Normalised, Route, RouteGroup } from "../normalised.ts"
 import { routesWithListeners, warn } from "./finding.ts"
 
@@ -178,16 +179,21 @@ const cycles = (config: Normalised): ReadonlyArray<Complaint> => {
 const answering = ["directResponse", "requestRedirect"]
 
 /** Routes without anything that could answer. */
-export const withoutBackend = (config: Normalised): ReadonlyArray<Complaint> =>
-  routesWithListeners(config).flatMap(({ route }) => {
-    if (answering.some((name) => Object.hasOwn(route.policies, name))) return []
-    if (config.targeted.some(({ target }) => target.route !== undefined)) return []
-    if (route.backends.length === 0)
-      return [warn("no-backend", route.path, "has no backend; requests are answered with 500")]
-    return route.backends.every(({ weight }) => weight === 0)
-      ? [warn("no-backend", [...route.path, "backends"], "every backend has weight 0; requests are answered with 500")]
-      : []
+export const withoutBackend = (config: Normalised): ReadonlyArray<Complaint> => {
+  const attachedTo = attachments(config)
+  const isAnswered = (route: Route, listener: Listener | undefined) =>
+    attachedTo(listener)
+      .route([route])
+      .some(({ policies }) => answering.some((name) => Object.hasOwn(policies, name)))
+  return routesWithListeners(config).flatMap(({ route, listeners }) => {
+    if (route.backends.some(({ weight }) => weight > 0)) return []
+    const places = listeners.length === 0 ? [undefined] : listeners
+    if (places.every((listener) => isAnswered(route, listener))) return []
+    return route.backends.length === 0
+      ? [warn("no-backend", route.path, "has no backend; requests are answered with 500")]
+      : [warn("no-backend", [...route.path, "backends"], "every backend has weight 0; requests are answered with 500")]
   })
+}
 
 /** Models behind another one of the same name that takes every request. */
 export const unusedModels = (config: Normalised): ReadonlyArray<Complaint> =>

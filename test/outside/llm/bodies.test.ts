@@ -101,14 +101,14 @@ describe("a configuration that cannot be applied", () => {
       "config.yaml:4:27: llm.guardrails.request[0]",
       "openAIModeration guard is not available yet"
     ],
-    "prompt caching": [model("      promptCaching: {}\n"), "promptCaching of a model is not available yet"],
     "a header condition": [
       model("      matches: [{ headers: [{ name: x, value: { regex: '(' } }] }]\n"),
       "config.yaml:5"
     ],
     "credentials of a cloud": [
       "  models: [{ name: m, provider: bedrock, params: { awsRegion: eu-1 } }]\n",
-      "not available yet"
+      "config.yaml:2:33: llm.models[0].provider",
+      "the identity of aws is not available yet: give params.apiKey"
     ],
     "a catalogue": [
       `${model("")}config: { modelCatalog: [{ inline: '{"providers":{"p":{"models":{"m":{"rates":{"input":1}}}}}}' }] }\n`,
@@ -124,4 +124,13 @@ describe("a configuration that cannot be applied", () => {
       const message = await problemsOf(llm)
       for (const each of says) assert.include(message, each)
     })
+
+  it.each([
+    "provider: bedrock, params: { awsRegion: r, apiKey: k }",
+    "provider: vertex, params: { vertexProject: p, apiKey: k }",
+    "provider: azure, params: { azureResourceName: r, azureResourceType: foundry, apiKey: k }",
+    "provider: copilot, params: { apiKey: k }"
+  ])("a key takes the place of a cloud's identity: %s", async (model) => {
+    assert.strictEqual(await problemsOf(`  models: [{ name: m, ${model} }]\n`), "")
+  })
 })

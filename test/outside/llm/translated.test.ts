@@ -22,9 +22,14 @@ beforeAll(async () => {
     .onMessage("denied", { error: { message: "no such key", type: "authentication_error" }, status: 401 })
     .onMessage("busy", { error: { message: "slow down", type: "rate_limit_error" }, status: 429 })
   await farm.start()
-  any = await startProvider((_, response) =>
-    json(response, completion("fine", { prompt_tokens: 1, completion_tokens: 1 }))
-  )
+  any = await startProvider(({ path }, response) => {
+    if (path.includes("titan")) return json(response, { embedding: [0.5, 1], inputTextTokenCount: 3 })
+    if (path.includes("cohere")) {
+      response.setHeader("x-amzn-bedrock-input-token-count", "4")
+      return json(response, { embeddings: { float: [[0.5]] }, response_type: "embeddings_by_type" })
+    }
+    return json(response, completion("fine", { prompt_tokens: 1, completion_tokens: 1 }))
+  })
   gate = await startHeadgate(
     (port) => `
 llm:
@@ -33,6 +38,28 @@ llm:
     - { name: claude-opus-4-8, provider: anthropic, params: { baseUrl: "${farm.url}/v1", apiKey: sk-anthropic } }
     - { name: gemini-2.5-pro, provider: gemini, params: { baseUrl: "${farm.url}", apiKey: AIzaKey } }
     - { name: gpt-4o, provider: openai, params: { baseUrl: "${farm.url}/v1", apiKey: sk-openai } }
+    - name: nova
+      provider: bedrock
+      params: { awsRegion: eu-west-1, model: "amazon.nova-pro-v1:0", baseUrl: "${farm.url}", apiKey: bedrock-key }
+    - name: cached-nova
+      provider: bedrock
+      params: { awsRegion: eu-west-1, model: "amazon.nova-pro-v1:0", baseUrl: "${any.url}", apiKey: bedrock-key }
+      promptCaching: { minTokens: 1 }
+    - name: titan
+      provider: bedrock
+      params: { awsRegion: eu-west-1, model: "amazon.titan-embed-text-v2:0", baseUrl: "${any.url}", apiKey: bedrock-key }
+    - name: cohere-embed
+      provider: bedrock
+      params: { awsRegion: eu-west-1, model: "cohere.embed-v4:0", baseUrl: "${any.url}", apiKey: bedrock-key }
+    - name: gpt-on-azure
+      provider: azure
+      params:
+        azureResourceName: r
+        azureResourceType: openAI
+        azureApiVersion: "2024-10-21"
+        model: gpt-4o
+        baseUrl: "${any.url}/behind"
+        apiKey: azure-key
     - { name: alias, provider: openai, params: { baseUrl: "${any.url}/v1", model: gpt-5 } }
     - { name: gpt-on-preset, provider: groq, params: { baseUrl: "${any.url}/v1" } }
     - name: claude-on-vertex
@@ -59,7 +86,8 @@ const anthropicTools = [{ name: "weather", input_schema: schema }]
 describe("the OpenAI client", () => {
   for (const [model, provider] of [
     ["claude-opus-4-8", "anthropic"],
-    ["gemini-2.5-pro", "gcp.gemini"]
+    ["gemini-2.5-pro", "gcp.gemini"],
+    ["nova", "aws.bedrock"]
   ] as const) {
     it(`chats with ${model}, plain and streamed`, async () => {
       const plain = await openai().chat.completions.create(asked(model, "hello"))
@@ -121,7 +149,29 @@ describe("the OpenAI client", () => {
     assert.strictEqual(gemini?.path, "/v1beta/models/gemini-2.5-pro:generateContent")
     assert.property(gemini?.headers, "x-goog-api-key")
     assert.notProperty(gemini?.headers, "authorization")
+    await openai().chat.completions.create(asked("nova", "hello"))
+    assert.strictEqual(farm.getLastRequest()?.path, "/model/amazon.nova-pro-v1:0/converse")
+    await openai().chat.completions.create(asked("gpt-on-azure", "hello"))
+    const azure = any.asked.at(-1)
+    assert.strictEqual(azure?.path, "/behind/openai/deployments/gpt-4o/chat/completions?api-version=2024-10-21")
+    assert.strictEqual(azure?.headers["api-key"], "azure-key")
+    assert.notProperty(azure?.headers, "authorization")
   })
+
+  for (const [model, path, tokens] of [
+    ["titan", "/model/amazon.titan-embed-text-v2:0/invoke", 3],
+    ["cohere-embed", "/model/cohere.embed-v4:0/invoke", 4]
+  ] as const)
+    it(`gets embeddings from ${model}, and they are accounted`, async () => {
+      const { data, usage } = await openai().embeddings.create({ model, input: "x", encoding_format: "float" })
+      assert.strictEqual(data[0]?.embedding[0], 0.5)
+      assert.strictEqual(usage.prompt_tokens, tokens)
+      const sent = any.asked.at(-1)
+      assert.strictEqual(sent?.path, path)
+      assert.strictEqual(sent?.headers.authorization, "Bearer bedrock-key")
+      const line = await gate.logged((line) => line["gen_ai.request.model"] === model)
+      assert.strictEqual(line["gen_ai.usage.input_tokens"], tokens)
+    })
 })
 
 describe("the Anthropic client", () => {
@@ -139,6 +189,26 @@ describe("the Anthropic client", () => {
     assert.deepInclude(streamed.content[0], { type: "text", text: said })
     assert.strictEqual(streamed.stop_reason, "end_turn")
     assert.deepInclude(streamed.usage, { output_tokens: plain.usage.output_tokens })
+  })
+
+  it("talks to Bedrock, plain and streamed, with tools", async () => {
+    const ask = { ...asked("nova", "hello"), max_tokens: 100 }
+    for (const answer of [
+      await anthropic().messages.create(ask),
+      await anthropic().messages.stream(ask).finalMessage()
+    ]) {
+      assert.deepInclude(answer.content[0], { type: "text", text: said })
+      assert.strictEqual(answer.stop_reason, "end_turn")
+    }
+    const tool = { ...asked("nova", "weather"), max_tokens: 100, tools: anthropicTools }
+    for (const answer of [
+      await anthropic().messages.create(tool),
+      await anthropic().messages.stream(tool).finalMessage()
+    ]) {
+      assert.strictEqual(answer.stop_reason, "tool_use")
+      const use = answer.content.find(({ type }) => type === "tool_use")
+      assert.deepInclude(use, { name: "weather", input: { city: "Bern" } })
+    }
   })
 
   it("gets tool calls from an OpenAI model, plain and streamed", async () => {
@@ -197,6 +267,18 @@ describe("what providers want different in their bodies", () => {
     assert.notProperty(json, "max_tokens")
     const other = await sent("/v1/chat/completions", { ...asked("gpt-on-preset", "x"), max_tokens: 5 })
     assert.strictEqual(other.json["max_tokens"], 5)
+  })
+
+  it("cache points stand where the configuration wants them in Bedrock requests", async () => {
+    const { json, path } = await sent("/v1/chat/completions", {
+      model: "cached-nova",
+      messages: [
+        { role: "system", content: "be kind" },
+        { role: "user", content: "x" }
+      ]
+    })
+    assert.strictEqual(path, "/model/amazon.nova-pro-v1:0/converse")
+    assert.deepStrictEqual(json["system"], [{ text: "be kind" }, { cachePoint: { type: "default" } }])
   })
 
   it("Claude on Vertex has its version in the body, and its model in the path", async () => {

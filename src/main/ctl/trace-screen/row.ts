@@ -2,7 +2,8 @@
 import { Option, Result, Schema } from "effect"
 import type { TraceEvent } from "../../../../spec/trace-events.ts"
 import { printable } from "../printable.ts"
-import { decode, detail } from "../trace-summary.ts"
+import { eventOf } from "../saved-trace.ts"
+import { detail } from "../trace-summary.ts"
 
 export interface Row {
   readonly type: string
@@ -23,11 +24,11 @@ const cut = (text: string) => (text.length > summaryLength ? `${text.slice(0, su
 const parse = Schema.decodeUnknownResult(Schema.fromJsonString(Schema.Unknown))
 
 export const rowOf = (json: string): Row =>
-  Option.match(decode(json), {
+  Option.match(eventOf(json), {
     onSome: (event) => ({
       type: event.message.type,
       severity: event.severity,
-      summary: cut(printable(detail(event.message))),
+      summary: cut(printable(detail(event))),
       event: readable(event),
       state: "requestState" in event.message ? event.message.requestState : undefined,
       duration: event.eventStart === null ? undefined : event.eventEnd - event.eventStart

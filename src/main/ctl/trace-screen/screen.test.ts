@@ -49,6 +49,12 @@ describe("rows", () => {
     assert.strictEqual(rowOf("{broken").event, "{broken")
   })
 
+  it("a call that a backend makes by itself is told from the one call of the request", () => {
+    const started = { type: "backendCallStart", target: "127.0.0.1:1" }
+    assert.strictEqual(rowOf(event(started, { scope: ["mcp tools"] })).summary, "mcp tools: 127.0.0.1:1")
+    assert.strictEqual(rowOf(event(started)).summary, "127.0.0.1:1")
+  })
+
   it("a summary has at most 120 characters", () =>
     assert.strictEqual(rowOf(event({ type: "backendCallStart", target: "x".repeat(500) })).summary.length, 120))
 })

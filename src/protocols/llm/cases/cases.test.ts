@@ -1,6 +1,7 @@
 /**
  * Runs every golden pair of this folder: what comes in, and what must go out. A file holds the cases of one pair of formats; the `…Base`
- * members of a file are merged below every body of that kind, so that a case shows only what it is about.
+ * members of a file are merged below every body of that kind, so that a case shows only what it is about. A case with `each` stands for one
+ * a word: `$word` is the key, `$is` its value.
  */
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -56,12 +57,37 @@ const File = Schema.Struct({
 })
 type File = typeof File.Type
 
+const replaced = (value: unknown, word: string, is: unknown): unknown => {
+  if (value === "$is") return is
+  if (value === "$word" && /^\d+$/.test(word)) return Number(word)
+  if (typeof value === "string") return value.replaceAll("$word", word)
+  if (Array.isArray(value)) return value.map((item) => replaced(item, word, is))
+  return isObject(value)
+    ? Object.fromEntries(Object.entries(value).map(([key, item]) => [key, replaced(item, word, is)]))
+    : value
+}
+
+/** A file with every `each` written out. */
+const expanded = (file: unknown): unknown => {
+  if (!isObject(file) || !Array.isArray(file["cases"])) return file
+  const cases = file["cases"].flatMap((test: unknown): ReadonlyArray<unknown> => {
+    if (!isObject(test) || !isObject(test["each"])) return [test]
+    const { each, name, ...rest } = test
+    return Object.entries(each as JsonObject).map(([word, is]) => ({
+      name: `${String(name)}: ${word}`,
+      ...(replaced(rest, word, is) as JsonObject)
+    }))
+  })
+  return { ...file, cases }
+}
+
 const folder = import.meta.dirname
+const rowsFile = "rows.yaml"
 const files = readdirSync(folder)
-  .filter((name) => name.endsWith(".yaml"))
+  .filter((name) => name.endsWith(".yaml") && name !== rowsFile)
   .map((name) => {
     const read = Schema.decodeUnknownResult(File, { onExcessProperty: "error" })(
-      parse(readFileSync(join(folder, name), "utf8"))
+      expanded(parse(readFileSync(join(folder, name), "utf8")))
     )
     return { name, file: Result.getOrThrowWith(read, (error) => new Error(`${name}: ${error.message}`)) }
   })
@@ -165,10 +191,40 @@ for (const { name, file } of files)
     for (const test of file.cases) it(test.name, () => run(file, test))
   })
 
+/** Table, row, file without its ending, names of cases; one name may stand for those that it is expanded to. */
+const Rows = Schema.Record(
+  Schema.String,
+  Schema.Record(
+    Schema.String,
+    Schema.Record(Schema.String, Schema.Array(Schema.String).check(Schema.isMinLength(1))).check(
+      Schema.isMinProperties(1)
+    )
+  )
+)
+
 describe("the golden pairs", () => {
+  const names = files.flatMap(({ name, file }) => file.cases.map((test) => `${name}: ${test.name}`))
+
   it("are at least 150, each with a name of its own in its file", () => {
-    const names = files.flatMap(({ name, file }) => file.cases.map((test) => `${name}: ${test.name}`))
     assert.strictEqual(new Set(names).size, names.length)
     assert.isAtLeast(names.length, 150)
+  })
+
+  it("show every row of the tables, and each of them shows one", () => {
+    const tables = Schema.decodeUnknownSync(Rows)(parse(readFileSync(join(folder, rowsFile), "utf8")))
+    const shown = new Set<string>()
+    for (const [table, rows] of Object.entries(tables))
+      for (const [row, shows] of Object.entries(rows))
+        for (const [file, cases] of Object.entries(shows))
+          for (const name of cases) {
+            const full = `${file}.yaml: ${name}`
+            const found = names.filter((each) => each === full || each.startsWith(`${full}: `))
+            assert.isNotEmpty(found, `${table}, ${row}: there is no case "${full}"`)
+            for (const each of found) shown.add(each)
+          }
+    assert.deepStrictEqual(
+      names.filter((name) => !shown.has(name)),
+      []
+    )
   })
 })

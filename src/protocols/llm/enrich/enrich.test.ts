@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Arbitrary, Schema } from "effect"
+import { Schema } from "effect"
 import type { JsonObject } from "../models/json.ts"
-import { cachesPrompts, defaultPromptCaching, markCachePoints } from "./caching.ts"
 import { applyComputed, applyMutations } from "./mutations.ts"
 import { compilePrompts, type Prompts } from "./prompts.ts"
 
@@ -185,60 +184,5 @@ describe("mutations", () => {
           assert.strictEqual(once[field], body[field as "a"])
     },
     { arbitrary: { runs: 300 } }
-  )
-})
-
-describe("prompt caching", () => {
-  it.each([
-    ["anthropic.claude-sonnet-4", true],
-    ["us.anthropic.claude-3-5-haiku-v1:0", true],
-    ["amazon.nova-pro-v1:0", true],
-    ["arn:aws:bedrock:r:1:application-inference-profile/x", true],
-    ["anthropic.claude-instant-v1", false],
-    ["anthropic.claude-v2:1", false],
-    ["meta.llama3", false]
-  ] as const)("%s: %s", (model, expected) => {
-    assert.strictEqual(cachesPrompts(model), expected)
-  })
-
-  const mark = { cachePoint: { type: "default" } }
-  const message = (text: string) => ({ role: "user", content: [{ text }] })
-  it("marks long system prompts, the message before the last, and tools when asked to", () => {
-    const body = {
-      system: [{ text: "word ".repeat(800) }],
-      messages: [message("a"), message("b"), message("c")],
-      toolConfig: { tools: [{ toolSpec: {} }], toolChoice: {} }
-    }
-    const marked = markCachePoints(body, { ...defaultPromptCaching, cacheTools: true })
-    assert.deepStrictEqual<unknown>(marked, {
-      system: [body.system[0], mark],
-      messages: [message("a"), { role: "user", content: [{ text: "b" }, mark] }, message("c")],
-      toolConfig: { tools: [{ toolSpec: {} }, mark], toolChoice: {} }
-    })
-    const offset = markCachePoints(body, { ...defaultPromptCaching, cacheMessageOffset: 9 })
-    assert.deepStrictEqual<unknown>((offset["messages"] as ReadonlyArray<unknown>)[0], {
-      role: "user",
-      content: [{ text: "a" }, mark]
-    })
-  })
-
-  it("788 words are 1024 tokens, 787 are not; one message has nothing before it", () => {
-    const body = (words: number) => ({ system: [{ text: "w ".repeat(words) }], messages: [message("a")] })
-    assert.strictEqual((markCachePoints(body(788), defaultPromptCaching)["system"] as ReadonlyArray<unknown>).length, 2)
-    const short = body(787)
-    assert.strictEqual<unknown>(markCachePoints(short, defaultPromptCaching), short)
-  })
-
-  it.prop(
-    "no body makes it throw",
-    { json: Schema.Json, body: Arbitrary.schema(Schema.JsonObject) },
-    ({ json, body }) => {
-      for (const hostile of [
-        body,
-        { system: json, messages: json, toolConfig: json },
-        { system: [json], messages: [json, json], toolConfig: { tools: [json] } }
-      ])
-        markCachePoints(hostile, { ...defaultPromptCaching, cacheTools: true, minTokens: 0 })
-    }
   )
 })

@@ -10,15 +10,17 @@ export interface KeyMove {
 }
 
 /**
- * `key`: a key in `Authorization: Bearer`, perhaps moved. The others name the credential that is used when configuration gives none;
+ * `key`: a key in `Authorization: Bearer`, perhaps moved. The others name the credential that is used when configuration gives no key;
  * obtaining and applying it is the work of whoever sends the request, last, because signatures cover the final body and headers.
+ * A key that is given is placed the same way whatever the type.
  */
-export type Credential =
-  | { readonly type: "key"; readonly move?: KeyMove }
+export type Credential = (
+  | { readonly type: "key" }
   | { readonly type: "aws"; readonly service: "bedrock"; readonly region: string }
   | { readonly type: "gcp" }
   | { readonly type: "azure" }
   | { readonly type: "copilot" }
+) & { readonly move?: KeyMove }
 
 /** Header changes that put a credential in its place; header names in lower case. */
 export interface HeaderChanges {
@@ -38,7 +40,7 @@ export const placeKey = (
   authorization: string | undefined,
   explicit: boolean
 ): HeaderChanges => {
-  if (credential.type !== "key" || credential.move === undefined || authorization === undefined) return unchanged
+  if (credential.move === undefined || authorization === undefined) return unchanged
   const scheme = bearer.exec(authorization)
   if (scheme === null) return unchanged
   const { header, onlyPrefix, exceptPrefix } = credential.move

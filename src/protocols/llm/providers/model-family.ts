@@ -37,6 +37,12 @@ export const vertexGemini = (model: string): string | undefined => {
     : undefined
 }
 
+/** The embedding body that a Bedrock model takes. */
+export const bedrockEmbeddings = (model: string): "titan" | "nova" | "cohereInvoke" => {
+  if (model.includes("nova")) return "nova"
+  return model.includes("cohere") ? "cohereInvoke" : "titan"
+}
+
 /** Claude on Bedrock, inference profiles included. */
 export const isBedrockClaude = (model: string): boolean => model.includes("anthropic.claude")
 

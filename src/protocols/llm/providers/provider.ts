@@ -1,5 +1,6 @@
 /** One configured provider, compiled: what it speaks, and where each call goes. */
 import { Data } from "effect"
+import type { UpstreamFormat } from "../formats/format.ts"
 import { copilotFormats, isBedrockClaude, vertexClaude, vertexGemini } from "./model-family.ts"
 import { geminiResource, modelSegment } from "./model-segment.ts"
 import { type PresetName, presets } from "./presets.ts"
@@ -27,8 +28,8 @@ export interface Provider {
   readonly kind: ProviderKind
   /** Name in telemetry and in the cost catalogue. */
   readonly name: string
-  /** The formats that this provider serves a model in. `tags`: those of the model in the cost catalogue. */
-  readonly formats: (model: string, tags?: ReadonlyArray<string>) => ReadonlyArray<WireFormat>
+  /** What this provider takes for a model. `tags`: those of the model in the cost catalogue. */
+  readonly formats: (model: string, tags?: ReadonlyArray<string>) => ReadonlyArray<UpstreamFormat>
   readonly target: (call: Call) => Target | NoSuchEndpoint
   /** Copilot hands out Claude's usage as Anthropic counts it, whatever the format: cache tokens are not part of the input. */
   readonly cacheOutsideInput: (model: string) => boolean
@@ -123,8 +124,10 @@ export const compileProvider = (settings: ProviderSettings): Provider => {
     kind: settings.kind,
     name,
     formats: (model, tags) => {
-      const served = pick(model).row.formats
-      return settings.kind === "copilot" ? copilotFormats(model, tags).filter((f) => served.includes(f)) : served
+      const { row } = pick(model)
+      return settings.kind === "copilot"
+        ? copilotFormats(model, tags).filter((format) => row.formats.includes(format))
+        : row.bodies(model)
     },
     target: (call) => {
       const { row, segment } = pick(call.model)

@@ -1,10 +1,9 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { Arbitrary, Schema } from "effect"
+import { Schema } from "effect"
 import { parse } from "yaml"
 import { parseBaseUrl } from "./base-url.ts"
-import { providerBody, renamedMaxTokens } from "./body.ts"
 import { placeKey } from "./credential.ts"
 import { copilotFormats } from "./model-family.ts"
 import { type PresetName, presets } from "./presets.ts"
@@ -63,8 +62,8 @@ describe("provider targets", () => {
       "anthropicTokenCount"
     ])
     const bedrock = compileProvider({ kind: "bedrock", region: "r" })
-    assert.isTrue(bedrock.formats("anthropic.claude-x").includes("anthropicTokenCount"))
-    assert.isFalse(bedrock.formats("amazon.nova").includes("anthropicTokenCount"))
+    assert.include(bedrock.formats("anthropic.claude-x"), "bedrockCountTokens")
+    assert.notInclude(bedrock.formats("amazon.nova"), "bedrockCountTokens")
   })
 
   it("Google's keys move on native paths only, and by passthrough as the path says", () => {
@@ -132,6 +131,18 @@ describe("key placement", () => {
     assert.deepStrictEqual<unknown>(placeKey(anthropic, authorization, explicit), { set, remove })
   })
 
+  it("keys of Azure have their header, tokens of Entra ID are bearer tokens", () => {
+    const target = compileProvider({ kind: "azure", resourceName: "r", resourceType: "openAI" }).target(
+      callOf("completions gpt-x")
+    )
+    if (target instanceof NoSuchEndpoint) return assert.fail("no endpoint")
+    assert.deepStrictEqual(placeKey(target.credential, "Bearer abc", false), {
+      set: [["api-key", "abc"]],
+      remove: ["authorization"]
+    })
+    assert.deepStrictEqual(placeKey(target.credential, "Bearer eyJhbGciOi", false), { set: [], remove: ["api-key"] })
+  })
+
   it("Google's keys are known by their prefix", () => {
     const google = { type: "key", move: { header: "x-goog-api-key", onlyPrefix: "AIza" } } as const
     assert.deepStrictEqual(placeKey(google, "bearer AIzaX", false).set, [["x-goog-api-key", "AIzaX"]])
@@ -158,62 +169,5 @@ describe("Copilot formats", () => {
       "embeddings",
       "rerank"
     ])
-  })
-})
-
-describe("provider body", () => {
-  const json = Arbitrary.schema(Schema.JsonObject)
-
-  it("Claude on Vertex AI takes its version in the body and neither model nor cache scope", () => {
-    const vertex = { kind: "vertex", project: "p" } as const
-    const marked = { type: "text", text: "x", cache_control: { type: "ephemeral", scope: "global" } }
-    const body = {
-      model: "claude-x",
-      output_format: {},
-      system: [marked],
-      messages: [{ role: "user", content: [marked, { type: "tool_result", content: [marked] }] }]
-    }
-    const clean = { type: "text", text: "x", cache_control: { type: "ephemeral" } }
-    assert.deepStrictEqual(providerBody(vertex, "messages", "messages", "claude-x", body), {
-      system: [clean],
-      messages: [{ role: "user", content: [clean, { type: "tool_result", content: [clean] }] }],
-      anthropic_version: "vertex-2023-10-16"
-    })
-    assert.strictEqual(providerBody(vertex, "messages", "anthropicTokenCount", "claude-x", body)["model"], "claude-x")
-  })
-
-  it("OpenAI's moderation goes along, but not with an Anthropic client's request", () => {
-    const settings = { kind: "openai", moderation: { model: "m" } } as const
-    assert.deepStrictEqual(providerBody(settings, "completions", "completions", "g", {}), {
-      moderation: { model: "m" }
-    })
-    assert.deepStrictEqual(providerBody(settings, "messages", "completions", "g", {}), { moderation: { model: "m" } })
-    assert.deepStrictEqual(providerBody(settings, "messages", "responses", "g", {}), {})
-    assert.deepStrictEqual(providerBody(settings, "embeddings", "embeddings", "g", {}), {})
-  })
-
-  it("a Bedrock guardrail is part of every converse call", () => {
-    const settings = { kind: "bedrock", region: "r", guardrail: { identifier: "g", version: "1" } } as const
-    assert.deepStrictEqual(providerBody(settings, "completions", "converse", "m", {}), {
-      guardrailConfig: { guardrailIdentifier: "g", guardrailVersion: "1", trace: "enabled" }
-    })
-  })
-
-  it("max_tokens has a new name for gpt models of three providers", () => {
-    assert.deepStrictEqual(renamedMaxTokens("openai", "gpt-5", { max_tokens: 1 }), { max_completion_tokens: 1 })
-    assert.deepStrictEqual(renamedMaxTokens("azure", "gpt-5", { max_tokens: 1, max_completion_tokens: 2 }), {
-      max_completion_tokens: 2
-    })
-    const body = { max_tokens: 1 }
-    assert.strictEqual(renamedMaxTokens("custom", "gpt-5", body), body)
-    assert.strictEqual(renamedMaxTokens("openai", "o1", body), body)
-  })
-
-  it.prop("a body that needs nothing is the same object, and nothing throws", { body: json }, ({ body }) => {
-    assert.strictEqual(providerBody({ kind: "anthropic" }, "messages", "messages", "m", body), body)
-    const deep: unknown = JSON.parse("[".repeat(50_000) + "]".repeat(50_000))
-    for (const hostile of [body, { ...body, deep }])
-      providerBody({ kind: "vertex", project: "p" }, "messages", "messages", "claude-x", hostile)
-    renamedMaxTokens("openai", "gpt-1", body)
   })
 })

@@ -2,7 +2,9 @@
  * The providers as a table: host, paths, headers and credential of every kind. `{model}` stands for the model of the call, the other
  * names in braces for settings. What one row cannot say (model families, api versions) picks between rows, in `provider.ts`.
  */
+import type { UpstreamFormat } from "../formats/format.ts"
 import type { Credential } from "./credential.ts"
+import { bedrockEmbeddings } from "./model-family.ts"
 import type { WireFormat } from "./wire-format.ts"
 
 /** Path of one format: the same for streams, or one of their own; perhaps on another host, or paid otherwise, than the rest. */
@@ -20,6 +22,8 @@ export interface Row {
   /** A configured prefix replaces the base, comes before it, or is already part of the endpoints. */
   readonly pathPrefix: "replaces" | "precedes" | "included"
   readonly endpoints: Endpoints
+  /** What bodies an endpoint takes where they are not the ones that it is named after; for Bedrock's embeddings the model decides. */
+  readonly bodies?: { readonly [F in WireFormat]?: UpstreamFormat | ((model: string) => UpstreamFormat) }
   readonly credential: Credential
   readonly setHeaders?: ReadonlyArray<readonly [name: string, value: string]>
   readonly removeHeaders?: ReadonlyArray<string>
@@ -93,6 +97,7 @@ const vertex = {
   host: "{vertexHost}",
   base: "/v1/projects/{project}/locations/{location}",
   pathPrefix: "precedes",
+  bodies: { embeddings: "vertexPredict", rerank: "vertexRank" },
   credential: { type: "gcp" }
 } as const
 const vertexEveryModel: Endpoints = {
@@ -141,6 +146,11 @@ export const bedrock: Row = {
   base: "",
   pathPrefix: "precedes",
   endpoints: bedrockEveryModel,
+  bodies: {
+    embeddings: bedrockEmbeddings,
+    rerank: "bedrockRerank",
+    anthropicTokenCount: "bedrockCountTokens"
+  },
   credential: { type: "aws", service: "bedrock", region: "{region}" }
 }
 
@@ -150,10 +160,13 @@ export const bedrockClaude: Row = {
   endpoints: { ...bedrockEveryModel, anthropicTokenCount: "/model/{model}/count-tokens" }
 }
 
+/** Tokens of Entra ID are JWTs and stay bearer tokens; keys have their header. */
+const azureCredential = { type: "azure", move: { header: "api-key", exceptPrefix: "eyJ" } } as const
+
 const azureOpenAi = {
   host: "{resource}.openai.azure.com",
   pathPrefix: "precedes",
-  credential: { type: "azure" }
+  credential: azureCredential
 } as const
 
 /** Api version `v1`. */
@@ -188,7 +201,7 @@ export const azureDated: Row = {
 const azureFoundryHost = {
   host: "{resource}.services.ai.azure.com",
   pathPrefix: "precedes",
-  credential: { type: "azure" }
+  credential: azureCredential
 } as const
 
 export const azureFoundry: Row = {

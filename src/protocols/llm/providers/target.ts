@@ -1,4 +1,5 @@
 /** The address of one call, put together from a compiled row of the provider table. */
+import type { UpstreamFormat } from "../formats/format.ts"
 import type { Credential } from "./credential.ts"
 import type { AddressOverride, ProviderKind } from "./settings.ts"
 import type { Endpoint, Row } from "./table.ts"
@@ -33,7 +34,10 @@ export interface Target {
 
 /** A row with everything filled in but the model. */
 export interface CompiledRow {
+  /** What it has endpoints for. */
   readonly formats: ReadonlyArray<WireFormat>
+  /** What these take for a model. */
+  readonly bodies: (model: string) => ReadonlyArray<UpstreamFormat>
   readonly target: (call: Call, format: WireFormat, segment: string | undefined) => Target | undefined
   readonly passthrough: (call: Call) => Target
 }
@@ -96,7 +100,7 @@ export const compileRow = (
   const removeHeaders = row.removeHeaders ?? []
 
   const compileCredential = (own: Credential): Credential => {
-    if (elsewhere && own.type !== "key") return { type: "key" }
+    if (elsewhere && own.type !== "key") return { type: "key", ...(own.move === undefined ? {} : { move: own.move }) }
     return own.type === "aws" ? { ...own, region: fill(own.region, names) } : own
   }
   const compileEndpoint = (endpoint: Endpoint) => {
@@ -125,8 +129,18 @@ export const compileRow = (
   // Another host with the provider's own API at its own paths: the client already speaks it, its path is taken as it is.
   const keepsClientPath = elsewhere && prefix === undefined && settings.kind !== "custom"
 
+  const formats = [...endpoints.keys()]
+  const { bodies } = row
   return {
-    formats: [...endpoints.keys()],
+    formats,
+    bodies:
+      bodies === undefined
+        ? () => formats
+        : (model) =>
+            formats.map((format) => {
+              const body = bodies[format] ?? format
+              return typeof body === "function" ? body(model) : body
+            }),
     target: (call, format, segment) => {
       const endpoint = endpoints.get(format)
       if (endpoint === undefined) return undefined

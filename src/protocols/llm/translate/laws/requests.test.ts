@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import type { ClientFormat, UpstreamFormat } from "../../formats/format.ts"
-import { isObject, type JsonObject, objectAt, objectsAt, stringAt } from "../../formats/json.ts"
+import { defined, isObject, type JsonObject, objectAt, objectsAt, stringAt } from "../../formats/json.ts"
 import { RequestReader } from "../../formats/reader.ts"
 import type { Call } from "../codec.ts"
 import { clientCodecs } from "../codecs.ts"
@@ -190,6 +190,46 @@ describe("a Converse request", () => {
       { arbitrary: { runs: 100 } }
     )
 
+  for (const [client, requests] of cases)
+    it.prop(
+      `keeps system text, tools and settings of a ${client} request`,
+      [requests],
+      ([body]) => {
+        const request = translated(client, "converse", body)
+        const before = essence(read(client, body), everything)
+        assert.strictEqual(
+          joined(objectsAt(request, "system").flatMap((block) => stringAt(block, "text") ?? [])),
+          before.system
+        )
+        const { maxTokens = 4096, temperature, topP, stop } = before
+        assert.deepStrictEqual(
+          request["inferenceConfig"],
+          defined({ maxTokens, temperature, topP, stopSequences: stop.length > 0 ? stop : undefined })
+        )
+        const config = objectAt(request, "toolConfig") ?? {}
+        const specs = objectsAt(config, "tools").map((tool) => objectAt(tool, "toolSpec") ?? {})
+        if (before.tools.length > 0)
+          assert.deepStrictEqual(
+            specs.map(({ description, inputSchema }) => ({ description: description ?? undefined, inputSchema })),
+            before.tools.map(({ description, parameters }) => ({ description, inputSchema: { json: parameters } }))
+          )
+        const { toolChoice } = before
+        const choice = objectAt(config, "toolChoice")
+        if (before.tools.length === 0 || toolChoice === undefined || toolChoice.type === "none")
+          assert.isUndefined(choice)
+        else if (toolChoice.type === "auto") assert.deepStrictEqual(choice, { auto: {} })
+        else if (toolChoice.type === "required") assert.deepStrictEqual(choice, { any: {} })
+        else if (toolChoice.type === "tool") {
+          const at = before.tools.findIndex(({ name }) => name === toolChoice.name)
+          if (at !== -1) assert.deepStrictEqual(choice, { tool: { name: specs[at]?.["name"] } })
+        }
+        const format = objectAt(objectAt(request, "outputConfig") ?? {}, "textFormat")
+        const schema = stringAt(objectAt(objectAt(format ?? {}, "structure") ?? {}, "jsonSchema") ?? {}, "schema")
+        assert.deepStrictEqual(schema === undefined ? undefined : JSON.parse(schema), before.schema)
+      },
+      { arbitrary: { runs: 100 } }
+    )
+
   it.prop(
     "from an OpenAI client never has two neighbours of one role",
     [completionsRequests],
@@ -201,7 +241,83 @@ describe("a Converse request", () => {
   )
 })
 
+/** Everything said in a Gemini request but the results, whose order is that of the calls; ids have no place there. */
+const saidToGemini = (body: JsonObject): ReadonlyArray<unknown> =>
+  objectsAt(body, "contents").flatMap(({ role, parts }) =>
+    (parts as ReadonlyArray<JsonObject>).flatMap((part): ReadonlyArray<unknown> => {
+      const call = objectAt(part, "functionCall")
+      if (call !== undefined) return [{ call: call["name"], input: call["args"] }]
+      const who = role === "model" ? "assistant" : role
+      const text = stringAt(part, "text")
+      if (text !== undefined) return isBlank(text) ? [] : [{ role: who, text }]
+      return part["inlineData"] === undefined ? [] : [{ role: who, image: true }]
+    })
+  )
+
 describe("a Gemini request", () => {
+  it.prop(
+    "says everything that was said, in order, and every result",
+    [completionsRequests],
+    ([body]) => {
+      const request = translated("completions", "generateContent", body)
+      const turns = essence(read("completions", body), everything).turns.filter(isObject)
+      const spoken = turns.flatMap((turn): ReadonlyArray<unknown> => {
+        if (turn["result"] !== undefined) return []
+        if (turn["image"] !== undefined) return [{ role: turn["role"], image: true }]
+        return turn["name"] === undefined ? [turn] : [{ call: turn["name"], input: turn["input"] }]
+      })
+      assert.deepStrictEqual(saidToGemini(request), spoken)
+      const results = objectsAt(request, "contents").flatMap((content) =>
+        objectsAt(content, "parts").flatMap((part) => {
+          const response = objectAt(objectAt(part, "functionResponse") ?? {}, "response")
+          return response === undefined ? [] : [joined([stringAt(response, "content") ?? ""])]
+        })
+      )
+      const told = turns.flatMap((turn) => (turn["result"] === undefined ? [] : [String(turn["text"])]))
+      assert.deepStrictEqual(results.toSorted(), told.toSorted())
+    },
+    { arbitrary: { runs: 100 } }
+  )
+
+  it.prop(
+    "keeps system text, tools and settings",
+    [completionsRequests],
+    ([body]) => {
+      const request = translated("completions", "generateContent", body)
+      const { system, tools, toolChoice, maxTokens, temperature, topP, stop, schema } = essence(
+        read("completions", body),
+        everything
+      )
+      const parts = objectsAt(objectAt(request, "systemInstruction") ?? {}, "parts")
+      assert.strictEqual(joined(parts.flatMap((part) => stringAt(part, "text") ?? [])), system)
+      const [list] = objectsAt(request, "tools")
+      assert.deepStrictEqual(
+        objectsAt(list ?? {}, "functionDeclarations"),
+        tools.map(({ name, description, parameters }) => defined({ name, description, parameters }))
+      )
+      const calling = objectAt(objectAt(request, "toolConfig") ?? {}, "functionCallingConfig")
+      const modes = { none: "NONE", required: "ANY", auto: "AUTO", tool: "ANY", allowed: undefined }
+      assert.strictEqual(calling?.["mode"], toolChoice && modes[toolChoice.type])
+      assert.deepStrictEqual(
+        calling?.["allowedFunctionNames"],
+        toolChoice?.type === "tool" ? [toolChoice.name] : undefined
+      )
+      const { thinkingConfig: _, ...config } = objectAt(request, "generationConfig") ?? {}
+      assert.deepStrictEqual(
+        config,
+        defined({
+          temperature,
+          topP,
+          maxOutputTokens: maxTokens,
+          stopSequences: stop.length > 0 ? stop : undefined,
+          responseMimeType: schema === undefined ? undefined : "application/json",
+          responseSchema: schema
+        })
+      )
+    },
+    { arbitrary: { runs: 100 } }
+  )
+
   it.prop(
     "keeps function responses apart, and every call answered as often as the client answered it",
     [completionsRequests],

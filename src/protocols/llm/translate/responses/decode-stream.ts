@@ -67,7 +67,7 @@ class ResponsesStreamDecoder implements StreamDecoder {
         break
       case "response.completed":
       case "response.incomplete":
-        this.complete(data["type"] === "response.completed", objectAt(data, "response") ?? {}, out)
+        this.complete(data["type"], objectAt(data, "response") ?? {}, out)
         break
       case "response.failed":
         out.push({ type: "error", kind: "api_error", message: "responses stream failed" })
@@ -132,7 +132,9 @@ class ResponsesStreamDecoder implements StreamDecoder {
     out.push({ type: "close", block: call.block })
   }
 
-  private complete(whole: boolean, response: JsonObject, out: Array<Delta>): void {
+  /** Not every server names the event after the status. */
+  private complete(event: string, response: JsonObject, out: Array<Delta>): void {
+    const whole = event === "response.completed" && response["status"] !== "incomplete"
     const ended: Finish = this.called ? "toolUse" : this.refused ? "refusal" : "end"
     out.push({ type: "finish", finish: whole ? ended : decodeIncomplete(response) })
     const usage = decodeUsage(response["usage"])

@@ -1,0 +1,54 @@
+/** `headgatectl fmt`: writes a configuration file in its canonical form, or says whether it is in it. */
+import { writeFileSync } from "node:fs"
+import { Console, Effect } from "effect"
+import { Command, Flag } from "effect/cli"
+import { format } from "../../../spec/config/format.ts"
+import { shapeOf } from "../../../spec/config/shape.ts"
+import { source } from "../../../spec/config/source.ts"
+import { language } from "../check.ts"
+import { fromFile } from "../configuration-source.ts"
+import { exitWith, orExit, Unable } from "./failure.ts"
+
+export const fmtCommand = Command.make(
+  "fmt",
+  {
+    file: Flag.String("file").pipe(
+      Flag.withAlias("f"),
+      Flag.withDefault("-"),
+      Flag.withDescription("The file, which is changed; - for standard input, which is printed.")
+    ),
+    check: Flag.Boolean("check").pipe(
+      Flag.withDefault(false),
+      Flag.withDescription("Change nothing; fail when the file is not in its canonical form.")
+    )
+  },
+  ({ file, check }) =>
+    Effect.gen(function* () {
+      const { name, read } = fromFile(file)
+      const text = yield* read
+      const formatted = format(text, shapeOf(language.schema.ast))
+      if (!formatted.ok)
+        return yield* new Unable({
+          detail: formatted.problems
+            .map(({ start, message }) => {
+              const { line, column } = source(text).position(start)
+              return `${name}:${line}:${column}: ${message}`
+            })
+            .join("\n")
+        })
+      if (check) {
+        if (formatted.text === text) return
+        yield* Console.log(name)
+        yield* exitWith(1)
+      } else if (file === "-") yield* Effect.sync(() => process.stdout.write(formatted.text))
+      else if (formatted.text !== text)
+        yield* Effect.try({
+          try: () => writeFileSync(file, formatted.text),
+          catch: (cause) => new Unable({ detail: `cannot write ${file}: ${String(cause)}` })
+        })
+    }).pipe(orExit())
+).pipe(
+  Command.withDescription(
+    "Write a configuration file in its canonical form: keys in the order of the reference, comments kept."
+  )
+)

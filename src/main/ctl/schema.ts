@@ -1,0 +1,17 @@
+/** `headgatectl schema`: the JSON Schema of the configuration file, or of another thing that the package describes. */
+import { Console } from "effect"
+import { Command, Flag } from "effect/cli"
+import { jsonSchema, type SchemaKind, schemaKinds } from "../json-schemas.ts"
+
+const kinds = Object.keys(schemaKinds) as ReadonlyArray<SchemaKind>
+
+export const schemaCommand = Command.make(
+  "schema",
+  {
+    kind: Flag.Literals("kind", kinds).pipe(
+      Flag.withDefault("config" as const),
+      Flag.withDescription(`What it describes: ${kinds.map((kind) => `${kind}, ${schemaKinds[kind]}`).join("; ")}.`)
+    )
+  },
+  ({ kind }) => Console.log(jsonSchema(kind).trimEnd())
+).pipe(Command.withDescription("Print a JSON Schema (2020-12), for editors and other programs."))

@@ -1,0 +1,69 @@
+import { assert, describe, it } from "@effect/vitest"
+import { formatLine } from "../../../spec/config/problem.ts"
+import { schemas } from "../../../stages/schemas.ts"
+import { reader } from "../read.ts"
+import { unknownTargets } from "./targets.ts"
+
+const read = reader(schemas)
+
+/** What is told of policies with such targets. */
+const toldOf = (...targets: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const policies = targets.map(
+    (target, index) =>
+      `- { name: { name: p${index}, namespace: n }, target: ${target}, policy: { requestHeaderModifier: { set: { a: b } } } }`
+  )
+  const text = `
+gateways:
+  default: { port: 80 }
+  edge: { port: 81, listeners: [{ name: tenants }] }
+routes:
+- { name: api, namespace: shop, ruleName: read, backends: [{ routeGroup: g }] }
+routeGroups: [{ name: g, routes: [{ name: inner, backends: [{ backend: /users }, { host: "a:1" }] }] }]
+backends: [{ name: users, host: "a:1" }]
+policies:
+${policies.join("\n")}
+`
+  const result = read({ name: "f", text, env: {} })
+  if (!result.ok) return result.problems.map(formatLine)
+  const { normalised, positions } = result.value
+  return unknownTargets(normalised).map((complaint) => formatLine(positions.locate(complaint)))
+}
+
+const gateway = (more: string) => `{ gateway: { gatewayName: default, gatewayNamespace: default${more} } }`
+const route = (name: string, namespace: string, more = "") =>
+  `{ route: { name: ${name}, namespace: ${namespace}${more} } }`
+const backend = (name: string) => `{ backend: { backend: { name: ${name}, namespace: "" } } }`
+
+describe("policies without a target", () => {
+  it("are none where every target is there", () => {
+    assert.deepStrictEqual(
+      toldOf(
+        gateway(""),
+        gateway(", port: 80"),
+        gateway(", listenerName: default"),
+        gateway(", listenerName: tenants"),
+        route("api", "shop"),
+        route("api", "shop", ", ruleName: read, kind: HTTPRoute"),
+        route("inner", "default"),
+        backend("users"),
+        backend("group/g/default/inner/backend1")
+      ),
+      []
+    )
+  })
+
+  it.each([
+    ["{ gateway: { gatewayName: edge, gatewayNamespace: default } }", "58: warning: policies[0].target.gateway"],
+    [gateway(", port: 82"), "58: warning: policies[0].target.gateway"],
+    [gateway(", listenerName: edge"), "58: warning: policies[0].target.gateway"],
+    [route("api", "default"), "56: warning: policies[0].target.route"],
+    [route("api", "shop", ", ruleName: write"), "56: warning: policies[0].target.route"],
+    [route("api", "shop", ", kind: TCPRoute"), "56: warning: policies[0].target.route"],
+    [backend("orders"), "69: warning: policies[0].target.backend.backend"]
+  ])("are told: %s", (target, place) => {
+    const kind = /target\.(\w+)/.exec(place)![1]
+    assert.deepStrictEqual(toldOf(target), [
+      `f:10:${place}: no such ${kind}: policies[0].policy.requestHeaderModifier has no effect [unknown-target]`
+    ])
+  })
+})

@@ -1,0 +1,54 @@
+/** The metrics of MCP requests and of their calls of targets. Series are resolved once and found again by what they count. */
+import type { Exchange } from "../../src/pipeline/exchange.ts"
+import { placeLabels, placeOf } from "../../src/pipeline/record.ts"
+import type { McpFacts } from "../../src/protocols/mcp/contract.ts"
+import type { Metrics, Series } from "../../src/services/metrics.ts"
+
+/** Clients choose methods and names. Beyond so many different ones, a backend counts the rest together. */
+const mostSeries = 1_000
+const durations = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 80]
+
+/** Counts what is known of a request once it is over. */
+export const makeMcpSeries = (metrics: Metrics["Service"]) => {
+  const requests = metrics.counter("mcp_requests_total", "MCP requests, by what they were about.", [
+    "method",
+    "resource_type",
+    "server",
+    "resource",
+    ...placeLabels
+  ])
+  const calls = metrics
+    .histogram("upstream_call_duration_seconds", "Calls of other servers.", ["kind", "subtype"], durations)
+    .series(["Primary", "Mcp"])
+
+  // By backend object: the series of a configuration that was replaced go with it.
+  const byBackend = new WeakMap<object, Map<string, Series>>()
+  const seriesOf = (x: Exchange, { method, resourceType, target, name }: McpFacts): Series => {
+    const owner = x.backend ?? byBackend
+    let known = byBackend.get(owner)
+    if (known === undefined) {
+      known = new Map()
+      byBackend.set(owner, known)
+    }
+    // Ids of tasks are as many as there are tasks.
+    const about = [method, resourceType, target, resourceType === "task" ? undefined : name]
+    const rest = ["other", undefined, target, "other"]
+    const place = placeOf(x)
+    const keyOf = (labels: ReadonlyArray<string | undefined>) => JSON.stringify([...labels, ...place])
+    const full = known.size >= mostSeries && !known.has(keyOf(about))
+    const labels = full ? rest : about
+    const key = keyOf(labels)
+    let series = known.get(key)
+    if (series === undefined) {
+      series = requests.series([...labels, ...place])
+      known.set(key, series)
+    }
+    return series
+  }
+
+  return (x: Exchange, facts: McpFacts): void => {
+    for (const { startedAt, endedAt } of facts.calls)
+      if (endedAt !== undefined) calls.record((endedAt - startedAt) / 1000)
+    if (facts.method !== undefined) seriesOf(x, facts).record(1)
+  }
+}
