@@ -286,7 +286,11 @@ export class Connection implements Host {
     if (socket.destroyed) return
     let dropped = 0
     const timer = setTimeout(() => socket.destroy(), droppingTime).unref()
-    const stop = () => clearTimeout(timer)
+    const stop = () => {
+      clearTimeout(timer)
+      // What comes from here on belongs to the next request.
+      this.#idleFrom = socket.bytesRead
+    }
     request.on("data", (chunk: Uint8Array) => {
       dropped += chunk.length
       if (dropped > droppedAtMost) socket.destroy()

@@ -198,6 +198,24 @@ describe("a slow client", () => {
     })
   )
 
+  it.live("whose unread body was dropped is idle afterwards, and not slow", () =>
+    Effect.gen(function* () {
+      const { port, pass } = yield* timed(() => Effect.succeed(text(403, "no")))
+      const client = new RawClient(port).send("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\nabc")
+      yield* Effect.promise(() => client.responses(1))
+      client.send("defghij")
+      yield* Effect.promise(() => eventually(() => client.socket.writableLength === 0))
+      yield* pass(0)
+      yield* pass(limit)
+      yield* over(client)
+      assert.deepStrictEqual(
+        parseResponses(client.received).map(({ status }) => status),
+        [403]
+      )
+      client.socket.destroy()
+    })
+  )
+
   it.live("that takes nothing of its answer is cut, and what stands behind the answer is let go", () =>
     Effect.gen(function* () {
       const body = new Tap()
