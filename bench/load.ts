@@ -9,8 +9,8 @@ export interface Job {
   readonly connections: number
   /** Milliseconds. */
   readonly duration: number
-  /** The bytes of one request, latin1. */
-  readonly request: string
+  /** The bytes of requests, latin1: each connection repeats one of them. */
+  readonly requests: ReadonlyArray<string>
   /** Requests per second; `undefined`: as fast as they are answered. */
   readonly rate: number | undefined
 }
@@ -34,16 +34,19 @@ class Client {
   #chunked = false
   #answered: (ok: boolean) => void = () => {}
 
-  constructor(port: number) {
+  readonly #request: string
+
+  constructor(port: number, request: string) {
+    this.#request = request
     this.#socket = connect({ port, host: "127.0.0.1", noDelay: true })
     this.#socket.on("data", (chunk: Buffer) => this.#data(chunk))
     this.#socket.on("error", () => {})
     this.#socket.on("close", () => this.#answered(false))
   }
 
-  send(request: string, answered: (ok: boolean) => void): void {
+  send(answered: (ok: boolean) => void): void {
     this.#answered = answered
-    this.#socket.write(request, "latin1")
+    this.#socket.write(this.#request, "latin1")
   }
 
   close(): void {
@@ -72,16 +75,16 @@ class Client {
   }
 }
 
-const run = async ({ port, connections, duration, request, rate }: Job): Promise<Result> => {
+const run = async ({ port, connections, duration, requests: texts, rate }: Job): Promise<Result> => {
   let requests = 0
   let errors = 0
   const latencies: Array<number> = []
-  const clients = Array.from({ length: connections }, () => new Client(port))
+  const clients = Array.from({ length: connections }, (_, i) => new Client(port, texts[i % texts.length]!))
   const start = performance.now()
   if (rate === undefined) {
     let open = true
     const drive = (client: Client) =>
-      client.send(request, (ok) => {
+      client.send((ok) => {
         if (!open) return
         requests++
         if (!ok) {
@@ -103,7 +106,7 @@ const run = async ({ port, connections, duration, request, rate }: Job): Promise
         while (due < total && (due * 1000) / rate <= now && free.length > 0) {
           const client = free.pop()!
           const scheduled = (due++ * 1000) / rate
-          client.send(request, (ok) => {
+          client.send((ok) => {
             requests++
             if (!ok) errors++
             latencies.push(performance.now() - start - scheduled)

@@ -1,8 +1,9 @@
 /**
  * Measures what a request costs: CPU time of the proxy process per request, as a ratio to the base, in alternating
- * bursts; then latency at a fixed rate, start-up time and memory. Prints a table and writes `bench/results/<time>.json`.
+ * bursts; then latency at a fixed rate, start-up time and memory. Last, how long the loop stands still while a large file
+ * is reloaded. Prints tables and writes `bench/results/<time>.json`.
  *
- * `node bench/main.ts [--rounds 15] [--burst 1000] [--only <part of a name>] [--check]`; with `--check` a broken budget
+ * `node bench/main.ts [--rounds 15] [--burst 1000] [--reloads 5] [--only <part of a name>] [--check]`; with `--check` a broken budget
  * is a failure.
  */
 import { mkdir, writeFile } from "node:fs/promises"
@@ -10,13 +11,16 @@ import { cpus } from "node:os"
 import { join } from "node:path"
 import { parseArgs } from "node:util"
 import { type Load, type ProxyProcess, startLoad, startOrigin, startProxy } from "./processes.ts"
-import { base, type Request, type Scenario, scenarios } from "./scenarios.ts"
+import { measureReload, type ReloadCost } from "./reload.ts"
+import { base, bytesOf, type Scenario, scenarios } from "./scenarios.ts"
+import { quantile, type Spread, spread } from "./spread.ts"
 
 const { values: given } = parseArgs({
   options: {
     rounds: { type: "string", default: "15" },
     burst: { type: "string", default: "1000" },
     rate: { type: "string", default: "2000" },
+    reloads: { type: "string", default: "5" },
     only: { type: "string", default: "" },
     check: { type: "boolean", default: false }
   }
@@ -26,6 +30,7 @@ const burst = Number(given.burst)
 const rate = Number(given.rate)
 const connections = 32
 const mebibyte = 1024 * 1024
+const reloadOfMany = "reload of 10,000 routes"
 
 interface Row {
   readonly name: string
@@ -48,40 +53,21 @@ interface Row {
   readonly baseRss: number
 }
 
-interface Spread {
-  readonly median: number
-  readonly low: number
-  readonly high: number
-}
-
-const quantile = (sorted: ReadonlyArray<number>, q: number): number =>
-  sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? Number.NaN
-
-const spread = (values: ReadonlyArray<number>): Spread => {
-  const sorted = values.toSorted((a, b) => a - b)
-  return { median: quantile(sorted, 0.5), low: quantile(sorted, 0.25), high: quantile(sorted, 0.75) }
-}
-
-const bytesOf = ({ method, path, headers = {}, body = "" }: Request): string => {
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
-  const length = body === "" ? "" : `content-length: ${Buffer.byteLength(body)}\r\n`
-  return `${method} ${path} HTTP/1.1\r\nhost: bench.example\r\nuser-agent: bench\r\n${lines.join("")}${length}\r\n${body}`
-}
-
 /** One burst: CPU microseconds per request. */
-const cost = async (load: Load, proxy: ProxyProcess, request: string, duration: number) => {
+const cost = async (load: Load, proxy: ProxyProcess, requests: ReadonlyArray<string>, duration: number) => {
   const before = await proxy.usage()
-  const { requests, errors } = await load.run({ port: proxy.port, connections, duration, request, rate: undefined })
+  const done = await load.run({ port: proxy.port, connections, duration, requests, rate: undefined })
   const after = await proxy.usage()
-  return { micros: (after.cpu - before.cpu) / Math.max(1, requests), requests, errors, rss: after.rss }
+  const micros = (after.cpu - before.cpu) / Math.max(1, done.requests)
+  return { micros, requests: done.requests, errors: done.errors, rss: after.rss }
 }
 
 /** Latencies at the fixed rate, in slices that take turns. */
-const latency = async (load: Load, proxies: ReadonlyArray<ProxyProcess>, request: string) => {
+const latency = async (load: Load, proxies: ReadonlyArray<ProxyProcess>, requests: ReadonlyArray<string>) => {
   const all = proxies.map((): Array<number> => [])
   for (let slice = 0; slice < 4; slice++)
     for (const [i, { port }] of proxies.entries())
-      all[i]!.push(...(await load.run({ port, connections, duration: burst, request, rate })).latencies)
+      all[i]!.push(...(await load.run({ port, connections, duration: burst, requests, rate })).latencies)
   return all.map((values) => {
     const sorted = values.toSorted((a, b) => a - b)
     return { p50: quantile(sorted, 0.5), p99: quantile(sorted, 0.99) }
@@ -89,12 +75,12 @@ const latency = async (load: Load, proxies: ReadonlyArray<ProxyProcess>, request
 }
 
 const measure = async (load: Load, scenario: Scenario, upstream: number): Promise<Row> => {
-  const request = bytesOf(scenario.request)
   const reference = await startProxy(base(scenario.request), upstream)
   const proxy = await startProxy(scenario, upstream)
   try {
+    const texts = ((await scenario.begin?.(proxy.port, connections)) ?? [scenario.request]).map(bytesOf)
     // What the compiler has not yet seen is not what is measured.
-    for (const one of [reference, proxy]) await cost(load, one, request, 2 * burst)
+    for (const one of [reference, proxy]) await cost(load, one, texts, 2 * burst)
     const ratios: Array<number> = []
     const micros: Array<number> = []
     const baseMicros: Array<number> = []
@@ -106,7 +92,7 @@ const measure = async (load: Load, scenario: Scenario, upstream: number): Promis
       // Who goes first changes, so that a drift of the machine favours nobody.
       const order = round % 2 === 0 ? [reference, proxy] : [proxy, reference]
       const costs = new Map<ProxyProcess, Awaited<ReturnType<typeof cost>>>()
-      for (const one of order) costs.set(one, await cost(load, one, request, burst))
+      for (const one of order) costs.set(one, await cost(load, one, texts, burst))
       const [ours, theirs] = [costs.get(proxy)!, costs.get(reference)!]
       ratios.push(ours.micros / theirs.micros)
       micros.push(ours.micros)
@@ -116,7 +102,7 @@ const measure = async (load: Load, scenario: Scenario, upstream: number): Promis
       rss = ours.rss
       baseRss = theirs.rss
     }
-    const [atRate, baseAtRate] = await latency(load, [proxy, reference], request)
+    const [atRate, baseAtRate] = await latency(load, [proxy, reference], texts)
     return {
       name: scenario.name,
       budget: scenario.budget,
@@ -142,11 +128,18 @@ const cell = (value: number, digits: number): string => value.toFixed(digits)
 const origin = await startOrigin()
 const load = startLoad()
 const rows: Array<Row> = []
+let reload: ReloadCost | undefined
 try {
   for (const scenario of scenarios) {
     if (!scenario.name.includes(given.only)) continue
     console.error(`measuring ${scenario.name} …`)
-    rows.push(await measure(load, scenario, origin.port))
+    const own = scenario.answer === undefined ? undefined : await startOrigin(scenario.answer)
+    rows.push(await measure(load, scenario, (own ?? origin).port))
+    await own?.stop()
+  }
+  if (reloadOfMany.includes(given.only)) {
+    console.error(`measuring ${reloadOfMany} …`)
+    reload = await measureReload(load, origin.port, 10_000, Number(given.reloads))
   }
 } finally {
   await Promise.all([origin.stop(), load.stop()])
@@ -169,7 +162,29 @@ const table = rows.map((row) => ({
   "rss MB": cell(row.rss, 0),
   "base rss": cell(row.baseRss, 0)
 }))
-console.table(table)
+if (table.length > 0) console.table(table)
+
+const longestPause = spread(reload?.rounds.map(({ pause }) => pause) ?? [])
+if (reload !== undefined) {
+  const quietPause = spread(reload.rounds.map(({ quietPause }) => quietPause))
+  const time = spread(reload.rounds.map(({ time }) => time))
+  const range = ({ median, low, high }: Spread, digits: number) =>
+    `${cell(median, digits)} (${cell(low, digits)}–${cell(high, digits)})`
+  console.table([
+    {
+      [reloadOfMany]: `${cell(reload.size / mebibyte, 1)} MB of text`,
+      "longest pause ms": range(longestPause, 1),
+      budget: reload.budget,
+      "without reload ms": range(quietPause, 1),
+      "time ms": range(time, 0),
+      "p99 ms": range(spread(reload.rounds.map(({ p99 }) => p99)), 1),
+      errors: reload.rounds.reduce((sum, { errors }) => sum + errors, 0),
+      "rss MB": cell(reload.rss.before, 0),
+      "peak MB": cell(reload.rss.peak, 0),
+      "after MB": cell(reload.rss.after, 0)
+    }
+  ])
+}
 
 const folder = join(import.meta.dirname, "results")
 await mkdir(folder, { recursive: true })
@@ -177,11 +192,13 @@ const time = new Date().toISOString()
 const file = join(folder, `${time.replaceAll(":", "-")}.json`)
 await writeFile(
   file,
-  `${JSON.stringify({ time, node: process.version, cpu: cpus()[0]?.model, cores: cpus().length, origin: origin.name, rounds, burst, rate, connections, rows }, null, 2)}\n`
+  `${JSON.stringify({ time, node: process.version, cpu: cpus()[0]?.model, cores: cpus().length, origin: origin.name, rounds, burst, rate, connections, rows, reload }, null, 2)}\n`
 )
 console.log(`written to ${file}`)
 
 const broken = rows.filter((row) => row.errors > 0 || (row.budget !== undefined && row.ratio.median > row.budget))
 for (const row of broken)
   console.log(`over budget: ${row.name} (${cell(row.ratio.median, 2)} of ${row.budget}, ${row.errors} errors)`)
-if (given.check && broken.length > 0) process.exitCode = 1
+const stood = reload !== undefined && longestPause.median > reload.budget
+if (stood) console.log(`over budget: the loop stood still for ${cell(longestPause.median, 1)} ms during a reload`)
+if (given.check && (broken.length > 0 || stood)) process.exitCode = 1

@@ -1,9 +1,9 @@
-/** The smallest backend that keeps connections: it answers every request head with the same 300 bytes of JSON. */
+/** The smallest backend that keeps connections: it answers every request head with the same JSON. */
 import { createServer } from "node:net"
 
 const port = Number(process.argv[2])
 
-const body = JSON.stringify({ filler: "x".repeat(300 - '{"filler":""}'.length) })
+const body = process.argv[3]!
 const answer = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nserver: origin\r\ndate: Fri, 01 Jan 2100 00:00:00 GMT\r\ncontent-length: ${body.length}\r\n\r\n${body}`
 
 createServer({ noDelay: true }, (socket) => {

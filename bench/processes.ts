@@ -117,11 +117,23 @@ export interface Origin {
   readonly stop: () => Promise<void>
 }
 
+/** A backend that answers like models; its streams have that many pieces of text. */
+export const startModels = async (pieces: number): Promise<Origin> => {
+  const port = await freePort()
+  const child = spawn(process.execPath, [join(here, "model-origin.ts"), String(port), String(pieces)], {
+    stdio: "inherit"
+  })
+  await listening(port, child)
+  return { name: "models", port, stop: () => stop(child) }
+}
+
+/** 300 bytes of JSON. */
+const filler = JSON.stringify({ filler: "x".repeat(300 - '{"filler":""}'.length) })
+
 /** nginx where there is one, since it costs the least beside the proxy; else our own. */
-export const startOrigin = async (): Promise<Origin> => {
+export const startOrigin = async (body = filler): Promise<Origin> => {
   const port = await freePort()
   const folder = await mkdtemp(join(tmpdir(), "headgate-origin-"))
-  const body = JSON.stringify({ filler: "x".repeat(300 - '{"filler":""}'.length) })
   await writeFile(
     join(folder, "nginx.conf"),
     `daemon off; worker_processes 1; pid ${folder}/pid; error_log stderr error;
@@ -135,7 +147,9 @@ export const startOrigin = async (): Promise<Origin> => {
     nginx.once("error", () => resolve(false))
     nginx.once("spawn", () => resolve(true))
   })
-  const child = found ? nginx : spawn(process.execPath, [join(here, "origin.ts"), String(port)], { stdio: "inherit" })
+  const child = found
+    ? nginx
+    : spawn(process.execPath, [join(here, "origin.ts"), String(port), body], { stdio: "inherit" })
   await listening(port, child)
   return {
     name: found ? "nginx" : "node:net",

@@ -2,7 +2,7 @@
  * What a reload of a large file costs those who are served meanwhile: how long the loop stands still at the longest, beside
  * the same load without a reload; then the time until the new file is in force, and memory.
  */
-import { type Load, type ProxyProcess, startLoad, startOrigin, startProxy } from "./processes.ts"
+import { type Load, type ProxyProcess, startProxy } from "./processes.ts"
 import { headgate, type Ports, quiet, type Scenario } from "./scenarios.ts"
 
 const mebibyte = 1024 * 1024
@@ -26,7 +26,6 @@ export interface ReloadRound {
 }
 
 export interface ReloadCost {
-  readonly name: string
   readonly routes: number
   /** Bytes of the file. */
   readonly size: number
@@ -79,7 +78,7 @@ const loadedUntil = async (load: Load, proxy: ProxyProcess, over: Promise<unknow
   let errors = 0
   await proxy.pauses()
   while (going) {
-    const result = await load.run({ port: proxy.port, connections, duration: slice, request, rate })
+    const result = await load.run({ port: proxy.port, connections, duration: slice, requests: [request], rate })
     latencies.push(...result.latencies)
     errors += result.errors
   }
@@ -104,7 +103,7 @@ export const measureReload = async (
   }
   const proxy = await startProxy(scenario, upstream)
   try {
-    await load.run({ port: proxy.port, connections, duration: 2000, request, rate })
+    await load.run({ port: proxy.port, connections, duration: 2000, requests: [request], rate })
     const before = await proxy.usage()
     const measured: Array<ReloadRound> = []
     for (let generation = 1; generation <= rounds; generation++) {
@@ -133,7 +132,6 @@ export const measureReload = async (
     }
     const after = await proxy.usage()
     return {
-      name: `reload of ${routes.toLocaleString("en")} routes`,
       routes,
       size: Buffer.byteLength(text(0, proxy.port)),
       budget: 20,
@@ -142,17 +140,5 @@ export const measureReload = async (
     }
   } finally {
     await proxy.stop()
-  }
-}
-
-if (import.meta.main) {
-  const origin = await startOrigin()
-  const load = startLoad()
-  try {
-    const cost = await measureReload(load, origin.port, Number(process.argv[2] ?? 10_000), Number(process.argv[3] ?? 5))
-    console.table(cost.rounds)
-    console.log(cost.rss, `${(cost.size / mebibyte).toFixed(1)} MB of text`)
-  } finally {
-    await Promise.all([origin.stop(), load.stop()])
   }
 }

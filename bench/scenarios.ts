@@ -15,6 +15,10 @@ export interface Scenario {
   /** Files that it reads, by name in a folder of its own. */
   readonly files?: (ports: Ports) => Readonly<Record<string, string>>
   readonly request: Request
+  /** Asks the proxy for what the request needs before, such as a session: a request for each connection. */
+  readonly begin?: (proxy: number, connections: number) => Promise<ReadonlyArray<Request>>
+  /** What the origin answers. */
+  readonly answer?: string
   /** The most that it may cost, in units of the base (design, 4.7). */
   readonly budget?: number
 }
@@ -24,6 +28,12 @@ export interface Request {
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
+}
+
+export const bytesOf = ({ method, path, headers = {}, body = "" }: Request): string => {
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  const length = body === "" ? "" : `content-length: ${Buffer.byteLength(body)}\r\n`
+  return `${method} ${path} HTTP/1.1\r\nhost: bench.example\r\nuser-agent: bench\r\n${lines.join("")}${length}\r\n${body}`
 }
 
 const here = import.meta.dirname
@@ -130,11 +140,67 @@ llm:
   models: [{name: "*", provider: openai, params: {baseUrl: "http://127.0.0.1:${ports.upstream}/v1", apiKey: bench}}]
 `
 
+const mcpHeaders = { "content-type": "application/json", accept: "application/json, text/event-stream" }
+
+const mcp = (ports: Ports) => `${quiet}
+mcp:
+  port: ${ports.proxy}
+  targets: [{name: bench, mcp: {host: "http://127.0.0.1:${ports.upstream}/mcp"}}]
+`
+
+const rpc = (method: string, params: unknown, headers: Readonly<Record<string, string>>): Request => ({
+  method: "POST",
+  path: "/mcp",
+  headers: { ...mcpHeaders, ...headers },
+  body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params })
+})
+
+/** An id may stand for one open request of a session, so each connection has its own. */
+const sessions = (proxy: number, connections: number): Promise<ReadonlyArray<Request>> =>
+  Promise.all(
+    Array.from({ length: connections }, async () => {
+      const client = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "bench", version: "1" } }
+      const { method, headers, body } = rpc("initialize", client, {})
+      const answer = await fetch(`http://127.0.0.1:${proxy}/mcp`, { method, headers: headers!, body: body! })
+      await answer.text()
+      return toolCall({ "mcp-session-id": answer.headers.get("mcp-session-id")! })
+    })
+  )
+
+const toolCall = (headers: Readonly<Record<string, string>>, meta?: unknown): Request =>
+  rpc("tools/call", { _meta: meta, name: "echo", arguments: { message: "x".repeat(100) } }, headers)
+
+/** One request stands for itself since that revision: no handshake, no session. */
+const modern = "2026-07-28"
+const sessionless = toolCall(
+  { "mcp-protocol-version": modern, "mcp-method": "tools/call", "mcp-name": "echo" },
+  {
+    "io.modelcontextprotocol/protocolVersion": modern,
+    "io.modelcontextprotocol/clientInfo": { name: "bench", version: "1" },
+    "io.modelcontextprotocol/clientCapabilities": {}
+  }
+)
+
+/** 300 bytes, as an answer to any request with the id 1. */
+const rpcAnswer = (() => {
+  const shape = (text: string) =>
+    JSON.stringify({ jsonrpc: "2.0", id: 1, result: { content: [{ type: "text", text }] } })
+  return shape("x".repeat(300 - shape("").length))
+})()
+
 export const scenarios: ReadonlyArray<Scenario> = [
   { name: "no policies", ...headgate((ports) => route(ports, "{}")), request: get, budget: 1.1 },
   { name: "no policies, POST 500 bytes", ...headgate((ports) => route(ports, "{}")), request: post, budget: 1.1 },
   { name: "ten policies", ...headgate((ports) => route(ports, tenPolicies)), request: authenticated, budget: 1.35 },
   { name: "LLM chat", ...headgate(llm), request: chat(false), budget: 1.9 },
+  {
+    name: "MCP tools/call",
+    ...headgate(mcp),
+    request: toolCall({ "mcp-session-id": "bench" }),
+    begin: sessions,
+    answer: rpcAnswer
+  },
+  { name: "MCP tools/call, sessionless", ...headgate(mcp), request: sessionless, answer: rpcAnswer },
   { name: "10 routes", ...headgate((ports) => manyRoutes(ports, 10)), request: get },
   { name: "10,000 routes", ...headgate((ports) => manyRoutes(ports, 10_000)), request: get },
   { name: "edge, GET", proxy: node("edge.ts"), request: get, budget: 1.1 },

@@ -182,7 +182,7 @@ export const withAliases = <const F extends Schema.Struct.Fields>(
   let form: Schema.Codec<unknown> = extended(free, added)
   for (const check of checks(rules)) form = form.check(check)
   const { identifier, description } = SchemaAST.resolve(wire) ?? {}
-  form = form.annotate({ identifier: identifier as string, description: description as string })
+  form = form.annotate({ identifier: identifier as string, description: description as string, aliases })
   const rename = (value: unknown) =>
     Object.fromEntries(
       Object.entries(value as object).map(([key, each]) => [Object.hasOwn(aliases, key) ? aliases[key] : key, each])

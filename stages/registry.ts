@@ -6,6 +6,7 @@ import { registry } from "../src/pipeline/registry.ts"
 import { apiKey } from "./api-key/stage.ts"
 import { authorization } from "./authorization/stage.ts"
 import { backendHost } from "./backend-host/stage.ts"
+import { backendAi } from "./backend-llm/ai.ts"
 import { backendLlm } from "./backend-llm/stage.ts"
 import { backendMcp } from "./backend-mcp/stage.ts"
 import { buffer } from "./buffer/stage.ts"
@@ -84,4 +85,4 @@ export const policies = registry(
   }
 )
 
-export const terminals = [backendHost, backendLlm, backendMcp]
+export const terminals = [backendAi, backendHost, backendLlm, backendMcp]

@@ -4,6 +4,7 @@ import { basename, dirname, join, relative, resolve } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Layer, Option, Result, Schema } from "effect"
 import { TestClock } from "effect/testing"
+import * as Files from "../layers/files.ts"
 import * as KeySets from "../layers/jwks/live.ts"
 import * as ConsoleLog from "../layers/log/console.ts"
 import * as Buckets from "../layers/rate-limits/memory.ts"
@@ -109,7 +110,7 @@ const play = (name: string, scenario: Case, watched: boolean) => {
   })
   const services = Layer.mergeAll(
     fetch,
-    KeySets.layer.pipe(Layer.provide(fetch), Layer.provide(quiet)),
+    KeySets.layer.pipe(Layer.provide(fetch), Layer.provide(Files.layer), Layer.provide(quiet)),
     Buckets.layer.pipe(Layer.provide(Layer.succeed(Monotonic, monotonic)))
   )
   const policy = policies.byName.get(name)

@@ -1,12 +1,10 @@
 /** What an operator sees of MCP: metrics, spans, the log of targets, and failures in the access log. */
-import { createServer } from "node:http"
-import type { AddressInfo } from "node:net"
 import { join } from "node:path"
-import { buffer } from "node:stream/consumers"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { start } from "../src/main/library.ts"
 import { send } from "./client.ts"
+import { attributesOf, collector } from "./collector.ts"
 import { nowhere } from "./origin.ts"
 import { startFixture } from "./outside/mcp/fixture-http.ts"
 import { root, startHeadgate, until } from "./program.ts"
@@ -145,35 +143,6 @@ routes: [{ backends: [{ backend: /tools }] }]
     })
   )
 })
-
-interface Span {
-  readonly traceId: string
-  readonly spanId: string
-  readonly parentSpanId?: string
-  readonly name: string
-  readonly kind: number
-  readonly status: { readonly code: number; readonly message?: string }
-  readonly attributes: ReadonlyArray<{ readonly key: string; readonly value: Readonly<Record<string, unknown>> }>
-}
-
-/** Takes spans as OTLP over HTTP, in JSON. */
-const collector = Effect.acquireRelease(
-  Effect.promise(async () => {
-    const spans: Array<Span> = []
-    const server = createServer(async (request, response) => {
-      const body = JSON.parse(String(await buffer(request)))
-      for (const resource of body.resourceSpans ?? [])
-        for (const scope of resource.scopeSpans) spans.push(...scope.spans)
-      response.writeHead(200, { "content-type": "application/json" }).end("{}")
-    })
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
-    return { spans, server, port: (server.address() as AddressInfo).port }
-  }),
-  ({ server }) => Effect.sync(() => server.close())
-)
-
-const attributesOf = ({ attributes }: Span) =>
-  Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]]))
 
 describe("spans of MCP requests", () => {
   it.live("are one for the request and one for each call of a target, which hears of the trace", () =>

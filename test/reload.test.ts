@@ -11,6 +11,7 @@ import { type Received, send } from "./client.ts"
 import { httpBackend, portOf } from "./http/edge.ts"
 import { eventually } from "./http/raw-client.ts"
 import { nowhere, origin } from "./origin.ts"
+import { type KeyName, keySet, token } from "./tokens.ts"
 
 const agent = (maxSockets: number) =>
   Effect.acquireRelease(
@@ -28,6 +29,8 @@ const metric = (port: number | undefined, name: string) =>
     const { body } = await send(port!, { path: "/metrics" })
     return Number(body.match(new RegExp(`^headgate_${name} (.*)$`, "m"))?.[1])
   })
+
+const claims = { iss: "https://issuer.example", aud: "headgate", sub: "alice", exp: 4_102_444_800 }
 
 describe("reload", () => {
   it.live("requests that keep coming meet ten reloads: none is lost, and each is served by one configuration", () =>
@@ -276,5 +279,58 @@ routes:
           })
       )
     })
+  )
+
+  it.live(
+    "a file that the configuration names is followed; one that is wrong is told with its place and changes nothing",
+    () =>
+      Effect.gen(function* () {
+        const at = yield* folder
+        const [file, keys] = [join(at, "config.yaml"), join(at, "keys.json")]
+        writeFileSync(keys, keySet("rsa-1"))
+        writeFileSync(
+          file,
+          `gateways: { default: { port: 8080 } }
+routes:
+  - policies:
+      jwtAuth: { mode: strict, issuer: "https://issuer.example", audiences: [headgate], jwks: { file: ${keys} } }
+      directResponse: { status: 200, body: served }
+`
+        )
+        const lines: Array<string> = []
+        const gateway = yield* start({ file }, { ephemeral: true, host: "127.0.0.1", log: (line) => lines.push(line) })
+        const says = (text: string) => Effect.promise(() => eventually(() => lines.some((line) => line.includes(text))))
+        const status = (key: KeyName) =>
+          Effect.promise(async () => {
+            const headers = { authorization: `Bearer ${token(key, claims)}` }
+            return (await send(gateway.port(8080)!, { headers })).status
+          })
+        yield* says(`Watching file: ${keys}`)
+        assert.deepStrictEqual([yield* status("rsa-1"), yield* status("rsa-2")], [200, 401])
+
+        writeFileSync(`${keys}.tmp`, keySet("rsa-2"))
+        renameSync(`${keys}.tmp`, keys)
+        yield* says(`file changed: ${keys}`)
+        yield* Effect.promise(() =>
+          eventually(() => lines.filter((line) => line.includes("loaded config")).length === 2)
+        )
+        assert.deepStrictEqual([yield* status("rsa-1"), yield* status("rsa-2")], [401, 200])
+
+        writeFileSync(keys, "{}")
+        yield* says("Failed to reload config")
+        const told = lines.find((line) => line.includes("Failed to reload config"))!
+        assert.include(told, `${file}:4:`)
+        assert.include(told, "routes[0].policies.jwtAuth")
+        assert.include(told, "expected a JSON Web Key Set")
+        assert.strictEqual(yield* metric(gateway.ports.stats, "config_synchronized"), 0)
+        assert.deepStrictEqual([yield* status("rsa-1"), yield* status("rsa-2")], [401, 200])
+
+        writeFileSync(keys, keySet("rsa-1"))
+        yield* Effect.promise(() =>
+          eventually(() => lines.filter((line) => line.includes("loaded config")).length === 3)
+        )
+        assert.strictEqual(yield* metric(gateway.ports.stats, "config_synchronized"), 1)
+        assert.deepStrictEqual([yield* status("rsa-1"), yield* status("rsa-2")], [200, 401])
+      })
   )
 })

@@ -1,8 +1,9 @@
-/** How connections to a backend are made: within what time, to which of its addresses, and how their silence is probed. */
+/** How connections to a backend are made: within what time, to which of its addresses, whom they trust, and how their silence is probed. */
 import { type LookupOptions, lookup } from "node:dns"
 import type { LookupFunction } from "node:net"
+import { Redacted } from "effect"
 import { buildConnector } from "undici"
-import type { Addresses, Probes, UpstreamOptions } from "../../src/services/upstreams.ts"
+import type { Addresses, Probes, UpstreamOptions, UpstreamTls } from "../../src/services/upstreams.ts"
 
 /** What holds where nobody says otherwise (milliseconds): the defaults of `config.backend` and `config.dns`. */
 const standard = {
@@ -15,6 +16,7 @@ const standard = {
 
 /** The options of a backend, none left open. */
 export interface ConnectionSettings {
+  readonly tls: UpstreamTls | undefined
   readonly connectTimeout: number
   readonly idleTimeout: number
   readonly maxConnections: number | undefined
@@ -23,6 +25,7 @@ export interface ConnectionSettings {
 }
 
 export const settle = (options: UpstreamOptions): ConnectionSettings => ({
+  tls: options.tls,
   connectTimeout: options.connectTimeout ?? standard.connectTimeout,
   idleTimeout: options.idleTimeout ?? standard.idleTimeout,
   maxConnections: options.maxConnections,
@@ -43,12 +46,24 @@ const lookupOf =
   (host, options, found) =>
     lookup(host, { ...options, ...lookups[addresses] }, found)
 
+/** As options of a TLS connection. */
+const trust = (tls: UpstreamTls | undefined) =>
+  tls === undefined
+    ? {}
+    : {
+        ...(tls.root === undefined ? {} : { ca: tls.root }),
+        ...(tls.client === undefined ? {} : { cert: tls.client.certificate, key: Redacted.value(tls.client.key) }),
+        ...(tls.verify === "nothing" ? { rejectUnauthorized: false } : {}),
+        ...(tls.verify === "chain" ? { checkServerIdentity: () => undefined } : {})
+      }
+
 /** Speaks HTTP/1.1. @param socketPath a Unix socket, in place of an address. */
 export const connectorOf = (
-  { connectTimeout, probes, addresses }: ConnectionSettings,
+  { tls, connectTimeout, probes, addresses }: ConnectionSettings,
   socketPath: string | null = null
 ): buildConnector.connector => {
   const connect = buildConnector({
+    ...trust(tls),
     timeout: connectTimeout,
     keepAlive: false,
     allowH2: false,

@@ -20,9 +20,9 @@ class Backend implements Connections {
   users = 0
 
   constructor(target: Address, settings: ConnectionSettings) {
-    const { connectTimeout, idleTimeout, maxConnections } = settings
+    const { tls, connectTimeout, idleTimeout, maxConnections } = settings
     this.connectTimeout = connectTimeout
-    this.servername = target.kind === "tcp" ? target.host : "localhost"
+    this.servername = tls?.hostname ?? (target.kind === "tcp" ? target.host : "localhost")
     // An address is no name: nothing may be asked of the server, and its certificate must be for the address.
     const nameless = isIP(this.servername) !== 0
     const connect = connectorOf(settings, target.kind === "unix" ? target.path : null)
@@ -63,6 +63,7 @@ export const layer: Layer.Layer<Upstreams> = Layer.sync(Upstreams, () => {
   return {
     open: (target, options) => {
       const settings = settle(options)
+      // A private key is told apart by its certificate.
       const key = JSON.stringify([target, settings])
       return Effect.acquireRelease(
         Effect.sync(() => {

@@ -1,4 +1,4 @@
-import { mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises"
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
@@ -9,6 +9,7 @@ import { type Fetched, FetchFailed, HttpFetch } from "../../src/services/http-fe
 import { Jwks, type KeySet } from "../../src/services/jwks.ts"
 import { Log } from "../../src/services/log.ts"
 import { keySet, publicKey } from "../../test/tokens.ts"
+import * as Files from "../files.ts"
 import { layer } from "./live.ts"
 
 const url = "https://issuer.example/certs"
@@ -25,6 +26,7 @@ const issuer = () => {
     () =>
       Effect.succeed({ status, headers: new HeaderList(headers), body: new TextEncoder().encode(text) })
   const services = layer.pipe(
+    Layer.provide(Files.layer),
     Layer.provide(
       Layer.mergeAll(
         Layer.succeed(HttpFetch, {
@@ -253,15 +255,6 @@ describe("a key set in a file", () => {
     Effect.promise(() => mkdtemp(join(tmpdir(), "headgate-jwks-"))),
     (path) => Effect.promise(() => rm(path, { recursive: true }))
   )
-  /** Lets the test's clock run until the disk has been read. */
-  const until = (holds: () => boolean) =>
-    Effect.gen(function* () {
-      for (let turn = 0; turn < 500 && !holds(); turn++) {
-        yield* TestClock.adjust("2 seconds")
-        yield* TestClock.withLive(Effect.sleep("4 millis"))
-      }
-    })
-
   it.effect("must be there and whole when it is opened", () => {
     const { run } = issuer()
     return run(
@@ -273,38 +266,6 @@ describe("a key set in a file", () => {
         yield* Effect.promise(() => writeFile(path, "{}"))
         const broken = yield* Effect.flip(jwks.open({ file: path }))
         assert.match(broken.message, /^expected a JSON Web Key Set/)
-      })
-    )
-  })
-
-  it.effect("is followed through writes, replaced links and its absence", () => {
-    const { run, state } = issuer()
-    return run(
-      Effect.gen(function* () {
-        const jwks = yield* Jwks
-        const at = yield* folder
-        const path = join(at, "jwks.json")
-        const put = (name: string, text: string) => Effect.promise(() => writeFile(join(at, name), text))
-        yield* put("first", keySet("rsa-1"))
-        yield* put("second", keySet("rsa-2"))
-        yield* Effect.promise(() => symlink(join(at, "first"), path))
-        const set = yield* jwks.open({ file: path })
-        assert.deepStrictEqual(ids(set), ["rsa-1"])
-        const follows = (id: string) =>
-          Effect.map(
-            until(() => ids(set)?.[0] === id),
-            () => assert.deepStrictEqual(ids(set), [id])
-          )
-        yield* put("first", keySet("ec-256"))
-        yield* follows("ec-256")
-        yield* Effect.promise(() => symlink(join(at, "second"), join(at, "next")))
-        yield* Effect.promise(() => rename(join(at, "next"), path))
-        yield* follows("rsa-2")
-        yield* Effect.promise(() => rm(path))
-        yield* until(() => state.lines.length > 0)
-        assert.deepStrictEqual([ids(set), state.lines.length], [["rsa-2"], 1])
-        yield* put("jwks.json", keySet("ec-384"))
-        yield* follows("ec-384")
       })
     )
   })

@@ -1,12 +1,12 @@
 /**
- * Key sets of every kind: inline ones are parsed once, files are looked at again and again, remote ones are fetched and
- * refreshed in the background. A provider that cannot be reached stops nothing: there are no keys until it answers, and
+ * Key sets of every kind: those in the configuration and in files are parsed once, remote ones are fetched and refreshed in
+ * the background. A provider that cannot be reached stops nothing: there are no keys until it answers, and
  * the old ones stay when it stops answering.
  */
-import { readFile } from "node:fs/promises"
 import { Clock, Data, Effect, Layer, RcMap, type Scope } from "effect"
 import { freshFor } from "../../src/http/freshness.ts"
 import { HeaderList } from "../../src/http/header-list.ts"
+import { Files } from "../../src/services/files.ts"
 import { HttpFetch } from "../../src/services/http-fetch.ts"
 import { Jwks, type KeySet, KeySetUnusable, type Keys } from "../../src/services/jwks.ts"
 import { Log } from "../../src/services/log.ts"
@@ -22,8 +22,6 @@ const shortestLifetime = 60_000
 const longestLifetime = 24 * 60 * 60_000
 /** After a failed attempt. */
 const retryAfter = 15_000
-/** How often a file is looked at. Its content decides: a link that was moved has an old date. */
-const fileInterval = 2000
 
 class NotLoaded extends Data.TaggedError("NotLoaded")<{ readonly detail: string }> {}
 
@@ -35,10 +33,14 @@ const wholeSet = (text: string) =>
     return Effect.succeed(parsed.keys)
   })
 
-export const layer: Layer.Layer<Jwks, never, HttpFetch | Log> = Layer.effect(
+const fixed = (text: string): Effect.Effect<KeySet, KeySetUnusable> =>
+  Effect.map(wholeSet(text), (keys) => ({ current: () => keys, refresh: Effect.void }))
+
+export const layer: Layer.Layer<Jwks, never, Files | HttpFetch | Log> = Layer.effect(
   Jwks,
   Effect.gen(function* () {
     const { fetch } = yield* HttpFetch
+    const { read } = yield* Files
     const log = yield* Log
 
     /** Loads a set from its text: the same text is the same set, and what is wrong is told once. */
@@ -85,31 +87,15 @@ export const layer: Layer.Layer<Jwks, never, HttpFetch | Log> = Layer.effect(
     }
     const remotes = yield* RcMap.make({ lookup: remote })
 
-    const file = (path: string): Effect.Effect<KeySet, KeySetUnusable, Scope.Scope> =>
-      Effect.gen(function* () {
-        const content = Effect.tryPromise({
-          try: () => readFile(path, "utf8"),
-          catch: (cause) => new NotLoaded({ detail: cause instanceof Error ? cause.message : String(cause) })
-        })
-        // What the configuration names must be there and be whole while it is loaded; later the old keys stay.
-        yield* Effect.flatMap(
-          Effect.mapError(content, ({ detail }) => new KeySetUnusable({ detail })),
-          wholeSet
-        )
-        const load = loading(
-          path,
-          Effect.map(content, (value) => ({ value, lifetime: fileInterval }))
-        )
-        const set = yield* refreshed({ load, interval: fileInterval, retry: fileInterval })
-        yield* set.refresh
-        return set
-      })
-
     return {
       open: (source) => {
-        if (typeof source === "string")
-          return Effect.map(wholeSet(source), (keys) => ({ current: () => keys, refresh: Effect.void }))
-        return "url" in source ? RcMap.get(remotes, source.url) : file(source.file)
+        if (typeof source === "string") return fixed(source)
+        if ("url" in source) return RcMap.get(remotes, source.url)
+        // When the file changes, the configuration is compiled anew: a set that is not whole is told, and the old one stays.
+        return Effect.flatMap(
+          Effect.mapError(read(source.file), ({ message }) => new KeySetUnusable({ detail: message })),
+          fixed
+        )
       }
     }
   })

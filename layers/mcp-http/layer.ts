@@ -1,19 +1,20 @@
 /** The port `McpHttp` over undici: one pool of connections for all sessions of a target. */
 import { Effect, Layer } from "effect"
 import { Agent, type Dispatcher } from "undici"
-import { McpHttp, type McpHttpEndpoint } from "../../src/services/mcp-http.ts"
+import { McpHttp, type McpHttpAddress } from "../../src/services/mcp-http.ts"
 import { connectorOf, settle } from "../http/connector.ts"
 import { legacySseTransport } from "./legacy-sse.ts"
+import { askPlainly } from "./plain.ts"
 import { streamableTransport } from "./streamable.ts"
 import type { Upstream, UpstreamLimits } from "./upstream.ts"
 
 /** Defaults: 16 Mi characters a message, 1 MiB of a refusal, one agent for all targets that are connected to alike. */
 export interface McpHttpOptions extends UpstreamLimits {
   /** The connections of a target: TLS, tunnel, address checks. Default: agents that are closed with the scope. */
-  readonly dispatcherFor: (endpoint: McpHttpEndpoint) => Dispatcher
+  readonly dispatcherFor: (address: McpHttpAddress) => Dispatcher
 }
 
-const originOf = ({ scheme, host, port }: McpHttpEndpoint) =>
+const originOf = ({ scheme, host, port }: McpHttpAddress) =>
   `${scheme}://${host.includes(":") ? `[${host}]` : host}:${port}`
 
 /** One agent for each way to make connections. */
@@ -23,7 +24,7 @@ const agents = Effect.map(
     (made) => Effect.promise(() => Promise.all(Array.from(made.values(), (agent) => agent.destroy())))
   ),
   (made) =>
-    ({ connections = {} }: McpHttpEndpoint): Dispatcher => {
+    ({ connections = {} }: McpHttpAddress): Dispatcher => {
       const settings = settle(connections)
       const key = JSON.stringify(settings)
       let agent = made.get(key)
@@ -51,21 +52,23 @@ export const layer = (options: Partial<McpHttpOptions> = {}): Layer.Layer<McpHtt
       }
       const dispatcherFor = options.dispatcherFor ?? (yield* agents)
       const run = Effect.runForkWith(yield* Effect.context<never>())
+      const upstreamAt = (address: McpHttpAddress): Upstream => ({
+        address,
+        origin: originOf(address),
+        dispatcher: dispatcherFor(address),
+        run: (effect) => {
+          run(effect)
+        },
+        limits
+      })
       return {
         open: (endpoint, sessionId, events) => {
-          const upstream: Upstream = {
-            endpoint,
-            origin: originOf(endpoint),
-            dispatcher: dispatcherFor(endpoint),
-            run: (effect) => {
-              run(effect)
-            },
-            limits
-          }
+          const upstream = upstreamAt(endpoint)
           return endpoint.protocol === "sse"
-            ? legacySseTransport(upstream, events)
-            : streamableTransport(upstream, sessionId, events)
-        }
+            ? legacySseTransport(upstream, endpoint.path || "/sse", events)
+            : streamableTransport(upstream, endpoint.path || "/mcp", sessionId, events)
+        },
+        ask: (address, request, told) => askPlainly(upstreamAt(address), request, told)
       }
     })
   )

@@ -22,9 +22,8 @@ export const endpointPath = (origin: string, streamPath: string, data: string): 
 }
 
 /** The stream opens with the first message and carries its headers; its end is the end of the connection. */
-export const legacySseTransport = (upstream: Upstream, events: McpTransportEvents): McpTransport => {
-  const { endpoint, limits, origin } = upstream
-  const path = endpoint.path === "" ? "/sse" : endpoint.path
+export const legacySseTransport = (upstream: Upstream, path: string, events: McpTransportEvents): McpTransport => {
+  const { limits, origin } = upstream
   const posts = new Map<number, UpstreamCall>()
   let waiting: Array<McpOutgoing> = []
   let postPath: string | undefined

@@ -36,11 +36,11 @@ interface Open {
 /** `session` is the target's id of a session that was begun before. */
 export const streamableTransport = (
   upstream: Upstream,
+  path: string,
   session: string | undefined,
   events: McpTransportEvents
 ): McpTransport => {
-  const { endpoint, limits } = upstream
-  const path = endpoint.path === "" ? "/mcp" : endpoint.path
+  const { limits } = upstream
   const open = new Map<number, Open>()
   let sessionId = session
   let closed = false

@@ -2,13 +2,13 @@
 import type { IncomingHttpHeaders } from "node:http"
 import { Cause, Effect, Exit, Option } from "effect"
 import type { Dispatcher } from "undici"
-import type { McpHttpEndpoint, McpUpstreamRequest } from "../../src/services/mcp-http.ts"
+import type { McpHttpAddress, McpUpstreamRequest } from "../../src/services/mcp-http.ts"
 import type { TargetFailure } from "../../src/services/mcp-transport.ts"
 import { type Decoder, decoderFor } from "./content-decoding.ts"
 
 /** Where the requests of a target go. */
 export interface Upstream {
-  readonly endpoint: McpHttpEndpoint
+  readonly address: McpHttpAddress
   readonly origin: string
   readonly dispatcher: Dispatcher
   /** Runs policies that have to wait. */
@@ -192,7 +192,7 @@ export const callUpstream = (
     reader?.onEnd()
   }
 
-  const policies = upstream.endpoint.onRequest?.(request)
+  const policies = upstream.address.onRequest?.(request)
   if (policies === undefined || (Exit.isExit(policies) && Exit.isSuccess(policies))) dispatch(replay)
   else
     upstream.run(

@@ -43,14 +43,15 @@ export const layer = ({ resource, interval, now }: MetricsOptions): Layer.Layer<
         })
       }
       yield* Effect.acquireRelease(
-        Effect.sync(
-          () =>
-            new PeriodicExportingMetricReader({
-              exporter: new OTLPMetricExporter(),
-              ...(interval === undefined ? {} : { exportIntervalMillis: interval }),
-              metricProducers: [producer]
-            })
-        ),
+        Effect.sync(() => {
+          const reader = new PeriodicExportingMetricReader({
+            exporter: new OTLPMetricExporter(),
+            ...(interval === undefined ? {} : { exportIntervalMillis: interval })
+          })
+          // In the place of the SDK's own producer: without one a reader never begins.
+          reader.setMetricProducer(producer)
+          return reader
+        }),
         (reader) => Effect.ignore(Effect.tryPromise(() => reader.shutdown()))
       )
     })

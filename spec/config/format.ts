@@ -7,6 +7,7 @@ import {
   isAlias,
   isCollection,
   isMap,
+  isNode,
   isPair,
   isScalar,
   isSeq,
@@ -17,7 +18,8 @@ import {
   type Tags,
   visit,
   YAMLMap,
-  YAMLSeq
+  YAMLSeq,
+  type Node as YamlNode
 } from "yaml"
 import { parseDocument, type SyntaxProblem } from "./document.ts"
 import type { Shape } from "./shape.ts"
@@ -26,8 +28,21 @@ export type Formatted =
   | { readonly ok: true; readonly text: string }
   | { readonly ok: false; readonly problems: ReadonlyArray<SyntaxProblem> }
 
-/** Formats a text, of whatever is known to be of this shape. It is not expanded; offsets of problems are into it. */
+/**
+ * Formats a text, of whatever is known to be of this shape. It is not expanded; offsets of problems are into it. Comments
+ * below one another at several depths are all taken for one of the innermost value, which shows when they are read again.
+ */
 export const format = (text: string, shape: Shape): Formatted => {
+  let last = once(text, shape)
+  for (let times = 0; last.ok && times < 3; times++) {
+    const next = once(last.text, shape)
+    if (!next.ok || next.text === last.text) return last
+    last = next
+  }
+  return last
+}
+
+const once = (text: string, shape: Shape): Formatted => {
   const source = text.replaceAll("\r\n", "\n")
   const hidden = hideReferences(source)
   const parsed = parseDocument(hidden.text)
@@ -39,11 +54,12 @@ export const format = (text: string, shape: Shape): Formatted => {
 
   spread(document, body)
   separateHeader(document)
+  handOn(document, body)
   // An alias must stay behind its anchor.
-  if (!hasAlias(document)) order(document.contents, shape)
+  order(document.contents, hasAlias(document) ? undefined : shape, true)
   const written = isJson
     ? `${JSON.stringify(document.toJS(), null, 2)}\n`
-    : document.toString({ lineWidth: 0, indentSeq: false, flowCollectionPadding: true })
+    : document.toString({ lineWidth: 0, flowCollectionPadding: true })
   const out = `${written.trimEnd()}\n${tail}`
   return sameMeaning(read(body).contents, read(out).contents)
     ? { ok: true, text: hidden.restore(out) }
@@ -176,6 +192,23 @@ const separateHeader = (document: Document.Parsed): void => {
   key.commentBefore = blank < 0 ? null : comment.slice(blank + 2)
 }
 
+/** A list at the margin of its key ends with the comment of the key that follows: no indentation tells them apart. */
+const handOn = (document: Document.Parsed, text: string): void => {
+  visit(document, {
+    Map: (_, { items, srcToken }) => {
+      for (const [index, { value }] of items.entries()) {
+        const next = items[index + 1]?.key
+        if (!isSeq(value) || typeof value.comment !== "string" || !isScalar(next)) continue
+        if (srcToken?.type !== "block-map" || value.srcToken?.type !== "block-seq") continue
+        if (srcToken.indent !== value.srcToken.indent) continue
+        next.commentBefore = [value.comment, ...((next.commentBefore ?? "") ? [next.commentBefore] : [])].join("\n")
+        next.spaceBefore = /\n[ \t]*\n/.test(text.slice(value.range?.[1], next.range?.[0]))
+        value.comment = null
+      }
+    }
+  })
+}
+
 const hasAlias = (document: Document.Parsed): boolean => {
   let found = false
   visit(document, {
@@ -187,31 +220,29 @@ const hasAlias = (document: Document.Parsed): boolean => {
   return found
 }
 
-/** Puts the keys that are known by name into their order, a name before all others; free keys stay behind them, in the order of the file. */
-const order = (node: unknown, shape: Shape | undefined): void => {
-  if (isSeq(node)) node.items.forEach((item, index) => order(item, shape?.item(index)))
+/** Puts the keys that are known by name into their order, a name before all others; free keys stay behind, in the order of the file. */
+const order = (node: unknown, shape: Shape | undefined, isRoot = false): void => {
+  if (isSeq(node)) for (const [index, item] of node.items.entries()) order(item, shape?.item(index))
   if (!isMap(node)) return
   for (const { key, value } of node.items) order(value, shape?.property(textOf(key)))
-  if (shape === undefined) return
-  const ranks = new Map([...shape.keys].map((key, index) => [key, index]))
-  const rank = ({ key }: Pair) => (textOf(key) === "name" ? -1 : (ranks.get(textOf(key)) ?? ranks.size))
-  const before = node.items[0]
-  const sorted = shape.keys.size === 0 ? node.items : node.items.toSorted((a, b) => rank(a) - rank(b))
-  if (before === undefined || sorted[0] === before) {
-    node.items = sorted
-    return
+  // The comment above the first key stands for the whole mapping, but it goes where the key goes.
+  if (!isRoot) moveComment(node, node.items[0]?.key)
+  if (shape !== undefined && shape.keys.size > 0) {
+    const ranks = new Map([...shape.keys].map((key, index) => [key, index]))
+    const rank = ({ key }: Pair) => (textOf(key) === "name" ? -1 : (ranks.get(textOf(key)) ?? ranks.size))
+    node.items.sort((a, b) => rank(a) - rank(b))
   }
-  // The comment above the first key is one of the mapping, until another key comes first.
-  if (isScalar(before.key) && typeof node.commentBefore === "string" && (before.key.commentBefore ?? "") === "") {
-    before.key.commentBefore = node.commentBefore
-    node.commentBefore = null
-  }
-  const now = sorted[0]!
-  if (isScalar(now.key) && now.key.spaceBefore === true) {
-    now.key.spaceBefore = false
-    if (isScalar(before.key)) before.key.spaceBefore = true
-  }
-  node.items = sorted
+  const first = node.items[0]?.key
+  if (!isScalar(first)) return
+  first.spaceBefore = false
+  if (!isRoot) moveComment(first, node)
+}
+
+const moveComment = (from: YamlNode, to: unknown): void => {
+  if (!isNode(to) || typeof from.commentBefore !== "string") return
+  to.commentBefore =
+    typeof to.commentBefore === "string" ? `${from.commentBefore}\n${to.commentBefore}` : from.commentBefore
+  from.commentBefore = null
 }
 
 const textOf = (key: unknown): string => (isScalar(key) ? String(key.value) : "")

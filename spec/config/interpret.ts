@@ -1,5 +1,5 @@
 /** The document as a plain value, in the light of what the schema knows: unset keys left out, repeated keys found, secrets kept apart. */
-import type { Node } from "./document.ts"
+import type { Entry, Node } from "./document.ts"
 import type { Path } from "./path.ts"
 import type { Shape } from "./shape.ts"
 
@@ -14,6 +14,8 @@ export interface Interpretation {
   /** Scalars that a message may quote: reached through known keys alone, and not secret. */
   readonly quotable: ReadonlySet<Node>
   readonly repeated: ReadonlyArray<RepeatedKey>
+  /** The keys that are read as another one. */
+  readonly renamed: ReadonlyMap<Entry, string>
   /** Credentials that are written as text, with their values. */
   readonly credentials: ReadonlyArray<{ readonly path: Path; readonly node: Node }>
 }
@@ -28,12 +30,15 @@ export const interpret = (root: Node, rootShape: Shape): Interpretation => {
   const hidden = new Set<Node>()
   const repeated: Array<RepeatedKey> = []
   const credentials: Array<{ readonly path: Path; readonly node: Node }> = []
+  const renamed = new Map<Entry, string>()
 
   const visit = (node: Node, shape: Shape | undefined, path: Path, known: boolean): unknown => {
     const open = known && shape !== undefined && !shape.secret
     if (node.entries !== undefined) {
       const value: Record<string, unknown> = {}
       for (const [key, entry] of node.entries) {
+        const name = shape?.readAs(key) ?? key
+        if (name !== key) renamed.set(entry, name)
         const named = shape !== undefined && shape.keys.has(key)
         const inner = shape?.property(key)
         if (entry.earlier !== undefined && shape !== undefined && (named || !shape.open))
@@ -54,5 +59,11 @@ export const interpret = (root: Node, rootShape: Shape): Interpretation => {
     return node.scalar
   }
 
-  return { value: visit(root, rootShape, [], true), quotable: quotable.difference(hidden), repeated, credentials }
+  return {
+    value: visit(root, rootShape, [], true),
+    quotable: quotable.difference(hidden),
+    repeated,
+    renamed,
+    credentials
+  }
 }

@@ -64,8 +64,8 @@ export const load = <A, I>(input: Input, schema: Schema.Codec<A, I>): Loaded<A> 
     return { ok: false, problems: inOrder([...unset, ...broken]) }
   }
 
-  const { value, quotable, repeated, credentials } = interpret(document.root, shapeOf(schema.ast))
-  const places = positions(input.name, outlineOf(document.root, expanded, quotable), original)
+  const { value, quotable, repeated, renamed, credentials } = interpret(document.root, shapeOf(schema.ast))
+  const places = positions(input.name, outlineOf(document.root, expanded, quotable, renamed), original)
   const decoded = decode(schema, value)
   const problems = [
     ...unset,

@@ -2,14 +2,14 @@
  * Where every value of a file stands, as flat arrays: what is kept of a document once it is read. It takes little memory,
  * and crosses from one thread to another without being walked.
  */
-import type { Node } from "./document.ts"
+import type { Entry, Node } from "./document.ts"
 import { type Expanded, replacementIn, toSource } from "./expand.ts"
 import type { Path } from "./path.ts"
 import type { Pieces } from "./source.ts"
 
 /** The values of a file, each before what it holds; the values of one mapping or list follow one another. Offsets are into the original text. */
 export interface Outline {
-  /** Five numbers a value, as `at` reads them. */
+  /** Six numbers a value, as `at` reads them. */
   readonly values: Int32Array
   /** Every key of the file, once. */
   readonly names: ReadonlyArray<string>
@@ -32,11 +32,18 @@ const keyStart = 1
 const key = 2
 const first = 3
 const count = 4
-const stride = 5
+/** The name as which the key is read, where that is another one. */
+const also = 5
+const stride = 6
 const absent = -1
 
 /** Takes down a document. An alias stands for all that is below its anchor. */
-export const outlineOf = (root: Node, expanded: Expanded, quotable: ReadonlySet<Node>): Outline => {
+export const outlineOf = (
+  root: Node,
+  expanded: Expanded,
+  quotable: ReadonlySet<Node>,
+  renamed: ReadonlyMap<Entry, string> = new Map()
+): Outline => {
   const values = new Int32Array(root.size * stride)
   const ids = new Map<string, number>()
   const idOf = (name: string): number => {
@@ -48,11 +55,12 @@ export const outlineOf = (root: Node, expanded: Expanded, quotable: ReadonlySet<
     return id
   }
   const nodes: Array<Node> = []
-  const add = (node: Node, begins: number, name: number) => {
+  const add = (node: Node, begins: number, name: number, second = absent) => {
     const at = nodes.length * stride
     values[at + start] = toSource(expanded, node.start)
     values[at + keyStart] = begins
     values[at + key] = name
+    values[at + also] = second
     nodes.push(node)
   }
   add(root, absent, absent)
@@ -60,7 +68,15 @@ export const outlineOf = (root: Node, expanded: Expanded, quotable: ReadonlySet<
     const { entries, items } = nodes[index]!
     values[index * stride + first] = nodes.length
     values[index * stride + count] = entries?.size ?? items?.length ?? 0
-    for (const [name, entry] of entries ?? []) add(entry.node, toSource(expanded, entry.keyStart), idOf(name))
+    for (const [name, entry] of entries ?? []) {
+      const second = renamed.get(entry)
+      add(
+        entry.node,
+        toSource(expanded, entry.keyStart),
+        idOf(name),
+        second === undefined || entries?.has(second) === true ? absent : idOf(second)
+      )
+    }
     for (const item of items ?? []) add(item, absent, absent)
   }
   return { values, names: [...ids.keys()], pieces: piecesOf(root, expanded, quotable) }
@@ -75,8 +91,10 @@ export const walk = ({ values, names }: Outline, path: Path): Place => {
     if (values[begin * stride + key] === absent)
       return typeof step === "number" && step >= 0 && step < size ? begin + step : undefined
     const name = String(step)
-    for (let child = begin; child < begin + size; child++)
-      if (names[values[child * stride + key]!] === name) return child
+    for (let child = begin; child < begin + size; child++) {
+      const at = child * stride
+      if (names[values[at + key]!] === name || names[values[at + also]!] === name) return child
+    }
     return undefined
   }
   let index = 0

@@ -11,6 +11,8 @@ declare module "effect/Schema" {
       readonly secret?: boolean | undefined
       /** The value is a credential, which belongs in the environment or in a file. */
       readonly credential?: boolean | undefined
+      /** Keys that are read as another one, with its name. */
+      readonly aliases?: Readonly<Record<string, string>> | undefined
       /** What to say to keys that are not there: where they belong, or what replaced them. */
       readonly hints?: Readonly<Record<string, string>> | undefined
       /** The value is of a schema that contains this one; see `recursive`. */
@@ -32,6 +34,8 @@ export interface Shape {
   readonly keys: ReadonlySet<string>
   /** Any other key is welcome as well. */
   readonly open: boolean
+  /** The key as which a second name is read; otherwise the key itself. */
+  readAs(key: string): string
   property(key: string): Shape | undefined
   item(index: number): Shape | undefined
 }
@@ -78,6 +82,9 @@ const make = (asts: ReadonlyArray<SchemaAST.AST>): Shape => {
   const rest = objects.flatMap((object) => object.indexSignatures).map((signature) => signature.type)
   const properties = new Map<string, Shape | undefined>()
   const free = all.some(isFree)
+  const aliases = Object.assign({}, ...all.map((ast) => SchemaAST.resolve(ast)?.["aliases"] ?? {})) as Readonly<
+    Record<string, string>
+  >
   return {
     secret: [...asts, ...all].some(isMarked("secret")),
     scalar: all.some((ast) => !SchemaAST.isObjects(ast) && !SchemaAST.isArrays(ast) && !SchemaAST.isNull(ast)),
@@ -86,6 +93,7 @@ const make = (asts: ReadonlyArray<SchemaAST.AST>): Shape => {
     optional: asts.some(SchemaAST.isOptional),
     keys: new Set(named.keys()),
     open: free || rest.length > 0,
+    readAs: (key) => (Object.hasOwn(aliases, key) ? aliases[key]! : key),
     property: (key) => {
       const cached = properties.get(key)
       if (cached !== undefined || properties.has(key)) return cached

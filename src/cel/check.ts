@@ -26,6 +26,8 @@ export interface Type {
   readonly absent?: string
   /** The type of the elements of a list. */
   readonly element?: Type
+  /** The value of a condition that types alone decide, whatever the request. */
+  readonly always?: boolean
 }
 
 interface Names {
@@ -113,13 +115,13 @@ class Check {
       case "binary":
         return this.#binary(node, this.visit(node.left, names, guarded), this.visit(node.right, names, guarded))
       case "logical":
-        for (const term of node.terms) this.#needsBool(term, this.visit(term, names, guarded), node.operator)
-        return { kind: "bool" }
+        return this.#logical(node, names, guarded)
       case "conditional": {
         this.#needsBool(node.test, this.visit(node.test, names, guarded), "?:")
         const yes = this.visit(node.whenTrue, names, guarded)
         const no = this.visit(node.whenFalse, names, guarded)
-        return yes.kind === no.kind && yes.struct === no.struct ? yes : unknown
+        if (yes.kind !== no.kind || yes.struct !== no.struct) return unknown
+        return yes.always === no.always ? yes : ofKind(yes.kind)
       }
     }
   }
@@ -195,10 +197,19 @@ class Check {
     return absent === undefined ? typeOfField(field.type) : { ...typeOfField(field.type), absent }
   }
 
-  #unary(node: NodeOf<"unary">, { kind }: Type): Type {
+  #logical(node: NodeOf<"logical">, names: Names | undefined, guarded: boolean): Type {
+    const types = node.terms.map((term) => this.visit(term, names, guarded))
+    for (const [index, term] of node.terms.entries()) this.#needsBool(term, types[index]!, node.operator)
+    const deciding = node.operator === "||"
+    return types.some(({ always }) => always === deciding)
+      ? condition(deciding)
+      : condition(types.every(({ always }) => always === !deciding) ? !deciding : undefined)
+  }
+
+  #unary(node: NodeOf<"unary">, { kind, always }: Type): Type {
     if (node.operator === "!") {
       if (kind !== "bool" && kind !== "dyn") this.#report(node, `! needs a bool, this is a ${kind}`)
-      return { kind: "bool" }
+      return condition(always === undefined ? undefined : !always)
     }
     if (kind === "int" || kind === "double" || kind === "dyn") return ofKind(kind)
     return this.#report(node, `a ${kind} cannot be negated`)
@@ -206,7 +217,8 @@ class Check {
 
   #binary(node: NodeOf<"binary">, left: Type, right: Type): Type {
     const { operator } = node
-    if (operator === "==" || operator === "!=") return { kind: "bool" }
+    if (operator === "==" || operator === "!=")
+      return condition(areNeverEqual(left.kind, right.kind) ? operator === "!=" : undefined)
     const fits = `no such overload: ${left.kind} ${operator} ${right.kind}`
     if (operator === "in") {
       const holds =
@@ -314,7 +326,7 @@ const typeOfLiteral = ({ value }: NodeOf<"literal">): Type => {
     case "number":
       return { kind: "double" }
     case "boolean":
-      return { kind: "bool" }
+      return condition(value)
     case "string":
       return { kind: "string" }
     default:
@@ -325,8 +337,16 @@ const typeOfLiteral = ({ value }: NodeOf<"literal">): Type => {
 const fits = (parameter: ParameterKind | undefined, kind: ParameterKind) =>
   parameter === "dyn" || kind === "dyn" || parameter === kind
 
+const condition = (always: boolean | undefined): Type =>
+  always === undefined ? { kind: "bool" } : { kind: "bool", always }
+
+/** Values of two kinds that have nothing in common; what may be null, or stand for something else, is left out. */
+const areNeverEqual = (a: ParameterKind, b: ParameterKind): boolean =>
+  a !== b && [a, b].every((kind) => comparable.includes(kind)) && ![a, b].every((kind) => numbers.includes(kind))
+
 const numbers: ReadonlyArray<ParameterKind> = ["int", "uint", "double"]
 const ordered: ReadonlyArray<ParameterKind> = ["string", "bool", "bytes", "timestamp", "duration"]
+const comparable: ReadonlyArray<ParameterKind> = [...numbers, ...ordered, "list", "map"]
 
 const haveOrder = (a: ParameterKind, b: ParameterKind): boolean => {
   const has = (kind: ParameterKind) => kind === "dyn" || numbers.includes(kind) || ordered.includes(kind)

@@ -5,7 +5,7 @@
 import * as Result from "effect/Result"
 import { type Attributes, analyse } from "./attributes.ts"
 import type { Bindings } from "./bindings.ts"
-import { check } from "./check.ts"
+import { check, type Type } from "./check.ts"
 import { Compiler, type Names } from "./compile.ts"
 import { type Cost, costOf } from "./cost.ts"
 import { type CustomFunctions, noFunctions } from "./custom-functions.ts"
@@ -54,6 +54,8 @@ export class Expression {
   readonly cost: Cost
   /** The kind of its value, `dyn` where only run time tells. */
   readonly kind: ParameterKind
+  /** Whether types alone tell that it is never true: its value is no bool, or what it compares has nothing in common. */
+  readonly neverTrue: boolean
   /** The value where it depends on nothing. */
   readonly constant: CelValue | undefined
   /** The syntax tree and the names it refers to, for explanations. */
@@ -64,7 +66,13 @@ export class Expression {
   /** The state of the last evaluation, for the next one to use; absent while one is under way. */
   #frame: Frame | undefined
 
-  private constructor(compiler: Compiler, syntax: Node, kind: ParameterKind, run: Run, constant: CelValue | undefined) {
+  private constructor(
+    compiler: Compiler,
+    syntax: Node,
+    { kind, always }: Type,
+    run: Run,
+    constant: CelValue | undefined
+  ) {
     this.source = compiler.source
     this.kind = kind
     this.syntax = syntax
@@ -72,6 +80,8 @@ export class Expression {
     this.attributes = analyse(syntax, compiler.names)
     this.cost = costOf(syntax, compiler.names)
     this.constant = constant
+    this.neverTrue =
+      (kind !== "bool" && kind !== "dyn") || always === false || (constant !== undefined && constant !== true)
     this.#run = run
     this.#slots = compiler.slots
   }
@@ -106,11 +116,12 @@ export class Expression {
       extra,
       functions: options.functions ?? noFunctions
     })
-    const kind = options.unchecked ? "dyn" : check(compiler, syntax, options.phase).kind
+    const type: Type = options.unchecked ? { kind: "dyn" } : check(compiler, syntax, options.phase)
+    const { kind } = type
     if (options.expect !== undefined && kind !== "dyn" && kind !== options.expect)
       compiler.report(syntax, `the expression gives a ${kind} where a ${options.expect} is needed`)
     const { run, constant } = compiler.compile(syntax, undefined)
-    const expression = new Expression(compiler, syntax, kind, run, constant)
+    const expression = new Expression(compiler, syntax, type, run, constant)
     if (expression.cost.least > maxSteps)
       compiler.report(syntax, "the expression needs more work than one evaluation may do")
     if (compiler.problems.length > 0) return Result.fail(compiler.problems.sort((a, b) => a.start - b.start))

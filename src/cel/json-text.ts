@@ -44,7 +44,7 @@ const price: Readonly<Record<string, number>> = { '"': 1, ":": 5, "[": 3, "{": 3
  * between them.
  */
 const work = (text: string, limit: number): number => {
-  let steps = text.length >> 8
+  let steps = text.length >> 6
   let from = 0
   let escapes = 0
   let backslash = indexOrEnd(text, 0)

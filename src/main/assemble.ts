@@ -14,6 +14,7 @@ import {
 import { NoBackend } from "../pipeline/errors.ts"
 import type { Exchange } from "../pipeline/exchange.ts"
 import { Latency } from "../pipeline/latency.ts"
+import { masked } from "../pipeline/masked.ts"
 import type { Registry, Services } from "../pipeline/registry.ts"
 import type { Backend, Listener, Route } from "../pipeline/route.ts"
 import type { Step } from "../pipeline/run.ts"
@@ -76,7 +77,11 @@ export const assemble = <R extends Registry>(
 
 /** What is neither a policy of the registry nor a terminal, and the parts that nothing here reads, are refused: never ignored. */
 const availableIn = ({ registry, terminals }: Parts<Registry>): Available => ({
-  policies: new Set(registry.policies.map(({ name }) => name)),
+  // What a terminal applies at its own backends is refused at all others when these are compiled.
+  policies: new Set([
+    ...registry.policies.map(({ name }) => name),
+    ...terminals.flatMap(({ applies = [] }) => applies)
+  ]),
   backends: new Set(terminals.map(({ name }) => name)),
   parts: new Set<Part>(["routeGroups"])
 })
@@ -308,17 +313,19 @@ class Assembly {
       if (target.kind === "service") return new NoBackend({ detail: "service not found" })
       const source = target.kind === "backend" ? this.#config.backends[target.key] : undefined
       if (source === undefined) return new NoBackend({ detail: "backend does not exist" })
-      const callee = yield* this.#callee(source)
+      const isServer = source.destination.kind === "mcp"
+      const attachments = attached
+        .backend(chain, source, reference)
+        .filter((attachment) => isServer || !isForServers(attachment))
+      const callee = yield* this.#callee(source, attachments)
       if (callee === undefined) return new NoBackend({ detail: "invalid backend type" })
-      const isServer = callee.protocol === "mcp"
-      const policies = mergeBackendPolicies(
-        attached.backend(chain, source, reference).filter((attachment) => isServer || !isForServers(attachment))
-      )
+      const policies = mergeBackendPolicies(attachments)
       // No other backend knows what these rules are about: it would let everything through.
       const toolRules = policies["mcpAuthorization"]
       if (toolRules !== undefined && !isServer)
         this.#problem({ path: toolRules.path, message: "mcpAuthorization needs an mcp backend" })
-      const graph = yield* this.#site("backend", policies)
+      const [ofTerminal, ofStages] = parted(policies, this.#terminal(source)?.applies ?? [])
+      const graph = yield* this.#site("backend", ofStages)
       const all = [gateway, route, graph]
       const { registry } = this.#parts
       const own = (phase: "backend" | "backendResponse", run: Callee["prepare"]) =>
@@ -333,19 +340,36 @@ class Assembly {
         steps: [...graph.request, ...own("backend", prepare)],
         backendResponse: [...own("backendResponse", answered), ...responseSteps(registry, "backendResponse", all)],
         response: responseSteps(registry, "response", all),
-        effective: graph.effective
+        effective: {
+          ...graph.effective,
+          ...Object.fromEntries(
+            Object.values(ofTerminal).map(({ name, branches }) => [name, masked(branches[0]?.config)])
+          )
+        }
       }
       return backend
     })
   }
 
-  /** A backend is opened once, however many routes lead to it. */
-  #callee(source: Normalised.Backend): Compiling<Callee | undefined> {
+  #terminal({ destination }: Normalised.Backend): AnyTerminal | undefined {
+    return this.#parts.terminals.find(({ name }) => name === destination.kind)
+  }
+
+  /** A backend is opened once, however many routes lead to it; one whose providers depend on the route, for each of them. */
+  #callee(
+    source: Normalised.Backend,
+    attachments: ReadonlyArray<PolicyAttachment<BackendLevel>>
+  ): Compiling<Callee | undefined> {
     return Effect.gen({ self: this }, function* () {
+      const terminal = this.#terminal(source)
+      if (terminal === undefined) return undefined
+      const { destination, name } = source
+      if (destination.kind === "ai") {
+        const config = withInForce(destination.config, attachments, terminal.applies ?? [])
+        return yield* this.#collect(terminal.compile(config, configPath(source), name))
+      }
       if (this.#callees.has(source.key)) return this.#callees.get(source.key)
-      const terminal = this.#parts.terminals.find(({ name }) => name === source.destination.kind)
-      const callee =
-        terminal && (yield* this.#collect(terminal.compile(source.destination.config, configPath(source), source.name)))
+      const callee = yield* this.#collect(terminal.compile(destination.config, configPath(source), name))
       this.#callees.set(source.key, callee)
       return callee
     })
@@ -355,6 +379,33 @@ class Assembly {
 /** Where the configuration of a backend stands: under its kind, unless it is a section of the file by itself. */
 const configPath = ({ path, destination }: Normalised.Backend): ConfigPath =>
   path.length === 1 && path[0] === destination.kind ? path : [...path, destination.kind]
+
+/** Those of the given names, and the others. */
+const parted = (policies: Normalised.Policies, names: ReadonlyArray<string>) => {
+  const { named = [], others = [] } = Object.groupBy(Object.entries(policies), ([name]) =>
+    names.includes(name) ? "named" : "others"
+  )
+  return [Object.fromEntries(named), Object.fromEntries(others)] as const
+}
+
+type AiConfig = Extract<Normalised.Destination, { readonly kind: "ai" }>["config"]
+
+/** An AI backend whose providers each carry what is in force for them: their own policies, and what the terminal applies of the wider ones. */
+const withInForce = (
+  { groups }: AiConfig,
+  wider: ReadonlyArray<PolicyAttachment<BackendLevel>>,
+  applied: ReadonlyArray<string>
+): AiConfig => {
+  const shared = wider.map((attachment) => ({ ...attachment, policies: parted(attachment.policies, applied)[0] }))
+  return {
+    groups: groups.map(({ providers }) => ({
+      providers: providers.map((provider) => ({
+        ...provider,
+        policies: mergeBackendPolicies([...shared, { level: "provider", key: "", policies: provider.policies }])
+      }))
+    }))
+  }
+}
 
 /** A terminal takes part in the phases around its call like any policy, under its own name. */
 const terminalStep = (

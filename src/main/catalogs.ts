@@ -6,12 +6,12 @@ import { existsSync } from "node:fs"
 import { dirname } from "node:path"
 import { Effect, Result, type Scope } from "effect"
 import { watchFile } from "../../layers/file-watch.ts"
+import { textOf } from "../../layers/files.ts"
 import type { Catalog as CatalogSource, ModelCatalogSource } from "../../spec/standalone/catalog.ts"
 import type { ConfigProblem } from "../pipeline/stage.ts"
 import { type Catalog, compileCatalog } from "../protocols/llm/cost/catalog.ts"
 import { decodeCatalog, type ModelCatalog } from "../protocols/llm/cost/catalog-schema.ts"
 import type { Catalogs } from "../protocols/llm/cost/catalogs.ts"
-import { Files } from "../services/files.ts"
 import { Log } from "../services/log.ts"
 
 type Source = (typeof ModelCatalogSource)["Type"]
@@ -21,16 +21,15 @@ const none: Catalogs["Service"] = { current: () => undefined }
 /** Reads the sources and watches their files. A file that is not there is tolerated as long as another source is. */
 export const openCatalogs = (
   sources: ReadonlyArray<Source> | undefined
-): Effect.Effect<Catalogs["Service"], ReadonlyArray<ConfigProblem>, Files | Log | Scope.Scope> => {
+): Effect.Effect<Catalogs["Service"], ReadonlyArray<ConfigProblem>, Log | Scope.Scope> => {
   if (sources === undefined || sources.length === 0) return Effect.succeed(none)
   return Effect.gen(function* () {
-    const { read } = yield* Files
     const { log } = yield* Log
     const parts: Array<ModelCatalog | undefined> = []
     const problems: Array<ConfigProblem> = []
     const missing: Array<ConfigProblem> = []
     const fromFile = (file: string) =>
-      Effect.flatMap(read(file), (text) =>
+      Effect.flatMap(textOf(file), (text) =>
         Effect.mapError(Effect.fromResult(parsed(text)), (message) => ({
           _tag: "CatalogInvalid" as const,
           message: `${file}: ${message}`
@@ -63,6 +62,7 @@ export const openCatalogs = (
     for (const [index, { file }] of sources.entries()) {
       if (file === undefined) continue
       if (!existsSync(dirname(file))) log("warn", "llm", "a source of the model catalogue is not watched", { file })
+      log("info", "proxy", `Watching file: ${file}`)
       yield* watchFile({
         file,
         debounce: 250,

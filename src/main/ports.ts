@@ -9,6 +9,7 @@ import * as Kept from "../../layers/kept.ts"
 import * as McpHttp from "../../layers/mcp-http/layer.ts"
 import * as RateLimits from "../../layers/rate-limits/memory.ts"
 import * as Stdio from "../../layers/stdio/layer.ts"
+import * as Tokenizer from "../../layers/tokenizer/layer.ts"
 import { processClock } from "../protocols/mcp/clock.ts"
 import { McpProcess } from "../protocols/mcp/process.ts"
 import { randomSessionKey, sessionKey } from "../protocols/mcp/session-id.ts"
@@ -52,8 +53,8 @@ export const ports = (options: PortOptions) =>
   Layer.mergeAll(
     Upstream.layer,
     Kept.layer,
-    Files.layer,
     RateLimits.layer,
+    Tokenizer.layer,
     McpHttp.layer(),
     mcpProcess(options),
     Layer.unwrap(
@@ -63,5 +64,5 @@ export const ports = (options: PortOptions) =>
         })
       )
     ),
-    Layer.provideMerge(Jwks.layer, HttpFetch.layer)
+    Layer.provideMerge(Jwks.layer, Layer.merge(HttpFetch.layer, Files.layer))
   )

@@ -7,6 +7,7 @@ import { type Address, type BindFailed, show } from "../../layers/http/address.t
 import { serveManagement } from "../../layers/management-server.ts"
 import type { Problem } from "../../spec/config/problem.ts"
 import { never, type Sampler } from "../pipeline/sampling.ts"
+import { Files } from "../services/files.ts"
 import { Log } from "../services/log.ts"
 import { Metrics } from "../services/metrics.ts"
 import type { SpanSink } from "../services/span-sink.ts"
@@ -50,11 +51,14 @@ export interface Running {
 
 export type StartFailed = InvalidConfiguration | BindFailed | UnreadableConfiguration
 
-export const run = <R>(options: RunOptions<R>): Effect.Effect<Running, StartFailed, R | Log | Metrics | Scope.Scope> =>
+export const run = <R>(
+  options: RunOptions<R>
+): Effect.Effect<Running, StartFailed, R | Files | Log | Metrics | Scope.Scope> =>
   Effect.gen(function* () {
     const { dialect, source, env, ephemeral = false } = options
     const log = yield* Log
     const metrics = yield* Metrics
+    const files = yield* Files
     metrics.gauge("build_info", "What was built.", ["tag"]).series([version.version]).record(1)
 
     const configuration = (text: string) => ({ name: source.name, text, env, home: env["HOME"] })
@@ -157,8 +161,13 @@ export const run = <R>(options: RunOptions<R>): Effect.Effect<Running, StartFail
     }
     pending.clear()
 
+    /** The newest text, taken over or not. */
+    let newest = text
     const reload = (text: string) =>
-      gateway.reload(configuration(text)).pipe(
+      Effect.suspend(() => {
+        newest = text
+        return gateway.reload(configuration(text))
+      }).pipe(
         Effect.tapError((error) =>
           Effect.sync(() => {
             if (error instanceof InvalidConfiguration) refused = error.problems
@@ -171,19 +180,19 @@ export const run = <R>(options: RunOptions<R>): Effect.Effect<Running, StartFail
           })
         )
       )
+    const reloadAndTell = (text: string) =>
+      Effect.match(reload(text), {
+        onSuccess: () => log.log("info", "proxy", `loaded config from ${source.name}`),
+        onFailure: (error) => log.log("error", "proxy", `Failed to reload config: ${error.message}`)
+      })
     if (source.file !== undefined) {
       log.log("info", "proxy", `Watching config file: ${source.file}`)
-      yield* watchFile({
-        file: source.file,
-        known: text,
-        debounce: 250,
-        changed: (changed) =>
-          Effect.match(reload(changed), {
-            onSuccess: () => log.log("info", "proxy", `loaded config from ${source.name}`),
-            onFailure: (error) => log.log("error", "proxy", `Failed to reload config: ${error.message}`)
-          })
-      })
+      yield* watchFile({ file: source.file, known: text, debounce: 250, changed: reloadAndTell })
     }
+    yield* Effect.flatMap(files.changed, (path) => {
+      log.log("info", "proxy", `file changed: ${path}`)
+      return reloadAndTell(newest)
+    }).pipe(Effect.forever, Effect.forkScoped)
     for (const command of suggestions(text)) log.log("info", "proxy", `try: ${command}`)
     return { gateway, reload, adminPort, statsPort, readinessPort, shutdownRequested: Effect.asVoid(Queue.take(stop)) }
   })

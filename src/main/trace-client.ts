@@ -1,16 +1,8 @@
 /** Asks the admin interface of a running proxy for the trace of a request, and hands its events on as they were sent. */
-import { type IncomingMessage, type RequestOptions, request } from "node:http"
-import { text } from "node:stream/consumers"
-import { Data, Deferred, Effect, Queue, type Scope, Stream } from "effect"
+import { Deferred, Effect, Queue, type Scope, Stream } from "effect"
 import type * as Cause from "effect/Cause"
 import { type Address, show } from "../../layers/http/address.ts"
-
-/** The admin interface did not answer as it should. */
-export class AdminUnreachable extends Data.TaggedError("AdminUnreachable")<{ readonly detail: string }> {
-  override get message() {
-    return this.detail
-  }
-}
+import { AdminUnreachable, openAdmin, reasonOf } from "./admin-client.ts"
 
 export interface TraceOptions {
   /** A CEL expression: only a request for which it is true is traced. Default: the next request. */
@@ -58,48 +50,9 @@ export const openTrace = (
     return Stream.fromQueue(events)
   })
 
-const post = (
-  admin: Address,
-  { expression, follow }: TraceOptions
-): Effect.Effect<IncomingMessage, AdminUnreachable, Scope.Scope> => {
+const post = (admin: Address, { expression, follow }: TraceOptions) => {
   const query = new URLSearchParams()
   if (expression !== undefined) query.set("expression", expression)
   if (follow !== undefined) query.set("follow", String(follow))
-  const options: RequestOptions = { ...reach(admin), method: "POST", path: `/debug/trace?${query}` }
-  const open = Effect.acquireRelease(
-    Effect.callback<IncomingMessage, AdminUnreachable>((resume) => {
-      const sent = request(options, (response) => resume(Effect.succeed(response)))
-      sent.on("error", (cause) =>
-        resume(
-          Effect.fail(
-            new AdminUnreachable({ detail: `cannot reach the admin interface at ${show(admin)}: ${reasonOf(cause)}` })
-          )
-        )
-      )
-      sent.end()
-      return Effect.sync(() => sent.destroy())
-    }),
-    (response) => Effect.sync(() => response.destroy())
-  )
-  return Effect.flatMap(open, (response) =>
-    response.statusCode === 200
-      ? Effect.succeed(response)
-      : Effect.flatMap(
-          Effect.promise(() => text(response)),
-          (said) => Effect.fail(new AdminUnreachable({ detail: said.trim() || `status ${response.statusCode}` }))
-        )
-  )
+  return openAdmin(admin, "POST", `/debug/trace?${query}`)
 }
-
-const reach = (admin: Address): RequestOptions => {
-  switch (admin._tag) {
-    case "Unix":
-      return { socketPath: admin.path }
-    case "Localhost":
-      return { host: "127.0.0.1", port: admin.port }
-    case "Tcp":
-      return { host: admin.host, port: admin.port }
-  }
-}
-
-const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))

@@ -24,6 +24,8 @@ export interface Terminal<Name extends string, S extends Schema.Codec<any, any>,
   readonly name: Name
   readonly schema: S
   readonly maturity: Maturity
+  /** Policies of its backends that it applies itself, by configuration key. None of them runs as a stage there. */
+  readonly applies?: ReadonlyArray<string>
   /**
    * Runs once per configuration. `at` is where the configuration stands; problems carry whole paths. `name` is what the
    * log calls the backend.

@@ -1,5 +1,8 @@
-/** Port: files that the configuration names. Read when it is compiled, never for a request. */
-import { Context, Data, type Effect } from "effect"
+/**
+ * Port: files that the configuration names: keys, key sets, certificates. They are read when it is compiled, never for a
+ * request; when one changes, the configuration is to be compiled anew.
+ */
+import { Context, Data, type Effect, type Scope } from "effect"
 
 export class FileUnreadable extends Data.TaggedError("FileUnreadable")<{
   readonly path: string
@@ -13,7 +16,9 @@ export class FileUnreadable extends Data.TaggedError("FileUnreadable")<{
 export class Files extends Context.Service<
   Files,
   {
-    /** The text of a file, without white space around it. */
-    readonly read: (path: string) => Effect.Effect<string, FileUnreadable>
+    /** The text of a file, without white space around it. It is watched as long as the scope lasts. */
+    readonly read: (path: string) => Effect.Effect<string, FileUnreadable, Scope.Scope>
+    /** Ends when files have changed that are watched, with the path of one of them; however many did, once. */
+    readonly changed: Effect.Effect<string>
   }
 >()("headgate/services/Files") {}

@@ -1,31 +1,44 @@
-/** Port: MCP targets behind HTTP, as streamable HTTP or as the older pair of an SSE stream and a POST endpoint. */
+/**
+ * Port: MCP targets behind HTTP, as streamable HTTP or as the older pair of an SSE stream and a POST endpoint; and servers
+ * that are made targets though they do not speak MCP.
+ */
 import { Context, type Effect } from "effect"
 import type { McpTransport, McpTransportEvents, TargetFailure } from "./mcp-transport.ts"
 import type { UpstreamOptions } from "./upstreams.ts"
 
 /** A request to a target before it leaves. The policies of the target may change it. */
 export interface McpUpstreamRequest {
-  readonly method: "GET" | "POST" | "DELETE"
+  readonly method: string
   /** Path with query. */
   path: string
   /** Flat raw list, names in lower case. */
   headers: Array<string>
-  readonly body: string | undefined
+  readonly body: string | Uint8Array | undefined
 }
 
-/** Where a target is, and how it is spoken with. */
-export interface McpHttpEndpoint {
-  readonly protocol: "streamable" | "sse"
+/** Where a server is. */
+export interface McpHttpAddress {
   readonly scheme: "http" | "https"
   /** A host name or address; IPv6 without brackets. */
   readonly host: string
   readonly port: number
-  /** Path with query; an empty one becomes `/mcp` or `/sse`. */
-  readonly path: string
   /** How connections to it are made. Their number has no bound: a session may hold one for as long as it lasts. */
   readonly connections?: Omit<UpstreamOptions, "maxConnections"> | undefined
   /** The target's own policies (credentials, header changes). A ready `Exit` costs no fiber. */
   readonly onRequest?: ((request: McpUpstreamRequest) => Effect.Effect<void, TargetFailure>) | undefined
+}
+
+/** Where an MCP server is, and how it is spoken with. */
+export interface McpHttpEndpoint extends McpHttpAddress {
+  readonly protocol: "streamable" | "sse"
+  /** Path with query; an empty one becomes `/mcp` or `/sse`. */
+  readonly path: string
+}
+
+/** A whole answer of a server that does not speak MCP, whatever its status. */
+export interface McpPlainAnswer {
+  readonly status: number
+  readonly body: Uint8Array
 }
 
 /** Opens connections to targets behind HTTP. */
@@ -39,5 +52,11 @@ export class McpHttp extends Context.Service<
       sessionId: string | undefined,
       events: McpTransportEvents
     ) => McpTransport
+    /** One request to a server that does not speak MCP. The returned function gives it up: then nothing is told. */
+    readonly ask: (
+      address: McpHttpAddress,
+      request: McpUpstreamRequest,
+      told: (answer: McpPlainAnswer | TargetFailure) => void
+    ) => () => void
   }
 >()("headgate/services/McpHttp") {}

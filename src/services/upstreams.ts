@@ -2,14 +2,27 @@
  * Port: HTTP calls to backends. A backend is opened once per configuration and keeps its connections between calls;
  * pools that two configurations share outlive a reload.
  */
-import { Context, Data, type Effect, type Scope } from "effect"
+import { Context, Data, type Effect, type Redacted, type Scope } from "effect"
 import type { Keepalives } from "../../spec/connection/tcp.ts"
 import type { Address } from "../../spec/target.ts"
 import type { Body } from "../http/body.ts"
 import type { HeaderList } from "../http/header-list.ts"
 import type { Answer } from "../http/message.ts"
 
+/** Whom a TLS connection trusts, and what it shows of itself. Texts are PEM. */
+export interface UpstreamTls {
+  /** The trusted authorities. Default: those of the system. */
+  readonly root?: string | undefined
+  /** The name to ask for and to verify. Default: the host of the backend. */
+  readonly hostname?: string | undefined
+  readonly client?: { readonly certificate: string; readonly key: Redacted.Redacted<string> } | undefined
+  /** What of the server's certificate is verified. */
+  readonly verify: "everything" | "chain" | "nothing"
+}
+
 export interface UpstreamOptions {
+  /** Of a target with TLS. Default: the trust of the system. */
+  readonly tls?: UpstreamTls | undefined
   /** Milliseconds until a connection must stand. Default 10,000. */
   readonly connectTimeout?: number | undefined
   /** Milliseconds that an idle connection is kept. Default 90,000. */

@@ -11,12 +11,12 @@ import type { StreamFacts } from "../../src/protocols/llm/usage/stream-facts.ts"
 import { timePerOutputToken } from "../../src/protocols/llm/usage/stream-facts.ts"
 import { inputTokens, type Usage, usageFrom } from "../../src/protocols/llm/usage/usage.ts"
 import type { Metrics } from "../../src/services/metrics.ts"
-import type { Model } from "./models.ts"
+import type { Endpoint } from "./endpoint.ts"
 import { type CallSeries, makeCallSeries, type TokenType } from "./series.ts"
 
 /** One call of a model, from its admission on. */
 export interface ModelCall {
-  readonly model: Model
+  readonly endpoint: Endpoint
   readonly routeType: RouteType
   readonly requestModel: string
   /** The model that the provider is asked for. */
@@ -42,10 +42,10 @@ interface Used {
  * What a call used. A stream that was left before it said so is estimated from what passed: an event brings a token or
  * more. Otherwise whoever hangs up before the last chunk would not pay.
  */
-const used = ({ facts, answered, estimate, model, providerModel }: ModelCall): Used => {
+const used = ({ facts, answered, estimate, endpoint, providerModel }: ModelCall): Used => {
   if (answered === false) return { usage: undefined, estimated: false }
   const told =
-    facts.usage !== undefined && model.provider.cacheOutsideInput(providerModel)
+    facts.usage !== undefined && endpoint.provider.cacheOutsideInput(providerModel)
       ? { ...facts.usage, cacheInInput: false }
       : facts.usage
   const final = told?.output !== undefined && (facts.complete || facts.finish !== undefined)
@@ -103,7 +103,7 @@ export const makeAccounting = (
 
   /** Settles one call. Called once, when its answer is over. */
   const settle = (x: Exchange, call: ModelCall, attempt: Attempt): void => {
-    const { model, requestModel, share, facts, parameters } = call
+    const { endpoint, requestModel, share, facts, parameters } = call
     const now = clock()
     const { usage, estimated } = used(call)
     if (usage !== undefined) attempt.observe(usage)
@@ -112,11 +112,16 @@ export const makeAccounting = (
     else share?.settle(usage?.input === undefined ? undefined : inputTokens(usage), usage?.output ?? 0)
 
     x.fact("gen_ai.operation.name", call.routeType === "embeddings" ? "embeddings" : "chat")
-    x.fact("gen_ai.provider.name", model.provider.name)
+    x.fact("gen_ai.provider.name", endpoint.provider.name)
     x.fact("gen_ai.request.model", requestModel)
     fact(x, "gen_ai.response.model", facts.model)
     // Names that a client made up, and no provider knows, make no series.
-    const series = seriesOf(x, model.provider.name, call.answered === false ? model.name : requestModel, facts.model)
+    const series = seriesOf(
+      x,
+      endpoint.provider.name,
+      call.answered === false ? endpoint.name : requestModel,
+      facts.model
+    )
     series.duration().record((now - call.began) / 1000)
     if (usage !== undefined) countTokens(x, series, usage)
     if (call.answered === "stream") timeTokens(x, series, call, now)
@@ -141,7 +146,7 @@ export const makeAccounting = (
     begin: (call: ModelCall): Attempt =>
       ledger
         .open()
-        .attempt((usage) => price(catalog(), call.model.provider.name, call.facts.model, call.providerModel, usage)),
+        .attempt((usage) => price(catalog(), call.endpoint.provider.name, call.facts.model, call.providerModel, usage)),
     settle
   }
 }

@@ -17,11 +17,11 @@ import { readResponse } from "../../src/protocols/llm/usage/read.ts"
 import { framingOf, StreamObserver } from "../../src/protocols/llm/usage/stream.ts"
 import { addFacts } from "../../src/protocols/llm/usage/stream-facts.ts"
 import { eventReaders, type StreamFormat } from "../../src/protocols/llm/usage/stream-observers.ts"
+import type { Engine } from "./engine.ts"
 import { GuardedStream } from "./guarded-stream.ts"
 import { judgeText, runGuards } from "./guards.ts"
-import { succeeded } from "./models.ts"
 import { GuardRejected, LlmFailed } from "./refused.ts"
-import { failureOf, isGuarded, type Prepared, type Router } from "./request.ts"
+import { failureOf, forwarded, isGuarded, type Prepared } from "./request.ts"
 import { TranslatedBody } from "./translated-body.ts"
 
 type Outcome = Effect.Effect<Verdict, StageError>
@@ -42,6 +42,8 @@ const usageFormat = (format: string): UsageFormat =>
 const streamFormat = (format: string): StreamFormat =>
   Object.hasOwn(eventReaders, format) ? (format as StreamFormat) : "detect"
 
+const succeeded = ({ status }: Answer): boolean => status >= 200 && status < 300
+
 const isStream = ({ headers }: Answer): boolean => {
   const type = headers.get("content-type") ?? ""
   return type.includes("text/event-stream") || type.includes("application/vnd.amazon.eventstream")
@@ -50,15 +52,16 @@ const isStream = ({ headers }: Answer): boolean => {
 const isJson = ({ headers }: Answer): boolean => headers.get("content-type")?.includes("json") ?? true
 
 /** Handles the answer to a prepared call. Settling is tied to the end of the exchange, however that comes. */
-export const answered = (router: Router, x: Exchange, prepared: Prepared): Outcome => {
+export const answered = (engine: Engine, x: Exchange, prepared: Prepared): Outcome => {
   const answer = x.response!
-  const { model, facts } = prepared
+  const { endpoint, facts } = prepared
   // Expressions of the answer know the call, but not the prompt.
   x.variables.llmRequest = undefined
-  model.responseHeaders?.apply(answer.headers)
+  endpoint.responseHeaders?.apply(answer.headers)
   const success = succeeded(answer)
   if (success) prepared.answered = isStream(answer) ? "stream" : "whole"
-  if (success || prepared.translated) {
+  const opaque = forwarded.has(prepared.clientFormat)
+  if (success || !opaque) {
     const encoding = answer.headers.get("content-encoding")
     const coding = contentCoding(encoding)
     if (coding === "unknown") {
@@ -70,21 +73,21 @@ export const answered = (router: Router, x: Exchange, prepared: Prepared): Outco
       answer.headers.delete("content-length")
     }
   }
-  if (!success) return prepared.translated ? translatedError(x, prepared) : next
+  if (!success) return opaque ? next : clientsError(x, prepared)
   if (isStream(answer)) {
-    watchStream(router, answer, prepared)
+    watchStream(engine, answer, prepared)
     if (prepared.translated) translateStream(x, answer, prepared)
     const { clientFormat } = prepared
-    if (model.guards.streaming && model.guards.response.length > 0 && isGuarded(clientFormat)) {
+    if (endpoint.guards.streaming && endpoint.guards.response.length > 0 && isGuarded(clientFormat)) {
       answer.headers.delete("content-length")
       answer.body = new GuardedStream(answer.body, new GuardWindow(clientFormat, defaultBodyLimit), (text) =>
-        judgeText(model.guards.response, x, text, (outcome) => router.guarded("Response", outcome))
+        judgeText(endpoint.guards.response, x, text, (outcome) => engine.guarded("Response", outcome))
       )
     }
     return next
   }
-  const guards = isGuarded(prepared.clientFormat) ? model.guards.response : []
-  if (!prepared.translated && guards.length === 0) {
+  const guards = isGuarded(prepared.clientFormat) ? endpoint.guards.response : []
+  if (!prepared.translation.readsAnswers && guards.length === 0) {
     if (isJson(answer)) answer.body = observe(answer.body, readingCopy(prepared))
     return next
   }
@@ -97,17 +100,13 @@ export const answered = (router: Router, x: Exchange, prepared: Prepared): Outco
     const body = translated.success
     // Some tell the usage in headers, which the translation has read.
     if (facts.usage === undefined) addFacts(facts, readResponse(usageFormat(prepared.clientFormat), body))
-    if (guards.length === 0) return replace(answer, body)
+    if (guards.length === 0) return body === json ? next : replace(answer, body)
     if (!isObject(body) || !isGuarded(prepared.clientFormat)) return Exit.fail(invalid)
-    const guarded = runGuards(guards, x, prepared.clientFormat, body, (outcome) => router.guarded("Response", outcome))
+    const guarded = runGuards(guards, x, prepared.clientFormat, body, (outcome) => engine.guarded("Response", outcome))
     return Effect.flatMapEager(guarded, (outcome): Outcome => {
       if (outcome.type === "failed") return Exit.fail(guardFailed)
       if (outcome.type === "answered") return Exit.fail(new GuardRejected(outcome.answer))
-      return outcome.type === "changed"
-        ? replace(answer, outcome.body)
-        : prepared.translated
-          ? replace(answer, body)
-          : next
+      return outcome.type === "changed" ? replace(answer, outcome.body) : body === json ? next : replace(answer, body)
     })
   })
 }
@@ -123,7 +122,7 @@ const translateStream = (x: Exchange, answer: Answer, prepared: Prepared): void 
   const framing = framingOf(answer.headers.get("content-type"))
   x.tell({
     type: "llmStreamingTranslation",
-    provider: prepared.model.provider.name,
+    provider: prepared.endpoint.provider.name,
     inputFormat: prepared.clientFormat,
     upstreamRouteType: prepared.upstreamFormat,
     streamFormat: framing === "sse" ? "sse" : "awsEventStream"
@@ -144,17 +143,20 @@ const replace = (answer: Answer, body: unknown): typeof next => {
   return next
 }
 
-const translatedError = (x: Exchange, prepared: Prepared): Outcome =>
+/** An error in the shape that the client knows; one that has it already passes as it came. */
+const clientsError = (x: Exchange, prepared: Prepared): Outcome =>
   Effect.flatMapEager(x.readResponseBody(), (bytes) => {
     const answer = x.response!
-    if (x.watched) tellUntranslated(x, Buffer.from(bytes).toString("base64"))
+    if (prepared.translated && x.watched) tellUntranslated(x, Buffer.from(bytes).toString("base64"))
     const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("utf8")
-    const translated = prepared.translation.error(answer.status, parseJson(text) ?? text)
-    return Result.isFailure(translated) ? Exit.fail(failureOf(translated.failure)) : replace(answer, translated.success)
+    const body = parseJson(text) ?? text
+    const translated = prepared.translation.error(answer.status, body)
+    if (Result.isFailure(translated)) return Exit.fail(failureOf(translated.failure))
+    return translated.success === body ? next : replace(answer, translated.success)
   })
 
 /** Reads the usage of a stream from a copy of its bytes. */
-const watchStream = ({ clock }: Router, answer: Answer, prepared: Prepared): void => {
+const watchStream = ({ clock }: Engine, answer: Answer, prepared: Prepared): void => {
   const framing = framingOf(answer.headers.get("content-type"))
   const observer = new StreamObserver(streamFormat(prepared.upstreamFormat), framing)
   prepared.facts = observer.facts

@@ -6,7 +6,7 @@ import { compileExpression } from "../../src/pipeline/expressions.ts"
 import type { ConfigProblem } from "../../src/pipeline/stage.ts"
 import { applyComputed, applyMutations, type Computed } from "../../src/protocols/llm/enrich/mutations.ts"
 import { type JsonObject, parseJson } from "../../src/protocols/llm/models/json.ts"
-import type { ModelPolicies } from "./schema.ts"
+import type { EndpointPolicies } from "./schema.ts"
 
 /** Changes a body; the very same object where nothing is to change. */
 export type BodyChange = (body: JsonObject, x: Exchange) => JsonObject
@@ -18,7 +18,7 @@ export interface BodyChanges {
 
 /** @param pathOf where a part of the `ai` policy was written. */
 export const compileBodyChanges = (
-  { defaults, overrides, transformations, finalTransformations }: NonNullable<ModelPolicies["ai"]>,
+  { defaults, overrides, transformations, finalTransformations }: NonNullable<EndpointPolicies["ai"]>,
   pathOf: (part: ConfigProblem["path"]) => ConfigProblem["path"]
 ): Effect.Effect<BodyChanges, ReadonlyArray<ConfigProblem>> =>
   Effect.gen(function* () {

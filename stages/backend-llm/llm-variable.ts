@@ -9,8 +9,9 @@ export class LlmVariable implements HostVariable<"llm"> {
   readonly requestModel: string
   readonly params: JsonObject
   /** Set when the provider is about to be called. */
-  call: { readonly facts: StreamFacts; readonly model: { readonly provider: { readonly name: string } } } | undefined =
-    undefined
+  call:
+    | { readonly facts: StreamFacts; readonly endpoint: { readonly provider: { readonly name: string } } }
+    | undefined = undefined
 
   constructor(requestModel: string, streaming: boolean, params: JsonObject) {
     this.requestModel = requestModel
@@ -21,7 +22,7 @@ export class LlmVariable implements HostVariable<"llm"> {
     return this.call?.facts.usage
   }
   get provider() {
-    return this.call?.model.provider.name
+    return this.call?.endpoint.provider.name
   }
   get responseModel() {
     return this.call?.facts.model

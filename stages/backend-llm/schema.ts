@@ -1,16 +1,22 @@
-/** What the model router is made from: the `llm` section in its normalised form. */
+/** What the terminals for models are made from: the `llm` section, and `ai` backends, in their normalised form. */
 import { Schema } from "effect"
-import type { PromptCaching, PromptGuard } from "../../spec/guardrails.ts"
+import type { BackendAuth } from "../../spec/connection/policies.ts"
+import type { BackendTls } from "../../spec/connection/tls.ts"
+import type { PromptCaching, PromptGuard, PromptMessage } from "../../spec/guardrails.ts"
 import type { HeaderMatch, HeaderModifier } from "../../spec/header.ts"
+import type { HealthPolicy } from "../../spec/health.ts"
 import type { RuleSet } from "../../spec/rules.ts"
 import type { MockParams, presetProviders } from "../../spec/standalone/llm.ts"
 import type { AiProvider } from "../../spec/standalone/provider.ts"
 import type { Address } from "../../spec/target.ts"
+import type { Ai } from "../ai/schema.ts"
 
+/** The interfaces that paths may speak. */
+type RouteType = NonNullable<(typeof Ai)["Type"]["routes"]>[string]
 type Path = ReadonlyArray<string | number>
 
-/** A policy of a model, with where it was written. Policies of models have no conditions. */
-export interface ModelPolicy {
+/** A policy of a model or provider, with where it was written. They have no conditions. */
+export interface EndpointPolicy {
   readonly name: string
   readonly path: Path
   readonly branches: ReadonlyArray<{
@@ -21,7 +27,7 @@ export interface ModelPolicy {
   }>
 }
 
-export type ModelProvider =
+export type EndpointProvider =
   | AiProvider
   | {
       readonly kind: "preset"
@@ -29,18 +35,22 @@ export type ModelProvider =
     }
   | { readonly kind: "mock"; readonly config: MockParams & { readonly model?: string } }
 
-export interface ModelConfig {
+/** A provider, and everything that holds for its calls. */
+export interface EndpointConfig {
   readonly name: string
-  readonly visibility: "public" | "internal"
-  readonly provider: ModelProvider
-  readonly matches: ReadonlyArray<{ readonly headers?: ReadonlyArray<(typeof HeaderMatch)["Type"]> }>
-  readonly passthrough: "detect" | "opaque" | undefined
+  readonly provider: EndpointProvider
   readonly hostOverride: Address | undefined
   readonly pathOverride: string | undefined
   readonly pathPrefix: string | undefined
   readonly tokenize: boolean
-  readonly policies: Readonly<Record<string, ModelPolicy>>
+  readonly policies: Readonly<Record<string, EndpointPolicy>>
   readonly path: Path
+}
+
+export interface ModelConfig extends EndpointConfig {
+  readonly visibility: "public" | "internal"
+  readonly matches: ReadonlyArray<{ readonly headers?: ReadonlyArray<(typeof HeaderMatch)["Type"]> }>
+  readonly passthrough: "detect" | "opaque" | undefined
 }
 
 export interface VirtualConfig {
@@ -71,8 +81,21 @@ export const LlmRouterSchema = Schema.declare(
   (value: unknown): value is LlmRouterConfig => typeof value === "object" && value !== null && "models" in value
 )
 
-/** What the policies of a model decode to, as far as the router applies them. */
-export interface ModelPolicies {
+/** Groups of providers of equal rank, the best first. */
+export interface AiConfig {
+  readonly groups: ReadonlyArray<{ readonly providers: ReadonlyArray<EndpointConfig> }>
+}
+
+/** Decoded with the file as well, each provider with the policies that are in force for it. */
+export const AiSchema = Schema.declare(
+  (value: unknown): value is AiConfig => typeof value === "object" && value !== null && "groups" in value
+)
+
+/** What the policies of a model or provider decode to, as far as they are applied. */
+export interface EndpointPolicies {
+  readonly backendAuth?: (typeof BackendAuth)["Type"]
+  readonly backendTLS?: (typeof BackendTls)["Type"]
+  readonly health?: (typeof HealthPolicy)["Type"]
   readonly requestHeaderModifier?: (typeof HeaderModifier)["Type"]
   readonly responseHeaderModifier?: (typeof HeaderModifier)["Type"]
   readonly authorization?: (typeof RuleSet)["Type"]
@@ -83,5 +106,11 @@ export interface ModelPolicies {
     readonly finalTransformations?: Readonly<Record<string, string>>
     readonly promptCaching?: (typeof PromptCaching)["Type"]
     readonly promptGuard?: PromptGuard
+    readonly prompts?: {
+      readonly prepend?: ReadonlyArray<(typeof PromptMessage)["Type"]>
+      readonly append?: ReadonlyArray<(typeof PromptMessage)["Type"]>
+    }
+    readonly modelAliases?: Readonly<Record<string, string>>
+    readonly routes?: Readonly<Record<string, RouteType>>
   }
 }

@@ -1,23 +1,23 @@
-/** The provider of a model as the provider table takes it. */
-import { type ConfigProblem, unavailable } from "../../src/pipeline/stage.ts"
+/** The provider of an endpoint as the provider table takes it. */
+import type { ConfigProblem } from "../../src/pipeline/stage.ts"
 import { presetSettings } from "../../src/protocols/llm/providers/provider.ts"
 import type { AddressOverride, ProviderSettings } from "../../src/protocols/llm/providers/settings.ts"
-import type { ModelConfig } from "./schema.ts"
+import type { EndpointConfig } from "./schema.ts"
 
-const override = ({ hostOverride: host, pathOverride, pathPrefix }: ModelConfig): AddressOverride | ConfigProblem => {
-  if (host?.kind === "unix") return unavailable(["params", "hostOverride"], "a socket")
-  return {
-    ...(host === undefined ? {} : { host: host.host, port: host.port, scheme: host.tls ? "https" : "http" }),
-    ...(pathOverride === undefined ? {} : { path: pathOverride }),
-    ...(pathPrefix === undefined ? {} : { pathPrefix })
-  }
-}
+const override = ({ hostOverride: host, pathOverride, pathPrefix }: EndpointConfig, tls: boolean): AddressOverride => ({
+  ...(host === undefined
+    ? {}
+    : host.kind === "unix"
+      ? { host: "localhost" }
+      : { host: host.host, port: host.port, scheme: tls || host.tls ? "https" : "http" }),
+  ...(pathOverride === undefined ? {} : { path: pathOverride }),
+  ...(pathPrefix === undefined ? {} : { pathPrefix })
+})
 
-/** A problem's path is relative to the model. */
-export const providerSettings = (model: ModelConfig): ProviderSettings | ConfigProblem => {
-  const address = override(model)
-  if ("message" in address) return address
-  const { provider } = model
+/** @param tls whether an overriding host is spoken to over TLS, whatever its address says. */
+export const providerSettings = (config: EndpointConfig, tls: boolean): ProviderSettings | ConfigProblem => {
+  const address = override(config, tls)
+  const { provider } = config
   switch (provider.kind) {
     case "preset":
       return presetSettings(provider.config.name, address)
@@ -25,7 +25,7 @@ export const providerSettings = (model: ModelConfig): ProviderSettings | ConfigP
       return { kind: "custom", name: "mock", host: "mock", formats: [] }
     case "custom": {
       const { providerOverride, formats } = provider.config
-      if (address.host === undefined) return { path: ["params"], message: "a custom provider requires params.baseUrl" }
+      if (address.host === undefined) return { path: config.path, message: "a custom provider requires an address" }
       return {
         kind: "custom",
         ...(providerOverride === undefined ? {} : { name: providerOverride }),

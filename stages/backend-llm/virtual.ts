@@ -4,6 +4,8 @@ import type { Expression } from "../../src/cel/expression.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
 import { compileExpression } from "../../src/pipeline/expressions.ts"
 import type { ConfigProblem } from "../../src/pipeline/stage.ts"
+import { choose } from "../../src/protocols/llm/balance/choice.ts"
+import type { EndpointHealth } from "../../src/protocols/llm/balance/health.ts"
 import { type Refusal, virtualNoTarget, virtualNotResolved } from "../../src/protocols/llm/models/refusal.ts"
 import { failoverGroups, pickConditional, pickWeighted } from "../../src/protocols/llm/models/virtual.ts"
 import type { VirtualConfig } from "./schema.ts"
@@ -18,6 +20,8 @@ type Choose = (x: Exchange) => string | Refusal
 
 export const compileVirtual = (
   configs: ReadonlyArray<VirtualConfig>,
+  healthOf: (target: string) => EndpointHealth | undefined,
+  clock: () => number,
   random: () => number
 ): Effect.Effect<VirtualModels, ReadonlyArray<ConfigProblem>> =>
   Effect.gen(function* () {
@@ -30,9 +34,13 @@ export const compileVirtual = (
           byName.set(name, () => pickWeighted(routing.targets, random())?.model ?? unresolved)
           break
         case "failover": {
-          // Health decides between ranks once it is watched; until then the best rank is the healthy one.
-          const targets = (failoverGroups(routing.targets)[0] ?? []).map(({ model }) => ({ model, weight: 1 }))
-          byName.set(name, () => pickWeighted(targets, random())?.model ?? unresolved)
+          const groups = failoverGroups(routing.targets).map((targets) =>
+            targets.flatMap(({ model }) => {
+              const health = healthOf(model)
+              return health === undefined ? [] : [{ model, health }]
+            })
+          )
+          byName.set(name, () => choose(groups, clock(), random)?.model ?? unresolved)
           break
         }
         case "conditional": {

@@ -3,7 +3,7 @@
  * the log.
  */
 import { createHash } from "node:crypto"
-import { Effect, Exit } from "effect"
+import { Effect, Exit, Result } from "effect"
 import { HeaderList } from "../../src/http/header-list.ts"
 import type { Answer } from "../../src/http/message.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
@@ -38,9 +38,9 @@ export const backendMcp = terminal({
       const targets: Array<McpTarget> = []
       const problems: Array<ConfigProblem> = []
       for (const [index, target] of config.targets.entries()) {
-        const found = targetOf(target, [...at, "targets", index])
-        if ("message" in found) problems.push(found)
-        else targets.push(found)
+        const found = yield* Effect.result(targetOf(target, [...at, "targets", index]))
+        if (Result.isSuccess(found)) targets.push(found.success)
+        else problems.push(found.failure)
       }
       if (problems.length > 0) return yield* Effect.fail(problems)
       const { log } = yield* Log

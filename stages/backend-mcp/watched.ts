@@ -37,7 +37,7 @@ export const observerOf = (x: Exchange, targets: ReadonlyArray<McpTarget>): McpO
       }
     },
     finished: (call) => {
-      const overHttp = targets.some(({ name, kind }) => name === call.target && kind === "http")
+      const overHttp = targets.some(({ name, kind }) => name === call.target && kind !== "stdio")
       open.get(call)?.ended({
         // A call of a server behind HTTP that did not fail was accepted; which 2xx it was makes no difference.
         status: call.failure === undefined ? (overHttp ? 200 : undefined) : call.failure.status,
@@ -57,8 +57,8 @@ const itemOf = ({ method, name }: McpUpstreamCall) => {
 }
 
 const addressOfTarget = (target: McpTarget | undefined): string | undefined => {
-  if (target?.kind !== "http") return undefined
-  const { host, port } = target.endpoint
+  if (target === undefined || target.kind === "stdio") return undefined
+  const { host, port } = target.kind === "http" ? target.endpoint : target.address
   return `${host.includes(":") ? `[${host}]` : host}:${port}`
 }
 

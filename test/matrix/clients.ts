@@ -45,6 +45,9 @@ const isResults = (turn: Turn): turn is Extract<Turn, { results: unknown }> => "
 /** What a model calls a tool with, which is an object or a mistake. */
 const inputOf = (input: unknown): Call["input"] => input as Call["input"]
 
+/** The reasoning of an answer, where there is any. */
+const thought = (reasoning: string): Pick<Said, "reasoning"> => (reasoning === "" ? {} : { reasoning })
+
 const openai = (address: string) => new OpenAI({ baseURL: address, apiKey: "sk-client", maxRetries: 0 })
 
 const completions: Client = {
@@ -89,16 +92,25 @@ const completions: Client = {
       })
     }
     const { chat } = openai(address)
-    const typed = streamed
-      ? await chat.completions.stream({ ...asked, stream_options: { include_usage: true } }).finalChatCompletion()
-      : await chat.completions.create(asked)
+    // The library knows no such member, and keeps the last piece of it alone.
+    let reasoning = ""
+    const told = (message: object | undefined) => {
+      reasoning += (message as { readonly reasoning_content?: string } | undefined)?.reasoning_content ?? ""
+    }
+    const stream = () =>
+      chat.completions
+        .stream({ ...asked, stream_options: { include_usage: true } })
+        .on("chunk", ({ choices }) => told(choices[0]?.delta))
+    const typed = streamed ? await stream().finalChatCompletion() : await chat.completions.create(asked)
     const choice = typed.choices[0]
+    if (!streamed) told(choice?.message)
     const calls = (choice?.message.tool_calls ?? []).flatMap((call) =>
       call.type === "function" ? [{ name: call.function.name, input: JSON.parse(call.function.arguments) }] : []
     )
     const ending = { stop: "end", tool_calls: "tools", length: "length" } as const
     return {
       said: {
+        ...thought(reasoning),
         text: choice?.message.content ?? "",
         calls,
         ending: ending[choice?.finish_reason as keyof typeof ending]
@@ -160,6 +172,12 @@ const responses: Client = {
     )
     return {
       said: {
+        ...thought(
+          typed.output
+            .flatMap((item) => (item.type === "reasoning" ? item.summary : []))
+            .map((summary) => summary.text)
+            .join("")
+        ),
         text: typed.output_text,
         calls,
         ending: typed.status === "incomplete" ? "length" : calls.length > 0 ? "tools" : "end"
@@ -203,6 +221,7 @@ const messages: Client = {
     const ending = { end_turn: "end", tool_use: "tools", max_tokens: "length" } as const
     return {
       said: {
+        ...thought(typed.content.flatMap((block) => (block.type === "thinking" ? [block.thinking] : [])).join("")),
         text: typed.content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join(""),
         calls: typed.content.flatMap((block) =>
           block.type === "tool_use" ? [{ name: block.name, input: inputOf(block.input) }] : []
@@ -267,7 +286,8 @@ const generateContent: Client = {
     const usage = chunks.map((chunk) => chunk.usageMetadata).findLast((each) => each !== undefined)
     return {
       said: {
-        text: parts.map((part) => part.text ?? "").join(""),
+        ...thought(parts.map((part) => (part.thought === true ? (part.text ?? "") : "")).join("")),
+        text: parts.map((part) => (part.thought === true ? "" : (part.text ?? ""))).join(""),
         calls,
         ending: reason === "MAX_TOKENS" ? "length" : calls.length > 0 ? "tools" : "end"
       },
@@ -355,6 +375,7 @@ const converse: Client = {
       const content = typed.output?.message?.content ?? []
       return {
         said: {
+          ...thought(content.map((block) => block.reasoningContent?.reasoningText?.text ?? "").join("")),
           text: content.map((block) => block.text ?? "").join(""),
           calls: content.flatMap(({ toolUse }) =>
             toolUse === undefined ? [] : [{ name: toolUse.name ?? "", input: inputOf(toolUse.input) }]
@@ -370,11 +391,13 @@ const converse: Client = {
     for await (const event of stream ?? []) events.push(event)
     const calls: Array<{ name: string; json: string }> = []
     let text = ""
+    let reasoning = ""
     for (const { contentBlockStart, contentBlockDelta } of events) {
       if (contentBlockStart?.start?.toolUse !== undefined)
         calls.push({ name: contentBlockStart.start.toolUse.name ?? "", json: "" })
       const delta = contentBlockDelta?.delta
       if (delta?.text !== undefined) text += delta.text
+      reasoning += delta?.reasoningContent?.text ?? ""
       const call = calls.at(-1)
       if (delta?.toolUse !== undefined && call !== undefined) call.json += delta.toolUse.input ?? ""
     }
@@ -383,6 +406,7 @@ const converse: Client = {
     const usage = events.find((event) => event.metadata !== undefined)?.metadata?.usage
     return {
       said: {
+        ...thought(reasoning),
         text,
         calls: calls.map(({ name, json }) => ({ name, input: JSON.parse(json) })),
         ending: ending[stop as keyof typeof ending]

@@ -54,7 +54,12 @@ const stock = (farm: LLMock): LLMock => {
         userMessage: last?.user ?? ""
       },
       toolCalls.length === 0
-        ? { content: says.text, finishReason: finish[says.ending], usage }
+        ? {
+            content: says.text,
+            ...(says.reasoning !== undefined && { reasoning: says.reasoning }),
+            finishReason: finish[says.ending],
+            usage
+          }
         : says.text === ""
           ? { toolCalls, usage }
           : { content: says.text, toolCalls, usage }

@@ -22,6 +22,7 @@ export interface Question {
 
 /** What a model says. */
 export interface Said {
+  readonly reasoning?: string
   readonly text: string
   readonly calls: ReadonlyArray<Omit<Call, "id">>
   readonly ending: "end" | "tools" | "length"
@@ -89,6 +90,11 @@ export const scenarios: ReadonlyArray<Scenario> = [
       tools: ["weather", "time"]
     },
     says: text("It is sunny in Bern, and nine in Oslo.")
+  },
+  {
+    name: "reasoning",
+    question: { turns: [{ user: "think hard" }] },
+    says: { ...text("Forty-two."), reasoning: "Six by nine, perhaps." }
   },
   { name: "image", question: { turns: [{ user: "what is this", image }] }, says: text("A red dot.") }
 ]

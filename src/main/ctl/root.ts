@@ -3,21 +3,34 @@ import { Effect } from "effect"
 import { Command } from "effect/cli"
 import { version } from "../version.ts"
 import { celCommand } from "./cel.ts"
+import { configCommand } from "./config.ts"
+import { diffCommand } from "./diff.ts"
 import { fmtCommand } from "./fmt.ts"
 import { graphCommand } from "./graph.ts"
+import { logCommand } from "./log.ts"
 import { Operands } from "./operands.ts"
 import { schemaCommand } from "./schema.ts"
 import { traceCommand } from "./trace.ts"
 import { validateCommand } from "./validate.ts"
+import { versionCommand } from "./version.ts"
 
 const proxy = Command.make("proxy").pipe(
   Command.withDescription("Inspect a running proxy."),
-  Command.withSubcommands([traceCommand])
+  Command.withSubcommands([configCommand, logCommand, traceCommand])
 )
 
 const root = Command.make("headgatectl").pipe(
   Command.withDescription("Inspects Headgate proxies and their configurations."),
-  Command.withSubcommands([proxy, celCommand, fmtCommand, graphCommand, schemaCommand, validateCommand])
+  Command.withSubcommands([
+    proxy,
+    celCommand,
+    diffCommand,
+    fmtCommand,
+    graphCommand,
+    schemaCommand,
+    validateCommand,
+    versionCommand
+  ])
 )
 
 const run = Command.runWith(root, { version: version.version })

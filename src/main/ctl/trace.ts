@@ -3,16 +3,15 @@
  * for any client's request; with `-- URL …` it sends one as soon as the watcher is in place. A person at a terminal gets
  * an interactive view; a pipe gets lines.
  */
-import { Console, Effect, Option, Schema, Stream } from "effect"
+import { Console, Effect, Option, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { openTrace } from "../trace-client.ts"
+import { adminAt, adminPort, port } from "./admin-port.ts"
 import { curl, curlArguments, InjectFailed } from "./inject.ts"
 import { Operands } from "./operands.ts"
 import { readTrace } from "./saved-trace.ts"
 import { interactive } from "./trace-screen/interactive.ts"
 import { summary } from "./trace-summary.ts"
-
-const port = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 65_535 }))
 
 export const traceCommand = Command.make(
   "trace",
@@ -30,11 +29,7 @@ export const traceCommand = Command.make(
       Flag.optional,
       Flag.withDescription("Namespace of the gateway.")
     ),
-    adminPort: Flag.Int("proxy-admin-port").pipe(
-      Flag.withSchema(port),
-      Flag.withDefault(15_000),
-      Flag.withDescription("Port of the proxy's admin interface.")
-    ),
+    adminPort,
     port: Flag.Int("port").pipe(
       Flag.withSchema(port),
       Flag.optional,
@@ -78,10 +73,9 @@ export const traceCommand = Command.make(
       if (args instanceof InjectFailed) return yield* args
       // The request must not leave before the watcher is in place.
       const shown = Effect.gen(function* () {
-        const events = yield* openTrace(
-          { _tag: "Tcp", host: "127.0.0.1", port: options.adminPort },
-          { expression: Option.getOrUndefined(options.expression) }
-        )
+        const events = yield* openTrace(adminAt(options.adminPort), {
+          expression: Option.getOrUndefined(options.expression)
+        })
         // A request that fails to be sent will never be traced: its failure is the end.
         const all =
           args === undefined

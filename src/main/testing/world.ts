@@ -3,6 +3,7 @@
  * so that a test can tell whether everything was released.
  */
 import { Effect, Exit, Layer } from "effect"
+import * as Files from "../../../layers/files.ts"
 import * as Jwks from "../../../layers/jwks/live.ts"
 import * as ConsoleLog from "../../../layers/log/console.ts"
 import * as RateLimits from "../../../layers/rate-limits/memory.ts"
@@ -169,7 +170,7 @@ export class World {
       Layer.succeed(Monotonic, this.clock),
       quiet
     )
-    return Layer.provideMerge(Layer.mergeAll(Jwks.layer, RateLimits.layer), outside)
+    return Layer.provideMerge(Layer.mergeAll(Jwks.layer, RateLimits.layer), Layer.provideMerge(Files.layer, outside))
   })
 
   /** What was opened and not released; empty when nothing leaks. */

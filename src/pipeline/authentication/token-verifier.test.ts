@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Layer, Option, Schema, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { createLocalJWKSet, jwtVerify } from "jose"
+import * as Files from "../../../layers/files.ts"
 import { parseKeySet } from "../../../layers/jwks/key-set.ts"
 import * as KeySets from "../../../layers/jwks/live.ts"
 import * as ConsoleLog from "../../../layers/log/console.ts"
@@ -63,7 +64,11 @@ const publishing = () => {
     return makeTokenVerifier([trusting(keys)])
   })
   const run = <A, E>(effect: Effect.Effect<A, E, Jwks | Scope.Scope>) =>
-    Effect.provide(effect, KeySets.layer.pipe(Layer.provide(Layer.merge(fetch, quiet))), { local: true })
+    Effect.provide(
+      effect,
+      KeySets.layer.pipe(Layer.provide(Layer.provideMerge(Files.layer, Layer.merge(fetch, quiet)))),
+      { local: true }
+    )
   return { state, opened, run }
 }
 

@@ -1,6 +1,6 @@
 /** A relay for tests: its targets are functions, its clock is moved by hand, its answers are collected. */
 import { Effect, Exit, Fiber, Layer, Scope } from "effect"
-import { McpHttp } from "../../services/mcp-http.ts"
+import { McpHttp, type McpPlainAnswer, type McpUpstreamRequest } from "../../services/mcp-http.ts"
 import { McpStdio } from "../../services/mcp-stdio.ts"
 import type {
   McpEventMark,
@@ -263,6 +263,8 @@ export interface RehearsalOptions {
   readonly owner?: string
   /** Whether the client takes more after a write. */
   readonly ready?: () => boolean
+  /** What a server answers that does not speak MCP. */
+  readonly ask?: (request: McpUpstreamRequest) => McpPlainAnswer | TargetFailure | undefined
 }
 
 /** A relay with these targets, at time 0. */
@@ -278,7 +280,12 @@ export const rehearse = async (
     Layer.succeed(McpStdio, { open: ({ cmd }, _, events) => byName(cmd).open(undefined, events) }),
     Layer.succeed(McpHttp, {
       // A fake HTTP target never refuses to open: nothing is sent yet.
-      open: ({ host }, session, events) => byName(host).open(session, events) as McpTransport
+      open: ({ host }, session, events) => byName(host).open(session, events) as McpTransport,
+      ask: (_, request, told) => {
+        const answer = options.ask?.(request)
+        if (answer !== undefined) told(answer)
+        return () => {}
+      }
     })
   )
   const scope = Scope.makeUnsafe()

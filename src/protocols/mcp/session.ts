@@ -8,6 +8,7 @@ import type { McpClock, McpWarning } from "./contract.ts"
 import { linkFailure } from "./errors.ts"
 import { handshake } from "./handshake.ts"
 import type { Naming } from "./names.ts"
+import { openApiTransport } from "./openapi-transport.ts"
 import { Ownership } from "./ownership.ts"
 import type { Pulse } from "./pulse.ts"
 import type { SessionBinding } from "./session-id.ts"
@@ -140,7 +141,9 @@ export class Session implements LinkHost {
 
   /** Can any other process go on with it? Not with a target that is a child of this one. */
   get portable(): boolean {
-    return this.#targets.every((target) => target.kind === "http" && target.endpoint.protocol === "streamable")
+    return this.#targets.every(
+      (target) => target.kind === "openapi" || (target.kind === "http" && target.endpoint.protocol === "streamable")
+    )
   }
 
   listener(): Outlet | undefined {
@@ -199,13 +202,17 @@ export class Session implements LinkHost {
     const { stdio, http, config } = this.#backend
     const { backend, name } = config
     const owner = { backend, backendName: name, target: target.name, principal: this.binding.principal }
-    const link = new TargetLink(this, target, (events) =>
-      this.ended
-        ? linkFailure.sessionOver
-        : target.kind === "stdio"
-          ? stdio.open(target.command, owner, events)
-          : http.open(target.endpoint, this.#resumed?.get(target.name), events)
-    )
+    const link = new TargetLink(this, target, (events) => {
+      if (this.ended) return linkFailure.sessionOver
+      switch (target.kind) {
+        case "stdio":
+          return stdio.open(target.command, owner, events)
+        case "http":
+          return http.open(target.endpoint, this.#resumed?.get(target.name), events)
+        case "openapi":
+          return openApiTransport(http, target.address, target.api, events)
+      }
+    })
     this.#links.set(target.name, link)
     if (this.#introduction !== undefined && link.dead === undefined)
       handshake(link, this.#introduction, this.#backend.product)

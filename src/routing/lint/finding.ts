@@ -24,6 +24,7 @@ export const codes = {
   "limit-refuses-all": "a limit that refuses everything",
   "limit-never-refills": "a limit that refuses everything once it is used up",
   "limit-too-long": "a long limit that a restart forgets",
+  "rule-never-true": "a rule or a condition whose types tell that it never holds",
   "model-never-used": "a model that no request can reach",
   deprecated: "a form that another one has replaced"
 } as const

@@ -13,6 +13,7 @@ import {
 } from "./exposure.ts"
 import { limits } from "./limits.ts"
 import { references, replacedRoutes, shadowed, unservedHosts, unusedModels, withoutBackend } from "./reachability.ts"
+import { neverTrue } from "./rules.ts"
 import { unknownTargets } from "./targets.ts"
 
 /** Every warning, in the order of the text. */
@@ -34,6 +35,7 @@ export const lint = (configuration: Configuration): ReadonlyArray<Problem> => {
     ...insecureTls(configuration),
     ...openCors(configuration),
     ...limits(configuration),
+    ...neverTrue(configuration),
     ...deprecated(configuration)
   ]
   return inOrder(complaints.map((complaint) => positions.locate(complaint)))

@@ -108,7 +108,7 @@ describe("a configuration that cannot be applied", () => {
     "credentials of a cloud": [
       "  models: [{ name: m, provider: bedrock, params: { awsRegion: eu-1 } }]\n",
       "config.yaml:2:33: llm.models[0].provider",
-      "the identity of aws is not available yet: give params.apiKey"
+      "the identity of aws is not available yet: give a key"
     ],
     "a catalogue": [
       `${model("")}config: { modelCatalog: [{ inline: '{"providers":{"p":{"models":{"m":{"rates":{"input":1}}}}}}' }] }\n`,

@@ -29,13 +29,13 @@ afterAll(async () => {
   await upstream.stop()
 })
 
-const limited = async (limit: string, more = "") => {
+const limited = async (limit: string, more = "", params = "") => {
   const gate = await startHeadgate(
     (port) => `
 llm:
   port: ${port}
   models:
-    - { name: m-1, provider: openai, params: { baseUrl: "${upstream.url}/v1" }${more} }
+    - { name: m-1, provider: openai, params: { baseUrl: "${upstream.url}/v1"${params} }${more} }
   policies:
     localRateLimit: [${limit}]
 `
@@ -128,11 +128,23 @@ describe("a token budget", () => {
     assert.strictEqual((await ask("1/0")).status, 200)
   })
 
+  it("counts tokens where it is told to, and what does not fit is refused", async () => {
+    const { ask, remaining } = await limited(hour, "", ", tokenize: true")
+    // 3 for the answer, 4 for the message, and one token for each of these words.
+    assert.strictEqual(await remaining("one two three"), 90)
+    const words = "word ".repeat(100).trim()
+    assert.strictEqual((await ask(words)).status, 429)
+    // An estimate of a quarter of its bytes would have passed the second time.
+    assert.strictEqual((await (await limited(hour)).ask(words)).status, 200)
+  })
+
   it("holds on paths that nobody knows, and does not on the counting of tokens", async () => {
     const { ask } = await limited(hour)
     await (await ask("90/90", {}, "/v1/unknown")).text()
     assert.strictEqual((await ask("1/1", {}, "/v1/unknown")).status, 429)
-    assert.strictEqual((await ask("1/1", {}, "/v1/messages/count_tokens")).status, 400)
+    const counted = await ask("1/1", {}, "/v1/messages/count_tokens")
+    assert.strictEqual(counted.status, 200)
+    assert.isNumber(((await counted.json()) as { readonly input_tokens: number }).input_tokens)
   })
 
   it("may tell its callers apart by what the model request says", async () => {

@@ -5,10 +5,8 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import type { McpTarget } from "../../../src/protocols/mcp/config.ts"
-import { httpTarget } from "./everything.ts"
+import { open } from "../../../src/main/library.ts"
 import { type FixtureServer, startFixture } from "./fixture-http.ts"
-import { startRelay } from "./relay-server.ts"
 
 const suite = fileURLToPath(import.meta.resolve("@modelcontextprotocol/conformance/dist/index.js"))
 
@@ -40,14 +38,13 @@ const score = async (url: string): Promise<ReadonlyArray<string>> => {
   return results.sort()
 }
 
-const throughRelay = async (
-  target: McpTarget,
+const throughHeadgate = async (
+  target: Readonly<Record<string, unknown>>,
   statefulMode: "stateful" | "stateless" = "stateful"
 ): Promise<ReadonlyArray<string>> => {
-  const relay = await startRelay({ targets: [target], dnsRebindingProtection: true, statefulMode })
-  const results = await score(relay.url.href)
-  await relay.close()
-  return results
+  const mcp = { port: 8080, dnsRebindingProtection: true, statefulMode, targets: [{ name: "f", ...target }] }
+  await using gateway = await open(JSON.stringify({ mcp }), { ephemeral: true, host: "127.0.0.1" })
+  return await score(`http://127.0.0.1:${gateway.port(8080)}/mcp`)
 }
 
 describe("the official conformance suite", () => {
@@ -59,7 +56,7 @@ describe("the official conformance suite", () => {
   })
   afterAll(() => fixture.close())
 
-  it("passes without the relay: every active scenario succeeds", () => {
+  it("passes without Headgate: every active scenario succeeds", () => {
     const scenarios = new Set(direct.map((line) => line.split("/")[0]))
     assert.isAtLeast(scenarios.size, 31)
     assert.deepStrictEqual(
@@ -69,27 +66,21 @@ describe("the official conformance suite", () => {
     assert.isAtLeast(direct.filter((line) => line.includes(": SUCCESS")).length, 44)
   })
 
-  const targets: Readonly<Record<string, () => McpTarget>> = {
-    "streamable HTTP": () => httpTarget("f", fixture.port),
-    "legacy HTTP+SSE": () => httpTarget("f", fixture.port, "sse"),
+  const streamable = () => ({ mcp: { host: `http://127.0.0.1:${fixture.port}/mcp` } })
+  const targets: Readonly<Record<string, () => Readonly<Record<string, unknown>>>> = {
+    "streamable HTTP": streamable,
+    "legacy HTTP+SSE": () => ({ sse: { host: `http://127.0.0.1:${fixture.port}/sse` } }),
     stdio: () => ({
-      name: "f",
-      kind: "stdio",
-      command: {
-        cmd: process.execPath,
-        args: [fileURLToPath(new URL("./fixture-stdio.ts", import.meta.url))],
-        env: {},
-        clearEnv: false
-      }
+      stdio: { cmd: process.execPath, args: [fileURLToPath(new URL("./fixture-stdio.ts", import.meta.url))] }
     })
   }
   for (const [name, target] of Object.entries(targets))
-    it(`scores the same through the relay, over ${name}`, async () => {
-      assert.deepStrictEqual(await throughRelay(target()), direct)
+    it(`scores the same through Headgate, over ${name}`, async () => {
+      assert.deepStrictEqual(await throughHeadgate(target()), direct)
     })
 
   it("scores the same without sessions, but for what needs the server to ask the client, or a session", async () => {
-    const stateless = await throughRelay(httpTarget("f", fixture.port), "stateless")
+    const stateless = await throughHeadgate(streamable(), "stateless")
     const needsSession = /^(tools-call-sampling|tools-call-elicitation|elicitation-sep|server-sse)/
     const rest = (lines: ReadonlyArray<string>) => lines.filter((line) => !needsSession.test(line))
     assert.deepStrictEqual(rest(stateless), rest(direct))

@@ -1,6 +1,6 @@
 /** Which byte pair encoding a model counts in, by its name. */
 
-export type Encoding = "cl100k_base" | "o200k_base"
+import type { Encoding } from "../../../services/tokenizer.ts"
 
 /** First match counts. `undefined`: OpenAI's encodings that are not offered here. */
 const families: ReadonlyArray<readonly [name: RegExp, encoding: Encoding | undefined]> = [

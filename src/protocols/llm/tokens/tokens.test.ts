@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Arbitrary, Effect, Exit, Schema } from "effect"
+import { Arbitrary, Schema } from "effect"
 import { modelToEncodingMap } from "gpt-tokenizer/mapping"
 import { readResponse } from "../usage/read.ts"
 import {
@@ -13,11 +13,10 @@ import {
   settleBucket,
   takeRequest
 } from "./bucket.ts"
+import { chatTokens } from "./chat.ts"
 import { encodingOf } from "./encoding.ts"
 import { estimateTokens } from "./estimate.ts"
-import { boundedPieces } from "./pieces.ts"
 import { settlement } from "./settlement.ts"
-import { chatTokens, inThreadTokenizer } from "./tokenizer.ts"
 
 const rule: BucketRule = { capacity: 100, refill: 10, intervalMs: 1000 }
 
@@ -188,42 +187,7 @@ describe("counting", () => {
     assert.strictEqual(encodingOf(model), encoding)
   })
 
-  const chars = Schema.Literals([
-    "a",
-    " ",
-    "\n",
-    "漢",
-    "😀",
-    "-",
-    "a".repeat(130),
-    " ".repeat(200),
-    "😀".repeat(70),
-    "\ud800"
-  ])
-  it.prop(
-    "pieces add up, none too long and no character halved",
-    { parts: Arbitrary.array(Arbitrary.schema(chars), { maxLength: 12 }) },
-    ({ parts }) => {
-      const text = parts.join("")
-      const pieces = boundedPieces(text)
-      assert.strictEqual(pieces.join(""), text)
-      for (const piece of pieces) {
-        assert.notMatch(piece, /\S{130}|\s{130}/)
-        if (text.isWellFormed()) assert.isTrue(piece.isWellFormed())
-      }
-    }
-  )
-
-  it.effect("counts exactly, special tokens and hostile text included", () =>
-    Effect.gen(function* () {
-      const tokenizer = inThreadTokenizer()
-      assert.strictEqual(yield* tokenizer.count("o200k_base", ["hello world", "<|endoftext|>"]), 3)
-      // Loaded: from here on the answer is there at once.
-      assert.deepStrictEqual(tokenizer.count("o200k_base", ["hello world"]), Exit.succeed(2))
-      assert.strictEqual(yield* tokenizer.count("cl100k_base", ["hello world"]), 2)
-      assert.strictEqual(chatTokens(2, 10), 21)
-      // One run of 20,000 characters: counted in pieces, or this test would not end soon.
-      assert.isAtLeast(yield* tokenizer.count("o200k_base", ["漢".repeat(20_000)]), 10_000)
-    })
-  )
+  it("a chat is more than its texts", () => {
+    assert.strictEqual(chatTokens(2, 10), 21)
+  })
 })

@@ -33,6 +33,8 @@ export interface StreamTranslation {
 export interface Translation {
   /** The body for the provider. A native body that needs no change is returned as it is, so that its bytes can be sent. */
   request(body: unknown): Result.Result<JsonObject, LlmError>
+  /** Whether `response` has anything to do; where it has not, the bytes of a whole answer can be forwarded as they come. */
+  readonly readsAnswers: boolean
   /** The body for the client, of a 2xx answer that was not streamed. */
   response(body: unknown, header?: HeaderLookup): Result.Result<unknown, LlmError>
   /** The events for the client, of a streamed 2xx answer; `undefined` = forward the bytes. */
@@ -50,23 +52,22 @@ export interface Translator {
 
 const notAnObject = Result.fail(requestRefused("request body must be a JSON object"))
 
-const native = (client: ClientFormat, upstream: UpstreamFormat, quirks: Quirks): Translator => ({
-  kind: "native",
-  open: (call) => ({
-    request: (body) =>
-      isObject(body)
-        ? Result.succeed(providerBody(nativeRequest(body, client, quirks), client, upstream, quirks))
-        : notAnObject,
-    response: (body) =>
-      Result.succeed(
-        client === "embeddings" && quirks.bareEmbeddings === true && isObject(body)
-          ? completedEmbeddings(body, call.model)
-          : body
-      ),
-    stream: () => undefined,
-    error: (status, body) => Result.succeed(nativeError(client, status, body))
-  })
-})
+const native = (client: ClientFormat, upstream: UpstreamFormat, quirks: Quirks): Translator => {
+  const readsAnswers = client === "embeddings" && quirks.bareEmbeddings === true
+  return {
+    kind: "native",
+    open: (call) => ({
+      request: (body) =>
+        isObject(body)
+          ? Result.succeed(providerBody(nativeRequest(body, client, quirks), client, upstream, quirks))
+          : notAnObject,
+      readsAnswers,
+      response: (body) => Result.succeed(readsAnswers && isObject(body) ? completedEmbeddings(body, call.model) : body),
+      stream: () => undefined,
+      error: (status, body) => Result.succeed(nativeError(client, status, body))
+    })
+  }
+}
 
 const unreadable = (body: unknown) =>
   Result.fail(responseUnreadable(body === undefined ? "body is not JSON" : "body is not a JSON object"))
@@ -121,6 +122,7 @@ const chat = (
           ? Result.succeed(providerBody(encoded, client, upstream, quirks))
           : Result.fail(reader.problem)
       },
+      readsAnswers: true,
       response: (body) =>
         isObject(body)
           ? Result.map(to.decodeResponse(body, exchange), (reply) => from.encodeResponse(reply, exchange))
@@ -150,6 +152,7 @@ const single = (translation: BodyTranslation, quirks: Quirks): Translator => ({
         const encoded = translation.encodeRequest(body, reader, call, quirks)
         return reader.problem === undefined ? Result.succeed(encoded) : Result.fail(reader.problem)
       },
+      readsAnswers: true,
       response: (body, header) =>
         isObject(body) ? translation.decodeResponse(body, request, call, header) : unreadable(body),
       stream: () => undefined,

@@ -4,11 +4,13 @@
  */
 
 const longestRun = 128
+/** So that nobody waits long for a turn. */
+const longestPiece = 16_384
 
 const isSpace = (code: number): boolean => code === 32 || (code >= 9 && code <= 13)
 const isLowSurrogate = (code: number): boolean => code >= 0xdc00 && code <= 0xdfff
 
-/** Pieces that add up to `text`, none of which has a run of blanks or of non-blanks over 128 characters. Ordinary text is one piece. */
+/** Pieces that add up to `text`, none of which has a run of blanks or of non-blanks over 128 characters. A short text is one piece. */
 export const boundedPieces = (text: string): ReadonlyArray<string> => {
   const cuts: Array<number> = []
   let runStart = 0
@@ -17,6 +19,8 @@ export const boundedPieces = (text: string): ReadonlyArray<string> => {
     const code = text.charCodeAt(i)
     const space = isSpace(code)
     if (space !== runIsSpace) {
+      // Encodings part words before the blanks: such a cut costs nothing.
+      if (space && i - (cuts.at(-1) ?? 0) >= longestPiece) cuts.push(i)
       runIsSpace = space
       runStart = i
     } else if (i - runStart >= longestRun && !isLowSurrogate(code)) {

@@ -1,0 +1,33 @@
+/** One request to a server that does not speak MCP, and its whole answer. */
+import type { McpPlainAnswer, McpUpstreamRequest } from "../../src/services/mcp-http.ts"
+import type { TargetFailure } from "../../src/services/mcp-transport.ts"
+import { callUpstream, type Upstream } from "./upstream.ts"
+
+const tooLarge: TargetFailure = { _tag: "TargetBroken", status: 500, message: "upstream sent a body over the limit" }
+
+/** The returned function gives the request up. */
+export const askPlainly = (
+  upstream: Upstream,
+  request: McpUpstreamRequest,
+  told: (answer: McpPlainAnswer | TargetFailure) => void
+): (() => void) => {
+  const chunks: Array<Buffer> = []
+  let bytes = 0
+  // RFC 9110: only these may be repeated when a connection breaks under them.
+  const idempotent = /^(?:GET|HEAD|OPTIONS|TRACE|PUT|DELETE)$/.test(request.method)
+  const call = callUpstream(upstream, request, idempotent, {
+    onHead: ({ status }) => ({
+      onData: (chunk) => {
+        bytes += chunk.length
+        chunks.push(chunk)
+        if (bytes <= upstream.limits.messageChars) return true
+        told(tooLarge)
+        return false
+      },
+      onEnd: () => told({ status, body: Buffer.concat(chunks) })
+    }),
+    onFailure: (failure) =>
+      told(failure._tag === "TargetStatus" ? { status: failure.status, body: failure.body } : failure)
+  })
+  return call.abort
+}

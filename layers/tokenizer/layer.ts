@@ -1,0 +1,71 @@
+/** Counts tokens in a thread of its own, which is started when somebody first asks, and again when it has died. */
+import { Worker } from "node:worker_threads"
+import { Effect, Exit, Layer } from "effect"
+import { type Encoding, Tokenizer, TokenizerUnavailable } from "../../src/services/tokenizer.ts"
+import type { Counted, Order } from "./messages.ts"
+
+type Answer = (tokens: number | undefined) => void
+
+class Thread {
+  private worker: Worker | undefined
+  private readonly waiting = new Map<number, Answer>()
+  private last = 0
+
+  /** Gives back how to leave. */
+  ask(encoding: Encoding, texts: ReadonlyArray<string>, answer: Answer): () => void {
+    const id = ++this.last
+    this.waiting.set(id, answer)
+    this.tell({ id, encoding, texts })
+    return () => {
+      if (this.waiting.delete(id)) this.tell({ id, cancelled: true })
+    }
+  }
+
+  end(): Promise<unknown> {
+    return this.worker?.terminate() ?? Promise.resolve()
+  }
+
+  private tell(order: Order): void {
+    this.worker ??= this.start()
+    this.worker.postMessage(order)
+  }
+
+  private start(): Worker {
+    const worker = new Worker(new URL("./thread.ts", import.meta.url), { execArgv: [] })
+    // Who waits for an answer keeps the process alive; the thread by itself does not.
+    worker.unref()
+    worker.on("message", ({ id, tokens }: Counted) => this.answer(id, tokens))
+    // An error ends the thread, which `exit` tells.
+    worker.on("error", () => {})
+    worker.on("exit", () => {
+      this.worker = undefined
+      for (const id of [...this.waiting.keys()]) this.answer(id, undefined)
+    })
+    return worker
+  }
+
+  private answer(id: number, tokens: number | undefined): void {
+    const answer = this.waiting.get(id)
+    this.waiting.delete(id)
+    answer?.(tokens)
+  }
+}
+
+export const layer: Layer.Layer<Tokenizer> = Layer.effect(
+  Tokenizer,
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.sync(() => new Thread()),
+      (thread) => Effect.promise(() => thread.end())
+    ),
+    (thread) => ({
+      count: (encoding, texts) =>
+        Effect.callback<number, TokenizerUnavailable>((resume) => {
+          const leave = thread.ask(encoding, texts, (tokens) =>
+            resume(tokens === undefined ? Exit.fail(new TokenizerUnavailable({ encoding })) : Exit.succeed(tokens))
+          )
+          return Effect.sync(leave)
+        })
+    })
+  )
+)

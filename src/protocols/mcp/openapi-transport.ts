@@ -1,0 +1,112 @@
+/**
+ * An HTTP interface as an MCP target: answers what an MCP server is asked, and makes one HTTP request of each call of a
+ * tool. It has nothing to say by itself, and no session.
+ */
+import type { McpHttp, McpHttpAddress, McpPlainAnswer } from "../../services/mcp-http.ts"
+import type { McpTransport, McpTransportEvents, TargetFailure } from "../../services/mcp-transport.ts"
+import { decodeMessage, errorMessage, idText, isNotJsonRpc, resultMessage } from "./envelope.ts"
+import { code } from "./errors.ts"
+import { type OpenApiInterface, requestOf, resultOf } from "./openapi.ts"
+import { isObject, type Json } from "./openapi-json.ts"
+import { latestLegacyVersion } from "./versions.ts"
+
+const utf8 = new TextDecoder()
+
+/** What the client sent for us and for its connection; the interface gets the rest, such as credentials. */
+const isForwarded = (name: string) =>
+  !name.startsWith("mcp-") && name !== "accept" && name !== "content-type" && name !== "last-event-id"
+
+/** What a server that only has tools answers. */
+const answers = (api: OpenApiInterface): Readonly<Record<string, (params: Json | undefined) => Json>> => ({
+  initialize: (params) => ({
+    protocolVersion:
+      isObject(params) && typeof params["protocolVersion"] === "string"
+        ? params["protocolVersion"]
+        : latestLegacyVersion,
+    capabilities: { tools: {} },
+    serverInfo: { name: api.title, version: api.version }
+  }),
+  ping: () => ({}),
+  "logging/setLevel": () => ({}),
+  "tools/list": () => ({ tools: api.operations.map(({ tool }) => ({ ...tool })) }),
+  "prompts/list": () => ({ prompts: [] }),
+  "resources/list": () => ({ resources: [] }),
+  "resources/templates/list": () => ({ resourceTemplates: [] })
+})
+
+export const openApiTransport = (
+  http: McpHttp["Service"],
+  address: McpHttpAddress,
+  api: OpenApiInterface,
+  events: McpTransportEvents
+): McpTransport => {
+  const known = answers(api)
+  const open = new Map<number, () => void>()
+  let closed = false
+
+  const say = (stream: number, message: string) => {
+    events.onMessage(message, stream, undefined)
+    events.onEnd(stream, undefined)
+  }
+
+  const call = (stream: number, id: string, params: Json | undefined, headers: ReadonlyArray<string>) => {
+    const { name, arguments: args } = isObject(params) ? params : {}
+    const operation = api.operations.find(({ tool }) => tool.name === name)
+    if (operation === undefined) return say(stream, errorMessage(id, code.invalidParams, `Unknown tool: ${name}`))
+    const made = requestOf(operation, args)
+    if (made._tag === "Failure") return say(stream, errorMessage(id, code.invalidParams, made.failure))
+    const request = made.success
+    const sent: Array<string> = []
+    for (let i = 0; i + 1 < headers.length; i += 2)
+      if (isForwarded(headers[i]!)) sent.push(headers[i]!, headers[i + 1]!)
+    const taken = new Set(sent.filter((_, i) => i % 2 === 0))
+    // A parameter never replaces what is there already.
+    for (let i = 0; i + 1 < request.headers.length; i += 2)
+      if (!taken.has(request.headers[i]!)) sent.push(request.headers[i]!, request.headers[i + 1]!)
+    const told = (answer: McpPlainAnswer | TargetFailure) => {
+      if (!open.delete(stream) || closed) return
+      if ("_tag" in answer) return events.onEnd(stream, answer)
+      const text = utf8.decode(answer.body)
+      if (answer.status < 500) return say(stream, resultMessage(id, JSON.stringify(resultOf(answer.status, text))))
+      const message = `Upstream API call for tool '${operation.tool.name}' failed with status ${answer.status}: ${text}`
+      events.onEnd(stream, { _tag: "TargetBroken", status: 500, message })
+    }
+    // It may be told before `ask` returns.
+    open.set(stream, () => {})
+    const stop = http.ask(address, { ...request, headers: sent }, told)
+    if (open.has(stream)) open.set(stream, stop)
+  }
+
+  return {
+    shared: false,
+    sessionId: () => undefined,
+    send: ({ stream, message, headers }) => {
+      if (closed) return
+      const decoded = decodeMessage(message)
+      if (isNotJsonRpc(decoded) || decoded.kind !== "request") return events.onEnd(stream, undefined)
+      const id = idText(decoded)
+      const { params } = JSON.parse(message) as { readonly params?: Json }
+      if (decoded.method === "tools/call") return call(stream, id, params, headers)
+      const answer = Object.hasOwn(known, decoded.method) ? known[decoded.method] : undefined
+      say(
+        stream,
+        answer === undefined
+          ? errorMessage(id, code.methodNotFound, `method not found: ${decoded.method}`)
+          : resultMessage(id, JSON.stringify(answer(params)))
+      )
+    },
+    listen: (stream) => events.onOpen(stream),
+    pause: () => {},
+    resume: () => {},
+    release: () => {},
+    abandon: (stream) => {
+      open.get(stream)?.()
+      open.delete(stream)
+    },
+    close: () => {
+      closed = true
+      for (const stop of open.values()) stop()
+      open.clear()
+    }
+  }
+}

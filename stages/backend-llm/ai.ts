@@ -1,0 +1,98 @@
+/** ai: models of one provider, or of several in groups, behind a route of one's own. */
+import { Effect, Exit, Result } from "effect"
+import type { Exchange } from "../../src/pipeline/exchange.ts"
+import * as slots from "../../src/pipeline/slots.ts"
+import type { ConfigProblem } from "../../src/pipeline/stage.ts"
+import { terminal } from "../../src/pipeline/terminal.ts"
+import { type Candidate, choose } from "../../src/protocols/llm/balance/choice.ts"
+import { isObject, type JsonObject, parseJson } from "../../src/protocols/llm/models/json.ts"
+import { modelInPath } from "../../src/protocols/llm/models/model-path.ts"
+import { refusal } from "../../src/protocols/llm/models/refusal.ts"
+import type { RequestedModel } from "../../src/protocols/llm/models/requested.ts"
+import { compileRouteTypes, type RouteType } from "../../src/protocols/llm/models/route-type.ts"
+import { compileEndpoint, type Endpoint, endpointPolicies } from "./endpoint.ts"
+import { type Engine, type Keep, makeEngine, modelCalls } from "./engine.ts"
+import { LlmFailed, ModelRefused } from "./refused.ts"
+import { admit, asObject, canonicalPath, forwarded, knownFromHere, type Outcome, readBody } from "./request.ts"
+import { AiSchema, type EndpointConfig } from "./schema.ts"
+
+interface Provider extends Candidate {
+  readonly endpoint: Endpoint
+}
+type Groups = ReadonlyArray<ReadonlyArray<Provider>>
+
+export const backendAi = terminal({
+  name: "ai",
+  schema: AiSchema,
+  maturity: { status: "stable", untrusted: "client+backend" },
+  applies: endpointPolicies,
+  compile: (config) =>
+    Effect.gen(function* () {
+      const engine = yield* makeEngine
+      const problems: Array<ConfigProblem> = []
+      const groups: Array<ReadonlyArray<Provider>> = []
+      for (const { providers } of config.groups) {
+        const group: Array<Provider> = []
+        for (const provider of providers) {
+          const compiled = yield* Effect.result(compileProvider(provider))
+          if (Result.isSuccess(compiled)) group.push(compiled.success)
+          else problems.push(...compiled.failure)
+        }
+        groups.push(group)
+      }
+      if (problems.length > 0) return yield* Effect.fail(problems)
+      const endpoints = groups.flatMap((group) => group.map(({ endpoint }) => endpoint))
+      return modelCalls(engine, endpoints, (x, keep) => offered(engine, groups, x, keep))
+    })
+})
+
+const compileProvider = (config: EndpointConfig) =>
+  Effect.map(
+    compileEndpoint(config, (routes) => compileRouteTypes(routes), []),
+    (endpoint): Provider => ({ endpoint, health: endpoint.watched.health })
+  )
+
+const refused = (status: number, detail: string) =>
+  new LlmFailed({ side: "request", status, detail, reason: "InvalidRequest" })
+const unreadable = refused(400, "the body cannot be read")
+const bodyFailures = {
+  tooLarge: refused(413, "request was too large"),
+  unreadable,
+  undecodable: unreadable
+}
+const methodNotAllowed = refused(405, "method not allowed")
+const notJson = refused(400, "body is not a JSON object")
+const noModel = refused(400, "missing field: model not specified")
+const notAllowed = new ModelRefused({ refusal: refusal("model_not_allowed") })
+
+/** Prepares a request for the provider that is to answer it. */
+const offered = (engine: Engine, groups: Groups, x: Exchange, keep: Keep): Outcome => {
+  // A group has a provider, and a backend a group.
+  const { endpoint } = choose(groups, engine.clock(), Math.random)!
+  const type = endpoint.routeType(canonicalPath(x.request.path))
+  const unread = forwarded.has(type)
+  if (!unread && type !== "models" && x.request.method !== "POST") return Exit.fail(methodNotAllowed)
+  return Effect.flatMapEager(readBody(x, bodyFailures), (bytes): Outcome => {
+    const parsed = parseJson(bytes.toString("utf8"))
+    if (!unread && type !== "models" && !isObject(parsed)) return Exit.fail(notJson)
+    const json = asObject(parsed)
+    const named = requestedIn(type, x.request.path, json)
+    const model = named?.model ?? endpoint.providerModel
+    const access = x.get(slots.modelAccess)
+    if (access !== undefined && (model === undefined || !access.allows(model))) return Exit.fail(notAllowed)
+    if (model === undefined && !unread && type !== "models") return Exit.fail(noModel)
+    const wanted = model ?? "unknown"
+    const requested = named ?? { type: "body", model: wanted, body: json }
+    const variable = knownFromHere(x, wanted, json)
+    return admit(engine, x, { bytes, json, unread, requested, wanted, endpoint, variable }, keep)
+  })
+}
+
+/** Clients of Gemini name the model in the path; others may, where they name none in the body. */
+const requestedIn = (type: RouteType, path: string, json: JsonObject): RequestedModel | undefined => {
+  const model = json["model"]
+  const inBody = typeof model === "string" ? ({ type: "body", model, body: json } as const) : undefined
+  if (inBody !== undefined && type !== "generateContent" && type !== "geminiCountTokens") return inBody
+  const at = modelInPath(path)
+  return at === undefined ? inBody : { type: "path", model: at.model, at }
+}

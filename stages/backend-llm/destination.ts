@@ -1,0 +1,122 @@
+/** Where the calls of an endpoint go: to a provider over HTTP, or into the built-in mock. */
+import { Effect, Redacted, type Scope } from "effect"
+import type { MockParams } from "../../spec/standalone/llm.ts"
+import type { HeaderList } from "../../src/http/header-list.ts"
+import { type ConfigPath, type ConfigProblem, unavailable } from "../../src/pipeline/stage.ts"
+import type { Provider } from "../../src/protocols/llm/providers/provider.ts"
+import type { Target } from "../../src/protocols/llm/providers/target.ts"
+import { wireFormats } from "../../src/protocols/llm/providers/wire-format.ts"
+import { Files } from "../../src/services/files.ts"
+import { type Upstream, Upstreams, type UpstreamTls } from "../../src/services/upstreams.ts"
+import { authorize, compileKey } from "./credential.ts"
+import { mockUpstream } from "./mock-upstream.ts"
+import type { EndpointConfig, EndpointPolicies } from "./schema.ts"
+
+export type Destination =
+  | {
+      readonly type: "http"
+      /** The connections to a target, opened when the configuration was compiled. */
+      readonly upstreamOf: (target: Target) => Upstream | undefined
+      /** Puts the credential in its place. */
+      readonly authorize: (headers: HeaderList, target: Target) => void
+    }
+  | { readonly type: "mock"; readonly answer: ReturnType<typeof mockUpstream> }
+
+/** Where something was written. */
+type PathOf = (policy: "backendAuth" | "backendTLS") => ConfigPath
+
+type Compiling<A, R> = Effect.Effect<A, ReadonlyArray<ConfigProblem>, R>
+
+/** Compiles it; problems carry whole paths. */
+export const compileDestination = (
+  provider: Provider,
+  config: EndpointConfig,
+  policies: EndpointPolicies,
+  pathOf: PathOf
+): Compiling<Destination, Files | Upstreams | Scope.Scope> =>
+  config.provider.kind === "mock"
+    ? Effect.succeed({ type: "mock", answer: mockUpstream(mockSettings(config.provider.config)) })
+    : httpDestination(provider, config, policies, pathOf)
+
+const mockSettings = ({ seed, latency, tokensPerSecond, failureRate }: MockParams) => ({
+  seed,
+  latencyMs: latency,
+  tokensPerSecond,
+  failureRate
+})
+
+/** Every address that a call of this provider may have is opened now: none of them depends on the request. */
+const httpDestination = (
+  provider: Provider,
+  config: EndpointConfig,
+  { backendAuth, backendTLS }: EndpointPolicies,
+  pathOf: PathOf
+): Compiling<Destination, Files | Upstreams | Scope.Scope> =>
+  Effect.gen(function* () {
+    const { open } = yield* Upstreams
+    const key = yield* below(pathOf("backendAuth"), compileKey(backendAuth))
+    const tls = yield* below(pathOf("backendTLS"), compileTls(backendTLS))
+    const upstreams = new Map<string, Upstream>()
+    const model = config.provider.config.model ?? config.name.replace("*", "x")
+    for (const format of [...wireFormats, "passthrough" as const]) {
+      const target = provider.target({
+        format,
+        model,
+        streaming: false,
+        translated: false,
+        clientPath: "/",
+        clientQuery: ""
+      })
+      if ("_tag" in target || upstreams.has(addressKey(target))) continue
+      const { host, port, scheme, credential } = target
+      if (credential.type !== "key" && key === undefined) {
+        // What a cloud knows the gateway by when there is no key.
+        const lacking = unavailable([...config.path, "provider"], `the identity of ${credential.type}`)
+        return yield* Effect.fail([{ ...lacking, message: `${lacking.message}: give a key` }])
+      }
+      const socket = config.hostOverride?.kind === "unix" ? config.hostOverride : undefined
+      const address = socket ?? ({ kind: "tcp", host, port, tls: scheme === "https" } as const)
+      upstreams.set(addressKey(target), yield* open(address, { tls }))
+    }
+    return {
+      type: "http",
+      upstreamOf: (target) => upstreams.get(addressKey(target)),
+      authorize: (headers, { credential }) => authorize(headers, key, credential)
+    }
+  })
+
+const below = <A, R>(path: ConfigPath, compiling: Compiling<A, R>): Compiling<A, R> =>
+  Effect.mapError(compiling, (problems) =>
+    problems.map((problem) => ({ ...problem, path: [...path, ...problem.path] }))
+  )
+
+const addressKey = ({ scheme, host, port }: Target) => `${scheme}://${host}:${port}`
+
+/** What of `backendTLS` is applied; the rest is refused, because it says whom to trust. */
+const tlsApplied = new Set(["root", "hostname", "cert", "key", "insecure", "insecureHost"])
+
+/** Problems carry paths below the policy. */
+const compileTls = (config: EndpointPolicies["backendTLS"]): Compiling<UpstreamTls | undefined, Files | Scope.Scope> =>
+  Effect.gen(function* () {
+    if (config === undefined) return undefined
+    const unknown = Object.entries(config).flatMap(([key, value]) =>
+      value === undefined || tlsApplied.has(key) ? [] : [unavailable([key], key)]
+    )
+    if (unknown.length > 0) return yield* Effect.fail(unknown)
+    const { read } = yield* Files
+    const textOf = (name: "root" | "cert" | "key") => {
+      const file = config[name]
+      return file === undefined
+        ? Effect.succeed(undefined)
+        : Effect.mapError(read(file), ({ message }) => [{ path: [name], message }])
+    }
+    const root = yield* textOf("root")
+    const certificate = yield* textOf("cert")
+    const key = yield* textOf("key")
+    return {
+      root,
+      hostname: config.hostname,
+      client: certificate === undefined || key === undefined ? undefined : { certificate, key: Redacted.make(key) },
+      verify: config.insecure ? "nothing" : config.insecureHost ? "chain" : "everything"
+    }
+  })

@@ -1,0 +1,123 @@
+/** What calls of models have in common, whatever chose the model: preparing, calling, reading the answer, closing the books. */
+import { Effect, Exit } from "effect"
+import type { Answer } from "../../src/http/message.ts"
+import type { Exchange } from "../../src/pipeline/exchange.ts"
+import { type StageError, slot } from "../../src/pipeline/stage.ts"
+import type { Callee } from "../../src/pipeline/terminal.ts"
+import { callUpstream } from "../../src/pipeline/upstream-call.ts"
+import { Catalogs } from "../../src/protocols/llm/cost/catalogs.ts"
+import type { GuardOutcome } from "../../src/protocols/llm/guard/outcome.ts"
+import { interfaceOf } from "../../src/protocols/llm/providers/wire-format.ts"
+import { Metrics } from "../../src/services/metrics.ts"
+import { Monotonic } from "../../src/services/monotonic.ts"
+import { Tokenizer } from "../../src/services/tokenizer.ts"
+import { type Accounting, makeAccounting } from "./account.ts"
+import { answered } from "./answer.ts"
+import type { Endpoint } from "./endpoint.ts"
+import { isMockFormat } from "./mock-upstream.ts"
+import { LlmFailed } from "./refused.ts"
+import type { Outcome, Prepared } from "./request.ts"
+
+export interface Engine {
+  readonly accounting: Accounting
+  readonly clock: () => number
+  readonly tokenizer: Tokenizer["Service"]
+  readonly guarded: (phase: "Request" | "Response", outcome: GuardOutcome) => void
+}
+
+export const makeEngine = Effect.gen(function* () {
+  const clock = yield* Monotonic
+  const metrics = yield* Metrics
+  const catalogs = yield* Catalogs
+  const checks = metrics.counter("guardrail_checks_total", "What guards decided.", ["phase", "action"])
+  const engine: Engine = {
+    clock,
+    accounting: makeAccounting(metrics, catalogs.current, clock),
+    tokenizer: yield* Tokenizer,
+    guarded: (phase, { action }) => checks.series([phase, action]).record(1)
+  }
+  return engine
+})
+
+/** What the preparation of a request leaves for its call and its answer. */
+const preparedCall = slot<Prepared>()("llmCall")
+
+/** Takes what a call needs. */
+export type Keep = (prepared: Prepared) => void
+
+/** The terminal of whoever prepares calls of these endpoints. */
+export const modelCalls = (
+  engine: Engine,
+  endpoints: ReadonlyArray<Endpoint>,
+  prepare: (x: Exchange, keep: Keep) => Outcome
+): Callee => ({
+  type: "ai",
+  protocol: "llm",
+  target: [...new Set(endpoints.map(({ provider }) => provider.name))].join(","),
+  prepare: (x) => prepare(x, (prepared) => begin(engine, x, prepared)),
+  call: (x) => {
+    const prepared = x.get(preparedCall)
+    if (prepared === undefined) return Exit.fail(notPrepared)
+    return Effect.tapError(send(x, prepared), () => Effect.sync(prepared.endpoint.watched.failed))
+  },
+  answered: (x) => {
+    const prepared = x.get(preparedCall)
+    if (prepared === undefined) return Exit.succeed(undefined)
+    prepared.endpoint.watched.answered(x)
+    return answered(engine, x, prepared)
+  }
+})
+
+/** From here on the call is on the books: they are closed when the exchange is over, however it ends. */
+const begin = (engine: Engine, x: Exchange, prepared: Prepared): void => {
+  x.set(preparedCall, prepared)
+  const over = prepared.endpoint.watched.health.begin()
+  x.onFinish(() => {
+    over()
+    engine.accounting.settle(x, prepared, prepared.attempt)
+  })
+  const { headers } = x.request
+  x.requestBody = prepared.body
+  headers.set("content-length", String(prepared.body.length))
+  // Usage is read from a copy of the answer: it must not be compressed.
+  headers.set("accept-encoding", "identity")
+}
+
+const noAddress = new LlmFailed({
+  side: "request",
+  status: 400,
+  detail: "the provider has no address for this request",
+  reason: "InvalidRequest"
+})
+const notPrepared = new LlmFailed({
+  side: "request",
+  status: 500,
+  detail: "the request was not prepared",
+  reason: "InvalidRequest"
+})
+
+const send = (x: Exchange, prepared: Prepared): Effect.Effect<Answer, StageError> => {
+  const { endpoint, upstreamFormat, providerModel, streaming, translated, json } = prepared
+  const { destination, provider } = endpoint
+  if (destination.type === "mock")
+    return isMockFormat(upstreamFormat) ? destination.answer(upstreamFormat, json, x.now) : Exit.fail(noAddress)
+  const target = provider.target({
+    format: interfaceOf(upstreamFormat),
+    model: providerModel,
+    streaming,
+    translated,
+    clientPath: x.request.path,
+    clientQuery: x.request.query.slice(1)
+  })
+  if ("_tag" in target) return Exit.fail(target)
+  const upstream = destination.upstreamOf(target)
+  if (upstream === undefined) return Exit.fail(noAddress)
+  const { request } = x
+  for (const name of target.removeHeaders) request.headers.delete(name)
+  for (const [name, value] of target.setHeaders) request.headers.set(name, value)
+  destination.authorize(request.headers, target)
+  request.pathAndQuery = target.path
+  const usual = target.port === (target.scheme === "https" ? 443 : 80)
+  request.authority = usual ? target.host : `${target.host}:${target.port}`
+  return callUpstream(x, upstream)
+}

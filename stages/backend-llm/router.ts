@@ -1,0 +1,94 @@
+/** The `llm` section at work: which model a request means, who may use it, and the list of those that there are. */
+import type { Buffer } from "node:buffer"
+import { Effect, Exit } from "effect"
+import { HeaderList } from "../../src/http/header-list.ts"
+import type { Exchange } from "../../src/pipeline/exchange.ts"
+import { isPermitted } from "../../src/pipeline/rules.ts"
+import * as slots from "../../src/pipeline/slots.ts"
+import { respond } from "../../src/pipeline/stage.ts"
+import { type JsonObject, parseJson } from "../../src/protocols/llm/models/json.ts"
+import { isModelsPath, listedNames, modelList } from "../../src/protocols/llm/models/list.ts"
+import { parsePattern } from "../../src/protocols/llm/models/name-pattern.ts"
+import { refusal, virtualTargetNotFound } from "../../src/protocols/llm/models/refusal.ts"
+import { requestedModel } from "../../src/protocols/llm/models/requested.ts"
+import type { ModelIndex } from "../../src/protocols/llm/models/selection.ts"
+import type { Engine, Keep } from "./engine.ts"
+import type { Model } from "./models.ts"
+import { LlmFailed, ModelRefused } from "./refused.ts"
+import { admit, asObject, knownFromHere, type Outcome, readBody } from "./request.ts"
+import type { VirtualModels } from "./virtual.ts"
+
+export interface Router {
+  readonly index: ModelIndex<Model>
+  readonly virtual: VirtualModels
+}
+
+const methodNotAllowed = new LlmFailed({
+  side: "request",
+  status: 405,
+  detail: "method not allowed",
+  reason: "InvalidRequest"
+})
+const bodyFailures = {
+  tooLarge: new ModelRefused({ refusal: refusal("request_body_too_large") }),
+  unreadable: new ModelRefused({ refusal: refusal("request_body_read_failed") }),
+  undecodable: new ModelRefused({ refusal: refusal("request_body_decode_failed") })
+}
+
+/** Prepares a request, or answers it with the list of models. */
+export const routed = (engine: Engine, router: Router, x: Exchange, keep: Keep): Outcome => {
+  const { request } = x
+  if (request.method === "GET" && isModelsPath(request.path)) return respond(listAnswer(router, x))
+  if (request.method !== "POST") return Exit.fail(methodNotAllowed)
+  return Effect.flatMapEager(readBody(x, bodyFailures), (bytes) => chosen(engine, router, x, bytes, keep))
+}
+
+const listAnswer = ({ index, virtual }: Router, x: Exchange) => {
+  const allowed = x.get(slots.modelAccess)
+  const visible = index.models.filter(
+    (model) => !model.internal && (model.rules === undefined || isPermitted(model.rules, x))
+  )
+  const patterns = allowed?.patterns.map(parsePattern).filter((pattern) => pattern !== undefined)
+  const names = listedNames(visible, virtual.names, patterns)
+  return {
+    status: 200,
+    headers: new HeaderList(["content-type", "application/json"]),
+    body: modelList(names, Math.floor(x.now / 1000))
+  }
+}
+
+const chosen = (engine: Engine, router: Router, x: Exchange, bytes: Buffer, keep: Keep): Outcome => {
+  const requested = requestedModel(x.request.path, x.request.headers.get("content-type"), bytes)
+  if (requested.type === "refused") return Exit.fail(new ModelRefused({ refusal: requested }))
+  const name = requested.model
+  const access = x.get(slots.modelAccess)
+  if (access !== undefined && !access.allows(name))
+    return Exit.fail(new ModelRefused({ refusal: refusal("model_not_allowed") }))
+
+  const json: JsonObject =
+    requested.type === "body"
+      ? requested.body
+      : requested.type === "path"
+        ? asObject(parseJson(bytes.toString("utf8")))
+        : {}
+  const variable = knownFromHere(x, name, json)
+  const target = router.virtual.resolve(name, x)
+  if (typeof target === "object") return Exit.fail(new ModelRefused({ refusal: target }))
+  const wanted = target ?? name
+  const selection = router.index.select(wanted, (model) => {
+    // An internal model is for virtual models alone.
+    if (model.internal && target === undefined) return "skip"
+    if (model.meant?.(x.request) === false) return "skip"
+    return model.rules === undefined || isPermitted(model.rules, x) ? "take" : "deny"
+  })
+  if (selection.type === "denied")
+    return Exit.fail(new ModelRefused({ refusal: refusal("model_authorization_denied") }))
+  if (selection.type === "missing")
+    return Exit.fail(
+      new ModelRefused({
+        refusal: target === undefined ? refusal("model_not_found") : virtualTargetNotFound(name, target)
+      })
+    )
+  const unread = requested.type === "form"
+  return admit(engine, x, { bytes, json, unread, requested, wanted, endpoint: selection.model, variable }, keep)
+}

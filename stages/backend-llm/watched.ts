@@ -1,0 +1,59 @@
+/** The health of an endpoint as its calls show it: which answers are bad ones, and what follows from them. */
+import { Effect, type Scope } from "effect"
+import type { Exchange } from "../../src/pipeline/exchange.ts"
+import { compileExpression } from "../../src/pipeline/expressions.ts"
+import type { ConfigProblem } from "../../src/pipeline/stage.ts"
+import { EndpointHealth } from "../../src/protocols/llm/balance/health.ts"
+import { retryHint } from "../../src/protocols/llm/balance/retry-hint.ts"
+import { Kept, KeptKind } from "../../src/services/kept.ts"
+import { Monotonic } from "../../src/services/monotonic.ts"
+import type { EndpointConfig, EndpointPolicies } from "./schema.ts"
+
+export interface Watched {
+  readonly health: EndpointHealth
+  /** An answer came: that of the exchange. */
+  readonly answered: (x: Exchange) => void
+  /** None came. */
+  readonly failed: () => void
+}
+
+const kind = new KeptKind<EndpointHealth>("health of an endpoint")
+
+/** Compiles the watch over an endpoint. Its health outlives a reload; problems carry paths below the policy. */
+export const compileWatched = (
+  { name, provider, hostOverride, pathOverride, pathPrefix }: EndpointConfig,
+  policy: EndpointPolicies["health"]
+): Effect.Effect<Watched, ReadonlyArray<ConfigProblem>, Kept | Scope.Scope> =>
+  Effect.gen(function* () {
+    const { keep } = yield* Kept
+    const clock = yield* Monotonic
+    const identity = JSON.stringify([name, provider, hostOverride, pathOverride, pathPrefix])
+    const health = yield* keep(
+      kind,
+      identity,
+      Effect.sync(() => new EndpointHealth())
+    )
+    const unhealthy =
+      policy?.unhealthyExpression === undefined
+        ? undefined
+        : yield* compileExpression(policy.unhealthyExpression, "response", ["unhealthyExpression"])
+    const isBad = unhealthy === undefined ? failedByStatus : (x: Exchange) => unhealthy.test(x.variables)
+    return {
+      health,
+      answered: (x) => {
+        if (!isBad(x)) {
+          health.succeeded(((x.answered ?? clock()) - (x.called ?? x.arrived)) / 1000)
+          return
+        }
+        const { status, headers } = x.response!
+        const hint = status === 429 ? retryHint((header) => headers.get(header), x.now) : undefined
+        health.failed(clock(), policy?.eviction, hint)
+      },
+      failed: () => health.failed(clock(), policy?.eviction, undefined)
+    }
+  })
+
+const failedByStatus = ({ response }: Exchange): boolean => {
+  const grpc = response?.headers.get("grpc-status")
+  return response === undefined || response.status >= 500 || (grpc !== undefined && grpc !== "0")
+}
