@@ -12,7 +12,7 @@ import { type BodySink, type BodySource, isSource } from "../../src/http/body.ts
 import { hopByHop } from "../../src/http/framing.ts"
 import type { HeaderList } from "../../src/http/header-list.ts"
 import type { Answer } from "../../src/http/message.ts"
-import { after } from "../../src/services/timer.ts"
+import { later } from "../../src/services/timer.ts"
 import {
   UpgradeMismatched,
   type UpstreamError,
@@ -69,7 +69,7 @@ export class UpstreamCall implements Dispatcher.DispatchHandler, BodySource {
     this.#settle = settle
     const timeout = request.timeout
     if (timeout !== undefined) {
-      this.#callOffTimer = after(timeout, () => {
+      this.#callOffTimer = later(timeout, () => {
         this.#conclude(Exit.fail(new UpstreamTimedOut({ after: timeout })))
         this.cancel()
       })

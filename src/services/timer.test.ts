@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { vi } from "vitest"
-import { after } from "./timer.ts"
+import { later } from "./timer.ts"
 
 describe("a timer", () => {
   it("may be longer than those of node", () => {
@@ -8,8 +8,8 @@ describe("a timer", () => {
     try {
       const month = 30 * 24 * 3_600_000
       const rung: Array<string> = []
-      after(month, () => rung.push("a"))
-      const callOff = after(month, () => rung.push("b"))
+      later(month, () => rung.push("a"))
+      const callOff = later(month, () => rung.push("b"))
       vi.advanceTimersByTime(month - 1)
       assert.deepStrictEqual(rung, [])
       // In its second round.
