@@ -4,6 +4,7 @@ import { dirname, join, resolve } from "node:path"
 import { referencePages } from "../../spec/generate/reference.ts"
 import { schemas } from "../../stages/schemas.ts"
 import { language } from "./check.ts"
+import { commandsPage } from "./commands-page.ts"
 import { jsonSchema, type SchemaKind, schemaFile, schemaKinds } from "./json-schemas.ts"
 
 /** Every generated file by its path below `spec/generated`. */
@@ -15,7 +16,8 @@ export const generated = (): Readonly<Record<string, string>> => {
   const kinds = Object.keys(schemaKinds) as ReadonlyArray<SchemaKind>
   return {
     ...Object.fromEntries(kinds.map((kind) => [schemaFile(kind), jsonSchema(kind)])),
-    ...Object.fromEntries(pages)
+    ...Object.fromEntries(pages),
+    "reference/commands.md": commandsPage()
   }
 }
 

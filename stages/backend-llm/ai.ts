@@ -5,11 +5,11 @@ import * as slots from "../../src/pipeline/slots.ts"
 import type { ConfigProblem } from "../../src/pipeline/stage.ts"
 import { terminal } from "../../src/pipeline/terminal.ts"
 import { type Candidate, choose } from "../../src/protocols/llm/balance/choice.ts"
-import { isObject, type JsonObject, parseJson } from "../../src/protocols/llm/models/json.ts"
+import { isObject, type JsonObject, parseJson } from "../../src/protocols/llm/formats/json.ts"
 import { modelInPath } from "../../src/protocols/llm/models/model-path.ts"
 import { refusal } from "../../src/protocols/llm/models/refusal.ts"
 import type { RequestedModel } from "../../src/protocols/llm/models/requested.ts"
-import { compileRouteTypes, type RouteType } from "../../src/protocols/llm/models/route-type.ts"
+import { compileKnownPaths, compileRouteTypes, type RouteType } from "../../src/protocols/llm/models/route-type.ts"
 import { compileEndpoint, type Endpoint, endpointPolicies } from "./endpoint.ts"
 import { type Engine, type Keep, makeEngine, modelCalls } from "./engine.ts"
 import { LlmFailed, ModelRefused } from "./refused.ts"
@@ -48,7 +48,11 @@ export const backendAi = terminal({
 
 const compileProvider = (config: EndpointConfig) =>
   Effect.map(
-    compileEndpoint(config, (routes) => compileRouteTypes(routes), []),
+    compileEndpoint(
+      config,
+      (routes) => ({ routeType: compileRouteTypes(routes), knowsPath: compileKnownPaths(routes) }),
+      []
+    ),
     (endpoint): Provider => ({ endpoint, health: endpoint.watched.health })
   )
 

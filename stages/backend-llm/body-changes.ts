@@ -5,7 +5,7 @@ import type { Exchange } from "../../src/pipeline/exchange.ts"
 import { compileExpression } from "../../src/pipeline/expressions.ts"
 import type { ConfigProblem } from "../../src/pipeline/stage.ts"
 import { applyComputed, applyMutations, type Computed } from "../../src/protocols/llm/enrich/mutations.ts"
-import { type JsonObject, parseJson } from "../../src/protocols/llm/models/json.ts"
+import { type JsonObject, parseJson } from "../../src/protocols/llm/formats/json.ts"
 import type { EndpointPolicies } from "./schema.ts"
 
 /** Changes a body; the very same object where nothing is to change. */

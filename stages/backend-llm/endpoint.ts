@@ -25,6 +25,8 @@ export interface Endpoint {
   readonly destination: Destination
   readonly translators: Translators
   readonly routeType: (path: string) => RouteType
+  /** Whether a path of a client, where it is understood, may also be one of the provider. */
+  readonly knowsPath: (path: string) => boolean
   /** Whether tokens are counted, not estimated, before a limit admits them. */
   readonly tokenize: boolean
   readonly requestHeaders: HeaderChanges | undefined
@@ -60,12 +62,12 @@ export const pathOfPolicy =
 
 /**
  * Compiles an endpoint; problems carry their whole paths.
- * @param routeTypeOf what paths speak, given what the `ai` policy says of them.
+ * @param paths what paths speak, given what the `ai` policy says of them.
  * @param beside further policies, which the caller applies.
  */
 export const compileEndpoint = (
   config: EndpointConfig,
-  routeTypeOf: (routes: Readonly<Record<string, RouteType>>) => Endpoint["routeType"],
+  paths: (routes: Readonly<Record<string, RouteType>>) => Pick<Endpoint, "routeType" | "knowsPath">,
   beside: ReadonlyArray<string>
 ): Effect.Effect<Endpoint, ReadonlyArray<ConfigProblem>, EndpointNeeds> =>
   Effect.gen(function* () {
@@ -108,7 +110,7 @@ export const compileEndpoint = (
       provider,
       destination,
       translators: makeTranslators(settings, ai.promptCaching),
-      routeType: routeTypeOf(ai.routes ?? {}),
+      ...paths(ai.routes ?? {}),
       tokenize: config.tokenize,
       requestHeaders,
       responseHeaders,

@@ -97,7 +97,7 @@ const notPrepared = new LlmFailed({
 })
 
 const send = (x: Exchange, prepared: Prepared): Effect.Effect<Answer, StageError> => {
-  const { endpoint, upstreamFormat, providerModel, streaming, translated, json } = prepared
+  const { endpoint, upstreamFormat, providerModel, streaming, json } = prepared
   const { destination, provider } = endpoint
   if (destination.type === "mock")
     return isMockFormat(upstreamFormat) ? destination.answer(upstreamFormat, json, x.now) : Exit.fail(noAddress)
@@ -105,7 +105,8 @@ const send = (x: Exchange, prepared: Prepared): Effect.Effect<Answer, StageError
     format: interfaceOf(upstreamFormat),
     model: providerModel,
     streaming,
-    translated,
+    // A path that says nothing of what is spoken is no path of the provider.
+    translated: prepared.translated || !endpoint.knowsPath(x.request.path),
     clientPath: x.request.path,
     clientQuery: x.request.query.slice(1)
   })

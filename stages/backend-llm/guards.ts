@@ -5,6 +5,7 @@ import { compileHeaderChanges } from "../../src/http/header-changes.ts"
 import { HeaderList } from "../../src/http/header-list.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
 import { type ConfigProblem, unavailable } from "../../src/pipeline/stage.ts"
+import type { JsonObject } from "../../src/protocols/llm/formats/json.ts"
 import { applyRegexGuard } from "../../src/protocols/llm/guard/evaluate.ts"
 import {
   type Enforcement,
@@ -18,7 +19,6 @@ import type { ContentScope } from "../../src/protocols/llm/guard/text-walk.ts"
 import type { GuardedFormat } from "../../src/protocols/llm/guard/texts.ts"
 import type { GuardPhase } from "../../src/protocols/llm/guard/webhook.ts"
 import { failedGuardMessage } from "../../src/protocols/llm/guard/window.ts"
-import type { JsonObject } from "../../src/protocols/llm/models/json.ts"
 import { compileWebhook, type WebhookNeeds } from "./webhook.ts"
 
 type GuardConfig = NonNullable<PromptGuard["request"]>[number] | NonNullable<PromptGuard["response"]>[number]

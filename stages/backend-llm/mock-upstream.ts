@@ -4,9 +4,9 @@ import { Effect } from "effect"
 import type { BodySink, BodySource } from "../../src/http/body.ts"
 import { HeaderList } from "../../src/http/header-list.ts"
 import type { Answer } from "../../src/http/message.ts"
+import type { JsonObject } from "../../src/protocols/llm/formats/json.ts"
 import { type MockFormat, mockFormats, mockReply } from "../../src/protocols/llm/mock/mock.ts"
 import type { MockSettings, TimedChunk } from "../../src/protocols/llm/mock/settings.ts"
-import type { JsonObject } from "../../src/protocols/llm/models/json.ts"
 
 export const isMockFormat = (format: string): format is MockFormat =>
   (mockFormats as ReadonlyArray<string>).includes(format)

@@ -42,7 +42,8 @@ const compileModel = (config: ModelConfig): Effect.Effect<Model, ReadonlyArray<C
         { path: [...config.path, "name"], message: "expected at most one *, at an end" }
       ])
     const fallback = config.passthrough === "detect" ? "detect" : undefined
-    const endpoint = yield* compileEndpoint(config, () => compileRouteTypes(routerPaths, fallback), ["authorization"])
+    const paths = { routeType: compileRouteTypes(routerPaths, fallback), knowsPath: () => true }
+    const endpoint = yield* compileEndpoint(config, () => paths, ["authorization"])
     const { authorization } = policiesOf(config)
     const rules =
       authorization === undefined

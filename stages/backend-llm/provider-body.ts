@@ -5,7 +5,7 @@
  */
 import { Buffer } from "node:buffer"
 import type { UpstreamFormat } from "../../src/protocols/llm/formats/format.ts"
-import { isObject, type JsonObject } from "../../src/protocols/llm/models/json.ts"
+import { isObject, type JsonObject } from "../../src/protocols/llm/formats/json.ts"
 import { isUnambiguous, setMember, setModel } from "../../src/protocols/llm/models/json-members.ts"
 
 /** Formats whose model stands in the body. */

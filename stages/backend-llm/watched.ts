@@ -36,7 +36,7 @@ export const compileWatched = (
     const unhealthy =
       policy?.unhealthyExpression === undefined
         ? undefined
-        : yield* compileExpression(policy.unhealthyExpression, "response", ["unhealthyExpression"])
+        : yield* compileExpression(policy.unhealthyExpression, "log", ["unhealthyExpression"])
     const isBad = unhealthy === undefined ? failedByStatus : (x: Exchange) => unhealthy.test(x.variables)
     return {
       health,

@@ -1,5 +1,5 @@
 /** What the commands over expressions are given: the expression, what a configuration adds to it, and the context. */
-import { Data, Effect, Option, Result, Schema } from "effect"
+import { Effect, Option, Result, Schema } from "effect"
 import { Argument, Flag } from "effect/cli"
 import { formatText } from "../../../spec/config/problem.ts"
 import { contextOf } from "../../cel/context.ts"
@@ -10,18 +10,12 @@ import { fromFile, type UnreadableConfiguration } from "../configuration-source.
 import { customFunctions } from "../dialect.ts"
 import { hiddenOf } from "../hidden.ts"
 import { problemsText } from "./cel-text.ts"
+import { Unable } from "./failure.ts"
 import { Operands } from "./operands.ts"
-import { readTrace, type UnreadableTrace } from "./saved-trace.ts"
+import { readTrace } from "./saved-trace.ts"
 import { contextOfTrace } from "./trace-context.ts"
 
-/** What was given cannot be used. */
-export class UnusableInput extends Data.TaggedError("UnusableInput")<{ readonly detail: string }> {
-  override get message() {
-    return this.detail
-  }
-}
-
-type InputFailed = UnusableInput | UnreadableConfiguration | UnreadableTrace
+type InputFailed = Unable | UnreadableConfiguration
 
 export const expressionFlags = {
   expression: Argument.String("expression").pipe(
@@ -88,7 +82,7 @@ export const givenExpression = (flags: ExpressionFlags): Effect.Effect<Given, In
     const behind = yield* Operands
     const inline = [...Option.toArray(flags.expression), ...(behind ?? [])]
     if (inline.length + Option.toArray(flags.file).length > 1)
-      return yield* new UnusableInput({
+      return yield* new Unable({
         detail: "expected one expression: as an argument, by --file, or at standard input"
       })
     const from = fromFile(Option.getOrElse(flags.file, () => "-"))
@@ -100,10 +94,10 @@ export const givenExpression = (flags: ExpressionFlags): Effect.Effect<Given, In
   })
 
 /** The same, where only an expression that compiles is of use. */
-export const compiledExpression = (given: Given): Effect.Effect<Expression, UnusableInput> =>
+export const compiledExpression = (given: Given): Effect.Effect<Expression, Unable> =>
   Result.isSuccess(given.compiled)
     ? Effect.succeed(given.compiled.success)
-    : new UnusableInput({ detail: problemsText(given.name, given.source, given.compiled.failure) })
+    : new Unable({ detail: problemsText(given.name, given.source, given.compiled.failure) })
 
 const addedBy = (file: Option.Option<string>) =>
   Effect.gen(function* () {
@@ -111,11 +105,10 @@ const addedBy = (file: Option.Option<string>) =>
     const name = file.value
     const text = yield* fromFile(name).read
     const { config, positions, problems } = check({ name, text, env: process.env, home: process.env["HOME"] })
-    if (config === undefined || positions === undefined)
-      return yield* new UnusableInput({ detail: formatText(problems) })
+    if (config === undefined || positions === undefined) return yield* new Unable({ detail: formatText(problems) })
     const functions = yield* Effect.mapError(
       customFunctions(config),
-      (found) => new UnusableInput({ detail: formatText(found.map((problem) => positions.locate(problem))) })
+      (found) => new Unable({ detail: formatText(found.map((problem) => positions.locate(problem))) })
     )
     const { headers, parameters } = hiddenOf(config)
     return { functions, hidden: { sensitiveHeaders: headers, sensitiveParameters: parameters } }
@@ -131,17 +124,17 @@ export const givenContext = (flags: ContextFlags): Effect.Effect<Bindings, Input
           Option.getOrUndefined(flags.phase),
           Option.getOrUndefined(flags.event)
         )
-    if (typeof traced === "string") return yield* new UnusableInput({ detail: traced })
+    if (typeof traced === "string") return yield* new Unable({ detail: traced })
     if (Option.isNone(flags.trace) && Option.isSome(flags.event))
-      return yield* new UnusableInput({ detail: "--event chooses an event of --trace" })
+      return yield* new Unable({ detail: "--event chooses an event of --trace" })
     const written = Option.isNone(flags.context) ? {} : yield* readJson(flags.context.value)
     return { ...(yield* bindingsOf("trace", traced)), ...(yield* bindingsOf("context", written)) }
   })
 
-const bindingsOf = (from: string, json: unknown): Effect.Effect<Bindings, UnusableInput> =>
+const bindingsOf = (from: string, json: unknown): Effect.Effect<Bindings, Unable> =>
   Effect.mapError(
     Effect.fromResult(contextOf(json)),
-    (problems) => new UnusableInput({ detail: problems.map((problem) => `${from}: ${problem}`).join("\n") })
+    (problems) => new Unable({ detail: problems.map((problem) => `${from}: ${problem}`).join("\n") })
   )
 
 const readJson = (file: string): Effect.Effect<unknown, InputFailed> =>
@@ -149,6 +142,6 @@ const readJson = (file: string): Effect.Effect<unknown, InputFailed> =>
     Effect.try({
       try: (): unknown => JSON.parse(text),
       catch: (cause) =>
-        new UnusableInput({ detail: `${file} is not JSON: ${cause instanceof Error ? cause.message : String(cause)}` })
+        new Unable({ detail: `${file} is not JSON: ${cause instanceof Error ? cause.message : String(cause)}` })
     })
   )

@@ -12,15 +12,8 @@ import type { Explanation, Step } from "../../../spec/explanation.ts"
 import { explain } from "../../cel/expression.ts"
 import { compiledExpression, contextFlags, expressionFlags, givenContext, givenExpression } from "./cel-input.ts"
 import { checkedText, explanationText, problemOf, problemsText } from "./cel-text.ts"
+import { exitWith, orExit } from "./failure.ts"
 import { printable } from "./printable.ts"
-
-const exits = (code: number) =>
-  Effect.sync(() => {
-    process.exitCode = code
-  })
-
-const reporting = <E extends { readonly message: string }>(run: Effect.Effect<void, E>): Effect.Effect<void> =>
-  Effect.catch(run, (error) => Effect.andThen(Console.error(error.message), exits(1)))
 
 type Flags = Parameters<typeof givenExpression>[0] & Parameters<typeof givenContext>[0]
 
@@ -37,7 +30,7 @@ const explained = (flags: Flags, most?: number) =>
       for (const part of new Set(missing))
         yield* Console.error(`note: the trace does not hold ${part}: what depends on it may differ from what happened`)
     }
-    if (explanation.outcome.kind !== "value") yield* exits(2)
+    if (explanation.outcome.kind !== "value") yield* exitWith(2)
     return { name: given.name, explanation }
   })
 
@@ -50,14 +43,12 @@ const hiddenParts = ({ source, outcome, parts }: Step): ReadonlyArray<string> =>
       : []
 
 const evalCommand = Command.make("eval", { ...expressionFlags, ...contextFlags }, (flags) =>
-  reporting(
-    Effect.gen(function* () {
-      const { name, explanation } = yield* explained(flags, Number.POSITIVE_INFINITY)
-      const { outcome, cause, source } = explanation
-      if (outcome.kind === "value") yield* Console.log(printable(outcome.value))
-      else if (cause !== undefined) yield* Console.error(formatText([problemOf(name, source, cause)]))
-    })
-  )
+  Effect.gen(function* () {
+    const { name, explanation } = yield* explained(flags, Number.POSITIVE_INFINITY)
+    const { outcome, cause, source } = explanation
+    if (outcome.kind === "value") yield* Console.log(printable(outcome.value))
+    else if (cause !== undefined) yield* Console.error(formatText([problemOf(name, source, cause)]))
+  }).pipe(orExit())
 ).pipe(
   Command.withDescription(
     "Print the value of an expression as JSON: bytes as base64, timestamps as RFC 3339, durations as 1.5s, types and addresses by name, what comes of credentials as <redacted>. The exit code is 2 when the evaluation failed."
@@ -80,8 +71,9 @@ const explainCommand = Command.make(
     )
   },
   (flags) =>
-    reporting(
-      Effect.flatMap(explained(flags), ({ name, explanation }) => Console.log(printed[flags.format](name, explanation)))
+    explained(flags).pipe(
+      Effect.flatMap(({ name, explanation }) => Console.log(printed[flags.format](name, explanation))),
+      orExit()
     )
 ).pipe(
   Command.withDescription(
@@ -99,24 +91,22 @@ const checkCommand = Command.make(
     )
   },
   (flags) =>
-    reporting(
-      Effect.gen(function* () {
-        const { name, source, compiled } = yield* givenExpression(flags)
-        const expression = Result.getOrUndefined(compiled)
-        const problems = Result.isFailure(compiled) ? compiled.failure : []
-        if (problems.length > 0) yield* exits(1)
-        if (flags.format === "json") {
-          const { kind, attributes, cost } = expression ?? {}
-          const { roots: _, paths, ...bodies } = attributes ?? {}
-          const known = expression && { type: kind, reads: [...(paths ?? [])].sort(), ...bodies, cost }
-          yield* Console.log(JSON.stringify({ valid: expression !== undefined, problems, ...known }, null, 2))
-        } else if (flags.format === "github") {
-          if (problems.length > 0)
-            yield* Console.log(formatGithub(problems.map((problem) => problemOf(name, source, problem))))
-        } else
-          yield* Console.log(expression === undefined ? problemsText(name, source, problems) : checkedText(expression))
-      })
-    )
+    Effect.gen(function* () {
+      const { name, source, compiled } = yield* givenExpression(flags)
+      const expression = Result.getOrUndefined(compiled)
+      const problems = Result.isFailure(compiled) ? compiled.failure : []
+      if (problems.length > 0) yield* exitWith(1)
+      if (flags.format === "json") {
+        const { kind, attributes, cost } = expression ?? {}
+        const { roots: _, paths, ...bodies } = attributes ?? {}
+        const known = expression && { type: kind, reads: [...(paths ?? [])].sort(), ...bodies, cost }
+        yield* Console.log(JSON.stringify({ valid: expression !== undefined, problems, ...known }, null, 2))
+      } else if (flags.format === "github") {
+        if (problems.length > 0)
+          yield* Console.log(formatGithub(problems.map((problem) => problemOf(name, source, problem))))
+      } else
+        yield* Console.log(expression === undefined ? problemsText(name, source, problems) : checkedText(expression))
+    }).pipe(orExit())
 ).pipe(
   Command.withDescription(
     "Tell every problem of an expression with its place, or what it reads, whether a body must be buffered for it, and the bound of its work."

@@ -1,21 +1,15 @@
 /** A trace that was saved: JSON lines, or the event stream as it came. */
 import { readFile } from "node:fs/promises"
 import { text } from "node:stream/consumers"
-import { Data, Effect, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { TraceEvent } from "../../../spec/trace-events.ts"
-
-/** There is no trace to read. */
-export class UnreadableTrace extends Data.TaggedError("UnreadableTrace")<{ readonly detail: string }> {
-  override get message() {
-    return this.detail
-  }
-}
+import { Unable } from "./failure.ts"
 
 /** The JSON of every event, one a line; `-` reads standard input. */
-export const readTrace = (name: string): Effect.Effect<ReadonlyArray<string>, UnreadableTrace> =>
+export const readTrace = (name: string): Effect.Effect<ReadonlyArray<string>, Unable> =>
   Effect.tryPromise({
     try: () => (name === "-" ? text(process.stdin) : readFile(name, "utf8")),
-    catch: () => new UnreadableTrace({ detail: `cannot read ${name}` })
+    catch: () => new Unable({ detail: `cannot read ${name}` })
   }).pipe(
     Effect.map((saved) =>
       saved

@@ -7,6 +7,7 @@ import { Console, Effect, Option, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { openTrace } from "../trace-client.ts"
 import { adminAt, adminPort, port } from "./admin-port.ts"
+import { orExit } from "./failure.ts"
 import { curl, curlArguments, InjectFailed } from "./inject.ts"
 import { Operands } from "./operands.ts"
 import { readTrace } from "./saved-trace.ts"
@@ -86,16 +87,7 @@ export const traceCommand = Command.make(
           : yield* Stream.runForEach(all, show)
       })
       return yield* Effect.scoped(shown)
-    }).pipe(
-      Effect.catch((error) =>
-        Effect.andThen(
-          Console.error(error.message),
-          Effect.sync(() => {
-            process.exitCode = 1
-          })
-        )
-      )
-    )
+    }).pipe(orExit())
 ).pipe(
   Command.withDescription(
     "Show the way of the next request through the proxy. With `-- URL`, and what else curl takes, send that request."

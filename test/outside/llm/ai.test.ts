@@ -71,6 +71,10 @@ routes:
           pathPrefix: /v1
           policies: { backendAuth: { key: sk-claude }, requestHeaderModifier: { set: { x-of: provider } } }
         policies: { requestHeaderModifier: { set: { x-of: reference } } }
+  - name: elsewhere
+    matches: [{ path: { pathPrefix: /elsewhere } }]
+    policies: { ai: { routes: { /v1/chat/completions: completions, "*": completions } } }
+    backends: [{ ai: { name: e, provider: { openAI: {} }, ${at(provider)} } }]
   - name: groups
     matches: [{ path: { pathPrefix: /groups } }]
     backends:
@@ -152,6 +156,14 @@ describe("an ai backend", () => {
     const odd = '{"model" : "x",  "n":1}'
     await post("/claude/v1/images", odd)
     assert.strictEqual(provider.asked.at(-1)?.body, odd)
+  })
+
+  it("asks a provider elsewhere at the client's path only where that says what is spoken", async () => {
+    await post("/elsewhere/v1/chat/completions", hello)
+    assert.strictEqual(sent().path, "/elsewhere/v1/chat/completions")
+    // Else a guard would read a chat, and the provider something else.
+    await post("/elsewhere/v1/responses", hello)
+    assert.strictEqual(sent().path, "/v1/chat/completions")
   })
 
   it("refuses what it cannot read", async () => {

@@ -1,5 +1,5 @@
 /** A cost catalogue out of the public price list of models.dev (`https://models.dev/api.json`): what refreshing the catalogue writes. */
-import { elements, isObject, member } from "../models/json.ts"
+import { elements, isObject, member } from "../formats/json.ts"
 import type { CatalogModel, CatalogRates, ModelCatalog } from "./catalog-schema.ts"
 
 /** Their provider ids where they are not our telemetry names. */

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import type { JsonObject } from "../models/json.ts"
+import type { JsonObject } from "../formats/json.ts"
 import { applyComputed, applyMutations } from "./mutations.ts"
 import { compilePrompts, type Prompts } from "./prompts.ts"
 

@@ -1,5 +1,5 @@
 /** Request fields that configuration sets, computes or fills in. */
-import { type JsonObject, withMember, withoutMembers } from "../models/json.ts"
+import { type JsonObject, withMember, withoutMembers } from "../formats/json.ts"
 
 /** A computed field and its value; `undefined` (also: the expression failed) removes the field. */
 export type Computed = readonly [field: string, value: unknown]

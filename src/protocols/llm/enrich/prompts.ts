@@ -1,5 +1,5 @@
 /** Prompt enrichment: messages that configuration puts before and after what the client says, in the client's format. */
-import { elements, isObject, type JsonObject, withMember } from "../models/json.ts"
+import { elements, isObject, type JsonObject, withMember } from "../formats/json.ts"
 
 /** Roles are compared in lower case; cluster resources write them in capitals. */
 export interface PromptMessage {

@@ -1,5 +1,5 @@
 /** An answer as a list of choices, one text each: what response guards are shown, and what their masks are written back to. */
-import { elements, isObject, type JsonObject, member } from "../models/json.ts"
+import { elements, isObject, type JsonObject, member } from "../formats/json.ts"
 import { changeItems, changeMember } from "./text-walk.ts"
 import type { GuardedFormat } from "./texts.ts"
 

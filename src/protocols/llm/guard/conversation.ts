@@ -2,7 +2,7 @@
  * A request as a plain list of who said what: what webhooks and managed guards are shown, and what tokens are counted on. The list can be
  * put back: entry by entry where it has kept its shape, so that nothing else of the body is touched, or in place of the conversation.
  */
-import { isObject, type JsonObject, mapSame, withMember, withoutMembers } from "../models/json.ts"
+import { isObject, type JsonObject, mapSame, withMember, withoutMembers } from "../formats/json.ts"
 import { changeMember, type TextPart, textPart } from "./text-walk.ts"
 import type { GuardedFormat } from "./texts.ts"
 import { visibleText } from "./texts-gemini.ts"

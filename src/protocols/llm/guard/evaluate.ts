@@ -1,5 +1,5 @@
 /** Guards applied to a body: from what a regex guard or a webhook's reply says to a finding. */
-import type { JsonObject } from "../models/json.ts"
+import type { JsonObject } from "../formats/json.ts"
 import { withChoices } from "./choices.ts"
 import { withConversation } from "./conversation.ts"
 import type { ManagedVerdict } from "./managed/verdict.ts"

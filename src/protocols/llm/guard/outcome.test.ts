@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
-import type { JsonObject } from "../models/json.ts"
+import type { JsonObject } from "../formats/json.ts"
 import { applyManagedVerdict, applyRegexGuard, applyWebhookReply, textsOf } from "./evaluate.ts"
 import { defaultRejection, enforce, type Finding } from "./outcome.ts"
 import { compileRegexGuard, type RegexRule } from "./regex-guard.ts"

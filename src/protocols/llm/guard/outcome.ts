@@ -1,5 +1,5 @@
 /** What a guard's finding leads to: enforcement, audit and failure modes in one place for all kinds of guards. */
-import type { JsonObject } from "../models/json.ts"
+import type { JsonObject } from "../formats/json.ts"
 
 /** An answer of the guard's own in place of the provider's. */
 export interface GuardAnswer {

@@ -1,5 +1,5 @@
 /** The visible texts that one event of a streamed answer adds, in the client's format: what streaming guards collect. */
-import { elements, member, parseJson, stringMember } from "../models/json.ts"
+import { elements, member, parseJson, stringMember } from "../formats/json.ts"
 import type { GuardedFormat } from "./texts.ts"
 
 /** A piece of text, and which of the answers that come side by side it belongs to. */

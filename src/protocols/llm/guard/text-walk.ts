@@ -2,7 +2,7 @@
  * Walks the texts of a request or an answer in document order and puts changed texts back where they stood. What does not change keeps
  * its identity, up to the whole body, so that an untouched body is sent byte for byte.
  */
-import { isObject, type JsonObject, mapSame, withMember } from "../models/json.ts"
+import { isObject, type JsonObject, mapSame, withMember } from "../formats/json.ts"
 
 /** The parts of a conversation that a guard can be limited to. */
 export const contentScopes = ["systemPrompt", "messages", "toolOutput", "toolInput"] as const

@@ -1,5 +1,5 @@
 /** The texts of OpenAI chat completions. */
-import { isObject, type JsonObject } from "../models/json.ts"
+import { isObject, type JsonObject } from "../formats/json.ts"
 import { type ContentScope, changeItems, changeMember, type TextWalk, textPart } from "./text-walk.ts"
 
 const parts = textPart({ text: "text" })

@@ -1,5 +1,5 @@
 /** The texts of Gemini's generateContent. Clients may spell members in snake case, as protobuf's JSON allows. */
-import { isObject, type JsonObject, withMember } from "../models/json.ts"
+import { isObject, type JsonObject, withMember } from "../formats/json.ts"
 import { type ContentScope, changeItems, changeMember, type TextPart, type TextWalk } from "./text-walk.ts"
 
 /** Text parts but for thoughts, which are the model's own and not looked at. */

@@ -1,5 +1,5 @@
 /** The texts of OpenAI responses. */
-import { type JsonObject, withMember } from "../models/json.ts"
+import { type JsonObject, withMember } from "../formats/json.ts"
 import { type ContentScope, changeItems, changeMember, type TextWalk, textPart } from "./text-walk.ts"
 
 const parts = textPart({ input_text: "text", output_text: "text", text: "text", refusal: "refusal" })

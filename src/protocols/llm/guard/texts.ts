@@ -1,6 +1,6 @@
 /** Which text of a request or an answer a guard sees, by format, and how a changed text gets back into place. */
 import { Data } from "effect"
-import type { JsonObject } from "../models/json.ts"
+import type { JsonObject } from "../formats/json.ts"
 import { type ContentScope, contentScopes, type Rewrite, TextWalk } from "./text-walk.ts"
 import { completionsRequest, completionsResponse } from "./texts-completions.ts"
 import { geminiRequest, geminiResponse } from "./texts-gemini.ts"

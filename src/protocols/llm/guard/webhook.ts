@@ -1,5 +1,5 @@
 /** The wire protocol of guard webhooks: what is posted to `/request` and `/response`, and what may come back. */
-import { elements, isObject, member, parseJson, stringMember } from "../models/json.ts"
+import { elements, isObject, member, parseJson, stringMember } from "../formats/json.ts"
 import type { ChatMessage } from "./conversation.ts"
 
 /** Whether a guard looks at the prompt or at the answer. */

@@ -1,6 +1,7 @@
 /** What the mock makes of a chat request, whichever API asked: the same words, counts and times for completions and responses. */
+
+import type { JsonObject } from "../formats/json.ts"
 import { conversationOf } from "../guard/conversation.ts"
-import type { JsonObject } from "../models/json.ts"
 import { estimateTokens } from "../tokens/estimate.ts"
 import { hash, hex } from "./random.ts"
 import type { MockSettings } from "./settings.ts"

@@ -1,5 +1,5 @@
 /** The mock as OpenAI chat completions. */
-import type { JsonObject } from "../models/json.ts"
+import type { JsonObject } from "../formats/json.ts"
 import { encodeSse, sseDone } from "../sse/encoder.ts"
 import { answer, type MockAnswer } from "./answer.ts"
 import type { MockCall, MockReply, MockSettings, TimedChunk } from "./settings.ts"

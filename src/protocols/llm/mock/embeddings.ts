@@ -1,6 +1,6 @@
 /** The mock as OpenAI embeddings: unit vectors that depend on the text alone. */
 import { Buffer } from "node:buffer"
-import { elements, type JsonObject } from "../models/json.ts"
+import { elements, type JsonObject } from "../formats/json.ts"
 import { estimateTokens } from "../tokens/estimate.ts"
 import { hash, randomFrom } from "./random.ts"
 import type { MockReply, MockSettings } from "./settings.ts"

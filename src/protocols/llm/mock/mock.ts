@@ -1,5 +1,5 @@
 /** One call to the mock provider: by format, or a failure. */
-import type { JsonObject } from "../models/json.ts"
+import type { JsonObject } from "../formats/json.ts"
 import { modelList } from "../models/list.ts"
 import { completions } from "./completions.ts"
 import { embeddings } from "./embeddings.ts"

@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer"
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
-import { mapSame, member, parseJson, withMember, withoutMembers } from "./json.ts"
+import { mapSame, member, parseJson, withMember, withoutMembers } from "../formats/json.ts"
 import { memberSpans, setMember, setModel } from "./json-members.ts"
 
 describe("open JSON objects", () => {

@@ -1,6 +1,6 @@
 /** The model that a client asks for: in the path, in a form field, or in the JSON body. */
 import type { Buffer } from "node:buffer"
-import { isObject, type JsonObject, parseJson } from "./json.ts"
+import { isObject, type JsonObject, parseJson } from "../formats/json.ts"
 import { modelInPath, type PathModel } from "./model-path.ts"
 import { multipartBoundary, multipartField } from "./multipart.ts"
 import { multipartInvalid, multipartMissing, type Refusal, refusal } from "./refusal.ts"

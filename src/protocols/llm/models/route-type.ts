@@ -55,3 +55,9 @@ export const compileRouteTypes = (
     return fallback
   }
 }
+
+/** Whether a path ends as one of a table: one that only `*`, or nothing, fits says nothing of what a provider has there. */
+export const compileKnownPaths = (paths: Readonly<Record<string, RouteType>>): ((path: string) => boolean) => {
+  const ends = Object.keys(paths).filter((end) => end !== "*")
+  return (path) => ends.some((end) => path.endsWith(end))
+}

@@ -1,5 +1,5 @@
 /** Asks an OpenAI-style stream for the chunk that holds its usage, without which a stream cannot be accounted. */
-import { type JsonObject, withMember } from "../models/json.ts"
+import { type JsonObject, withMember } from "../formats/json.ts"
 
 const includeUsage = { include_usage: true } as const
 

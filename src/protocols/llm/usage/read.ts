@@ -1,5 +1,5 @@
 /** Reads usage, model and finish reason out of a response's JSON. Responses come from outside: whatever is not as expected is not there. */
-import { elements, isObject, member } from "../models/json.ts"
+import { elements, isObject, member } from "../formats/json.ts"
 import { cacheOutsideInput, type Sources, type UsageFormat, usageMembers } from "./members.ts"
 import { type Usage, type UsageCount, usageCounts, usageFrom } from "./usage.ts"
 

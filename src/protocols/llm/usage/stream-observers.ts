@@ -3,7 +3,7 @@
  * was noted they are recognised by a look at their name or text and not parsed at all.
  */
 import { Buffer } from "node:buffer"
-import { elements, isObject, member, parseJson, stringMember } from "../models/json.ts"
+import { elements, isObject, member, parseJson, stringMember } from "../formats/json.ts"
 import type { UsageFormat } from "./members.ts"
 import { readResponse } from "./read.ts"
 import { addFacts, type StreamFacts } from "./stream-facts.ts"

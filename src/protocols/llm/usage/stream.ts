@@ -2,7 +2,7 @@
 import { Buffer } from "node:buffer"
 import { defaultMaxFrameBytes, EventStreamDecoder } from "../eventstream/decoder.ts"
 import type { EventStreamBroken } from "../eventstream/failure.ts"
-import { parseJson, stringMember } from "../models/json.ts"
+import { parseJson, stringMember } from "../formats/json.ts"
 import { SseDecoder } from "../sse/decoder.ts"
 import { defaultSseLimits, type SseTooLarge } from "../sse/limit.ts"
 import { noFacts, type StreamFacts } from "./stream-facts.ts"

@@ -1,5 +1,5 @@
 /** Azure AI Content Safety: text analysis by severity and blocklists, and jailbreak detection for requests. */
-import { elements, member, parseJson } from "../../models/json.ts"
+import { elements, member, parseJson } from "../../formats/json.ts"
 import { failed, type GuardCall, isSuccess, type ManagedVerdict, passed, rejected } from "./verdict.ts"
 
 /** Text analysis: what rejects. */

@@ -1,5 +1,5 @@
 /** Guardrails of Amazon Bedrock, applied to texts outside of a model call. */
-import { elements, isObject, member, parseJson, stringMember } from "../../models/json.ts"
+import { elements, isObject, member, parseJson, stringMember } from "../../formats/json.ts"
 import { modelSegment } from "../../providers/model-segment.ts"
 import type { GuardPhase } from "../webhook.ts"
 import { failed, type GuardCall, isSuccess, type ManagedVerdict, passed, rejected } from "./verdict.ts"

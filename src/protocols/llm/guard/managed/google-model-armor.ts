@@ -1,5 +1,5 @@
 /** Google Model Armor. It judges and never masks. */
-import { elements, isObject, member, parseJson } from "../../models/json.ts"
+import { elements, isObject, member, parseJson } from "../../formats/json.ts"
 import { modelSegment } from "../../providers/model-segment.ts"
 import type { GuardPhase } from "../webhook.ts"
 import { failed, type GuardCall, isSuccess, type ManagedVerdict, passed, rejected } from "./verdict.ts"

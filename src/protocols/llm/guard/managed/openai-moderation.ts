@@ -1,5 +1,5 @@
 /** OpenAI's moderation endpoint as a request guard. */
-import { elements, member, parseJson } from "../../models/json.ts"
+import { elements, member, parseJson } from "../../formats/json.ts"
 import { failed, type GuardCall, isSuccess, type ManagedVerdict, passed, rejected } from "./verdict.ts"
 
 /** Used where configuration names none. */
