@@ -6,6 +6,7 @@ import { environmentPage } from "../../spec/generate/environment.ts"
 import { referencePages } from "../../spec/generate/reference.ts"
 import { schemas } from "../../stages/schemas.ts"
 import { language } from "./check.ts"
+import { commandsPage } from "./commands-page.ts"
 import { isIdle } from "./idle-settings.ts"
 import { jsonSchema, type SchemaKind, schemaFile, schemaKinds } from "./json-schemas.ts"
 
@@ -19,7 +20,8 @@ export const generated = (): Readonly<Record<string, string>> => {
   return {
     ...Object.fromEntries(kinds.map((kind) => [schemaFile(kind), jsonSchema(kind)])),
     ...Object.fromEntries(pages),
-    "reference/environment.md": environmentPage(variables, isIdle)
+    "reference/environment.md": environmentPage(variables, isIdle),
+    "reference/commands.md": commandsPage()
   }
 }
 

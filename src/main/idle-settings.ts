@@ -1,7 +1,11 @@
-/** Settings that a file writes and that nothing in this build applies: told as warnings, so that nobody relies on them. */
+/**
+ * Settings that a file writes and that nothing in this build applies: told as warnings, so that nobody relies on them. One
+ * that is written as what holds anyway is none of them.
+ */
+import { isDeepStrictEqual } from "node:util"
 import type { Complaint, Positions } from "../../spec/config/positions.ts"
 import type { Variable } from "../../spec/environment.ts"
-import type { Settings } from "../../spec/standalone/settings.ts"
+import { defaultSettings, type Settings } from "../../spec/standalone/settings.ts"
 
 /** Below `config`. */
 const applied = new Set([
@@ -34,9 +38,11 @@ export const isIdle = ({ name, setting }: Pick<Variable, "name" | "setting">): b
   setting === undefined ? !appliedVariables.test(name) : !applied.has(setting) && !applied.has(setting.split(".")[0]!)
 
 export const idleSettings = (settings: Settings, positions: Positions): ReadonlyArray<Complaint> => {
-  const keys = Object.entries(settings).flatMap(([key, value]) =>
-    sections.has(key) ? Object.keys(value as object).map((inner) => [key, inner]) : [[key]]
-  )
+  const keys = Object.entries(settings)
+    .filter(([key, value]) => !isDeepStrictEqual(value, defaultSettings[key as keyof Settings]))
+    .flatMap(([key, value]) =>
+      sections.has(key) ? Object.keys(value as object).map((inner) => [key, inner]) : [[key]]
+    )
   return keys
     .filter((key) => !applied.has(key.join(".")) && positions.has(["config", ...key]))
     .map((key) => ({

@@ -22,7 +22,7 @@ import { type Gateway, startGateway } from "./gateway.ts"
 import { isIdle } from "./idle-settings.ts"
 import { memory } from "./process-memory.ts"
 import { gatherRuntime } from "./runtime-metrics.ts"
-import { InvalidConfiguration, makeSnapshot } from "./snapshot.ts"
+import { type InvalidConfiguration, makeSnapshot } from "./snapshot.ts"
 import { suggestions } from "./suggestions.ts"
 import { version } from "./version.ts"
 
@@ -178,7 +178,7 @@ export const run = <R>(
       }).pipe(
         Effect.tapError((error) =>
           Effect.sync(() => {
-            if (error instanceof InvalidConfiguration) refused = error.problems
+            refused = error._tag === "InvalidConfiguration" ? error.problems : [atStart(source.name, error.message)]
           })
         ),
         Effect.tap(() =>
@@ -204,6 +204,16 @@ export const run = <R>(
     for (const command of suggestions(text)) log.log("info", "proxy", `try: ${command}`)
     return { gateway, reload, adminPort, statsPort, readinessPort, shutdownRequested: Effect.asVoid(Queue.take(stop)) }
   })
+
+/** What is wrong with a file as a whole. */
+const atStart = (file: string, message: string): Problem => ({
+  file,
+  line: 1,
+  column: 1,
+  path: "",
+  message,
+  severity: "error"
+})
 
 const levelOf = (level: string | ReadonlyArray<string> | undefined): string | undefined =>
   typeof level === "object" ? level.join(",") : level
