@@ -22,7 +22,7 @@ import { type Gateway, startGateway } from "./gateway.ts"
 import { isIdle } from "./idle-settings.ts"
 import { memory } from "./process-memory.ts"
 import { gatherRuntime } from "./runtime-metrics.ts"
-import { type InvalidConfiguration, makeSnapshot } from "./snapshot.ts"
+import { InvalidConfiguration, makeSnapshot } from "./snapshot.ts"
 import { suggestions } from "./suggestions.ts"
 import { version } from "./version.ts"
 
