@@ -110,6 +110,30 @@ describe("a slow client", () => {
     })
   )
 
+  it.live("that was slow with a body which nobody wanted has the whole time for its next head", () =>
+    Effect.gen(function* () {
+      const { port, bound, pass } = yield* timed(() => Effect.succeed(text(200, "")))
+      const client = new RawClient(port).send("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\nab")
+      yield* Effect.promise(() => client.responses(1))
+      client.send("c")
+      yield* pass(0)
+      client.send("d")
+      yield* pass(limit - 1)
+      client.send("GET / HTT")
+      yield* pass(0)
+      yield* pass(limit - 1)
+      assert.isFalse(client.ended)
+      client.send("P/1.1\r\nhost: a\r\n\r\n")
+      const answers = yield* Effect.promise(() => client.responses(2))
+      assert.deepStrictEqual(
+        answers.map(({ status }) => status),
+        [200, 200]
+      )
+      client.socket.destroy()
+      yield* Effect.promise(() => eventually(() => bound.connections() === 0))
+    })
+  )
+
   it.live("that stops in the middle of a body is told so, and what was kept of it is let go", () =>
     Effect.gen(function* () {
       let error: string | undefined
