@@ -105,19 +105,20 @@ const send = (x: Exchange, prepared: Prepared): Effect.Effect<Answer, StageError
   const { destination, provider } = endpoint
   if (destination.type === "mock")
     return isMockFormat(upstreamFormat) ? destination.answer(upstreamFormat, json, x.now) : Exit.fail(noAddress)
+  const { request } = x
+  destination.withoutClientsKeys(request)
   const target = provider.target({
     format: interfaceOf(upstreamFormat),
     model: providerModel,
     streaming,
     // A path that says nothing of what is spoken, or that hides a model, is no path of the provider.
-    translated: prepared.translated || !endpoint.knowsPath(x.request.path) || hidesModel(canonicalPath(x.request.path)),
-    clientPath: x.request.path,
-    clientQuery: x.request.query.slice(1)
+    translated: prepared.translated || !endpoint.knowsPath(request.path) || hidesModel(canonicalPath(request.path)),
+    clientPath: request.path,
+    clientQuery: request.query.slice(1)
   })
   if ("_tag" in target) return Exit.fail(target)
   const upstream = destination.upstreamOf(target)
   if (upstream === undefined) return Exit.fail(noAddress)
-  const { request } = x
   for (const name of target.removeHeaders) request.headers.delete(name)
   for (const [name, value] of target.setHeaders) request.headers.set(name, value)
   destination.authorize(request.headers, target)

@@ -47,6 +47,7 @@ llm:
   gateways: default
   models:
     - { name: allowed, provider: gemini, params: { hostOverride: "127.0.0.1:${provider.port}", apiKey: AIza-llm } }
+    - { name: "*", provider: openai, params: { baseUrl: "${provider.url}/v1", model: m-1 } }
     - { name: nova, provider: bedrock, params: { awsRegion: r, apiKey: k, baseUrl: "${provider.url}" } }
 `
   )
@@ -90,7 +91,8 @@ describe("a model that a path names beside the one that was allowed", () => {
     ["", "/v1beta/models/other:embedContent"]
   ])("is the one that is asked for, however it is spelled: %s%s", async (route, path) => {
     const { status, asked } = await post(route + path, { model: "allowed" })
-    assert.deepStrictEqual([status, asked], [route === "" ? 404 : 403, undefined])
+    if (route === "") assert.strictEqual(asked?.headers["x-goog-api-key"], undefined)
+    else assert.deepStrictEqual([status, asked], [403, undefined])
   })
 
   it("does not reach the provider in a spelling that nobody here reads", async () => {
@@ -125,6 +127,23 @@ describe("a model in a body that is passed on unread", () => {
   })
 })
 
+describe("a key of the client's own", () => {
+  it.each(["key=client", "k%65y=client", "a=1&access_token=client"])(
+    "does not reach a provider that has another, in %s",
+    async (query) => {
+      const { asked } = await post(`/v1beta/models/allowed:generateContent?${query}`, {}, { "x-api-key": "client" })
+      assert.strictEqual(asked?.headers["x-goog-api-key"], "AIza-llm")
+      assert.notInclude(JSON.stringify(asked), "client")
+    }
+  )
+
+  it("is what a provider without one is called with", async () => {
+    const { asked } = await post("/groups?key=client", chat("gemini-x"), { authorization: "Bearer AIza-client" })
+    assert.include(asked?.path, "key=client")
+    assert.strictEqual(asked?.headers["x-goog-api-key"], "AIza-client")
+  })
+})
+
 describe("a provider in good health", () => {
   it("is not left alone because of a request that no provider could serve", async () => {
     assert.strictEqual((await post("/groups", chat(".."))).status, 400)
@@ -132,5 +151,20 @@ describe("a provider in good health", () => {
       (await post("/groups", chat("gemini-x"))).asked?.path,
       "/first/v1beta/models/gemini-x:generateContent"
     )
+  })
+})
+
+describe("names that clients make up", () => {
+  it("make a bounded number of series, of bounded names", async () => {
+    const long = "x".repeat(10_000)
+    await post("/v1/chat/completions", chat(long))
+    for (let i = 0; i < 520; i++) await post("/v1/chat/completions", chat(`made-up-${i}`))
+    const scraped = await gate.scrape()
+    assert.notInclude(scraped, long)
+    const counts = scraped
+      .split("\n")
+      .filter((line) => line.startsWith("headgate_gen_ai_server_request_duration_count"))
+    assert.isAtMost(counts.filter((line) => line.includes("made-up")).length, 500)
+    assert.isAtLeast(await gate.metric("gen_ai_server_request_duration_count", { gen_ai_request_model: "other" }), 20)
   })
 })
