@@ -247,7 +247,8 @@ export const admit = (engine: Engine, x: Exchange, asked: Asked, keep: Keep): Ou
         estimate,
         began,
         facts: noFacts(),
-        answered: false
+        answered: false,
+        passed: 0
       }
       called = true
       asked.variable.call = call
