@@ -142,7 +142,9 @@ export const admit = (engine: Engine, x: Exchange, asked: Asked, keep: Keep): Ou
   if (routeType === "models") return respond(notImplemented)
   const decoded = decodedPath(x.request.path)
   if (decoded === undefined || endpoint.routeType(decoded) !== routeType) return Exit.fail(ambiguousPath)
-  if (forwarded.has(routeType) && hidesModel(path)) return Exit.fail(ambiguousPath)
+  // Some providers do not mind the case of a path either.
+  if (forwarded.has(routeType) && (hidesModel(path) || !forwarded.has(endpoint.routeType(decoded.toLowerCase()))))
+    return Exit.fail(ambiguousPath)
   // A form is forwarded unread: no guard, rule or override would see the prompt that a provider may find in it.
   if (asked.unread && !forwarded.has(routeType)) return Exit.fail(notJson)
   if (routeType === "generateContent" && asksForList(path, x.request.query)) return respond(listRefused)
