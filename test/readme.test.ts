@@ -3,6 +3,7 @@ import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node
 import { join } from "node:path"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { commandNames } from "../src/main/commands-page.ts"
 import { graphsOf } from "../src/main/offline.ts"
 import { policies } from "../stages/registry.ts"
 import { schemas } from "../stages/schemas.ts"
@@ -109,6 +110,12 @@ describe("the README", () => {
       (name) => !available.includes(name) && !elsewhere.some(([frontend]) => frontend === name)
     )
     assert.deepStrictEqual(names(refused!), missing.sort())
+  })
+
+  it("names every command of the tool", () => {
+    const [, table = ""] = readme.split("## The tool")
+    const named = [...table.split("\n## ")[0]!.matchAll(/^\| `([\w ]+)` \|/gm)].map(([, command]) => command!)
+    assert.deepStrictEqual(named.toSorted(), commandNames().toSorted())
   })
 
   it("names folders and files that exist", () => {

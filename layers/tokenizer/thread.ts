@@ -10,6 +10,9 @@ import { boundedPieces } from "./pieces.ts"
 
 type Counter = (text: string) => number
 
+/** Characters that are counted before others may. */
+const turn = 1000
+
 const load = async (encoding: Encoding): Promise<Counter> => {
   // One import per encoding, spelled out so that bundlers see them; each brings megabytes of tables.
   const { countTokens } =
@@ -35,10 +38,14 @@ const open = new Set<number>()
 const count = async ({ id, encoding, texts }: Extract<Order, { texts: unknown }>): Promise<number | undefined> => {
   const counter = await counterOf(encoding)
   let tokens = 0
+  let characters = 0
   for (const text of texts)
     for (const piece of boundedPieces(text)) {
       tokens += counter(piece)
-      if (piece.length > 1000) await setImmediate()
+      characters += piece.length
+      if (characters < turn) continue
+      characters = 0
+      await setImmediate()
       if (cancelled.has(id)) return undefined
     }
   return tokens

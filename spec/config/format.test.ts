@@ -58,6 +58,11 @@ describe("the canonical form", () => {
       "config:\n  customFunctions: >-\n    a\n      b\n\n    c\nroutes:\n  - name: a\n    policies: { authorization: { rules: [x] } }\n"
     ],
     [
+      "a comment behind the header of a text stays there",
+      "config:\n    customFunctions: >- # Why.\n        a\n",
+      "config:\n  customFunctions: >- # Why.\n    a\n"
+    ],
+    [
       "an alias stays behind its anchor",
       "routes: &r [{ name: a }]\ngateways: {}\nrouteGroups: [{ routes: *r, name: g }]\n",
       "routes: &r [{ name: a }]\ngateways: {}\nrouteGroups: [{ routes: *r, name: g }]\n"
@@ -160,7 +165,7 @@ describe("laws of the canonical form", () => {
     const sample = sampler(described)
     const sections = Object.entries(described.definitions["Standalone"]!["properties"] as Record<string, Node>)
     const seen = { changed: 0, comments: 0, references: 0 }
-    for (let seed = 1; seed <= 250; seed++) {
+    for (let seed = 1; seed <= 120; seed++) {
       const choose = choices(seed * 32_452_843)
       const some = [choose.pick(sections), choose.pick(sections)]
       const text = written(Object.fromEntries(some.map(([key, node]) => [key, sample(node, choose)])), choose)
@@ -172,6 +177,6 @@ describe("laws of the canonical form", () => {
       if (comments(text).length > 0) seen.comments++
       if (text.includes("${")) seen.references++
     }
-    for (const count of Object.values(seen)) assert.isAbove(count, 50, JSON.stringify(seen))
+    for (const count of Object.values(seen)) assert.isAbove(count, 25, JSON.stringify(seen))
   })
 })

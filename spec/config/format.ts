@@ -121,7 +121,8 @@ const stringTag = "tag:yaml.org,2002:str"
 const keepLines = (tag: ScalarTag): ScalarTag => ({
   ...tag,
   stringify: (item, context, onComment, onChompKeep) => {
-    const lines = item.type === "BLOCK_FOLDED" ? foldedLines(item) : undefined
+    // A comment behind its header is placed with it.
+    const lines = item.type === "BLOCK_FOLDED" && !item.comment ? foldedLines(item) : undefined
     if (lines === undefined || context.inFlow === true || context.implicitKey === true)
       return tag.stringify?.(item, context, onComment, onChompKeep) ?? String(item.value)
     const indent = context.indent === "" ? "  " : context.indent

@@ -14,9 +14,12 @@ export const PolicyTarget = exactlyOneOf("PolicyTarget", "What the policy applie
       "GatewayTarget",
       "A gateway, or a part of it.",
       {
-        gatewayName: required(ShortString, "Its name; `default` for everything in this file."),
-        gatewayNamespace: required(ShortString, "Its namespace; `default` for everything in this file."),
-        listenerName: optional(ShortString, "One of its listeners."),
+        gatewayName: required(ShortString, "Its name; `default` for every gateway of this file."),
+        gatewayNamespace: required(ShortString, "Its namespace; `default` for every gateway of this file."),
+        listenerName: optional(
+          ShortString,
+          "One of its listeners. A gateway of this file without listeners is one listener with the name of the gateway."
+        ),
         port: optional(PortNumber, "One of its ports.")
       },
       {
@@ -30,9 +33,9 @@ export const PolicyTarget = exactlyOneOf("PolicyTarget", "What the policy applie
   route: required(
     object("RouteTarget", "A route.", {
       name,
-      namespace,
+      namespace: required(ShortString, "Its namespace; `default` where the route has none."),
       ruleName: optional(ShortString, "One of its rules."),
-      kind: optional(ShortString, "Its kind.")
+      kind: optional(ShortString, "Its kind; `HTTPRoute` for every route of requests.")
     }),
     "A route."
   ),

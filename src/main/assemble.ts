@@ -3,14 +3,7 @@
  * All problems are found in one go; nothing is served before there are none.
  */
 import { Effect, Result, type Scope } from "effect"
-import {
-  type AttachedPolicy,
-  type CompiledEntries,
-  compileSite,
-  type PolicyEntry,
-  responseSteps,
-  type SiteGraph
-} from "../pipeline/compile.ts"
+import { responseSteps, type SiteGraph } from "../pipeline/compile.ts"
 import { NoBackend } from "../pipeline/errors.ts"
 import type { Exchange } from "../pipeline/exchange.ts"
 import { Latency } from "../pipeline/latency.ts"
@@ -18,7 +11,7 @@ import { masked } from "../pipeline/masked.ts"
 import type { Registry, Services } from "../pipeline/registry.ts"
 import type { Backend, Listener, Route } from "../pipeline/route.ts"
 import type { Step } from "../pipeline/run.ts"
-import { type ConfigPath, type ConfigProblem, type Site, unavailable } from "../pipeline/stage.ts"
+import { type ConfigPath, type ConfigProblem, unavailable } from "../pipeline/stage.ts"
 import type { AnyTerminal, Callee } from "../pipeline/terminal.ts"
 import { type Attached, attachments } from "../routing/attach.ts"
 import { compileListeners } from "../routing/listeners.ts"
@@ -29,11 +22,13 @@ import {
   mergeRoutePolicies,
   type PolicyAttachment
 } from "../routing/merge.ts"
-import * as Normalised from "../routing/normalised.ts"
+import type * as Normalised from "../routing/normalised.ts"
 import { chainKey, delegates, selection, type Tabled } from "../routing/selection.ts"
 import { compileRoutes, type RouteEntry, type RouteTable } from "../routing/table.ts"
 import { type Available, missing, type Part } from "../routing/unavailable.ts"
 import { type Random, weightedChoice } from "../routing/weights.ts"
+import { type Compiling, Problems } from "./problems.ts"
+import { type CompileCondition, Sites } from "./sites.ts"
 
 /** A port to listen on. */
 export interface AssembledBind {
@@ -55,12 +50,6 @@ export interface Assembled {
   readonly binds: ReadonlyArray<AssembledBind>
   readonly ways: ReadonlyArray<Way>
 }
-
-/** Compiles the condition of a conditional policy. */
-export type CompileCondition = (
-  expression: string,
-  site: Site
-) => Result.Result<(exchange: Exchange) => boolean, ReadonlyArray<string>>
 
 export interface Parts<R extends Registry> {
   readonly registry: R
@@ -86,10 +75,6 @@ const availableIn = ({ registry, terminals }: Parts<Registry>): Available => ({
   parts: new Set<Part>(["routeGroups"])
 })
 
-/** What compiling needs is known where the registry is; inside it is whatever the policies ask for. */
-// biome-ignore lint/suspicious/noExplicitAny: the registry's own type says which services these are.
-type Compiling<A> = Effect.Effect<A, ReadonlyArray<ConfigProblem>, any>
-
 interface CompiledWay {
   readonly route: Route
   readonly backends: ReadonlyArray<Backend>
@@ -107,77 +92,31 @@ interface Tables {
 class Assembly {
   readonly #parts: Parts<Registry>
   readonly #config: Normalised.Normalised
-  readonly #problems: Array<ConfigProblem> = []
+  readonly #problems = new Problems()
   readonly #ways: Array<Way> = []
   readonly #callees = new Map<string, Callee | undefined>()
-  /** What is targeted at many routes is compiled once. */
-  readonly #entries = new Map<Normalised.PolicyBranch, PolicyEntry>()
-  readonly #compiled: CompiledEntries = new Map()
+  readonly #sites: Sites
   readonly #attachedTo: (listener: Normalised.Listener) => Attached
 
   constructor(parts: Parts<Registry>, config: Normalised.Normalised) {
     this.#parts = parts
     this.#config = config
+    this.#sites = new Sites(parts.registry, parts.compileCondition, this.#problems)
     this.#attachedTo = attachments(config)
   }
 
   run(): Compiling<Assembled> {
     return Effect.gen({ self: this }, function* () {
       const binds: Array<AssembledBind> = []
-      for (const problem of yield* missing(this.#config, availableIn(this.#parts))) this.#problem(problem)
+      for (const problem of yield* missing(this.#config, availableIn(this.#parts))) this.#problems.add(problem)
       for (const bind of this.#config.binds) {
         const assembled = yield* this.#bind(bind)
         if (assembled !== undefined) binds.push(assembled)
       }
-      if (this.#problems.length > 0) return yield* Effect.fail(this.#problems)
+      const problems = this.#problems.list
+      if (problems.length > 0) return yield* Effect.fail(problems)
       return { binds, ways: this.#ways }
     })
-  }
-
-  #problem(problem: ConfigProblem): void {
-    // What several routes share is compiled for each of them.
-    const { path, message } = problem
-    const known = this.#problems.some((p) => p.message === message && p.path.join("\0") === path.join("\0"))
-    if (!known) this.#problems.push(problem)
-  }
-
-  /** Runs a compilation; its problems are collected, and `undefined` stands for its result. */
-  #collect<A>(effect: Compiling<A>, base: ConfigPath = []): Compiling<A | undefined> {
-    return Effect.catch(effect, (problems) =>
-      Effect.sync(() => {
-        for (const problem of problems) this.#problem({ ...problem, path: [...base, ...problem.path] })
-        return undefined
-      })
-    )
-  }
-
-  /** Compiles what is in force at a site. */
-  #site(site: Site, policies: Normalised.Policies): Compiling<SiteGraph> {
-    const attached = Object.values(policies).map(
-      ({ name, branches }): AttachedPolicy => ({ name, entries: branches.map((branch) => this.#entry(branch, site)) })
-    )
-    return Effect.map(
-      this.#collect(compileSite(this.#parts.registry, site, attached, this.#compiled)),
-      (graph) => graph ?? emptySite(site)
-    )
-  }
-
-  #entry(branch: Normalised.PolicyBranch, site: Site): PolicyEntry {
-    // Whatever a policy is attached to, its phase is the same.
-    const entry = this.#entries.get(branch) ?? this.#newEntry(branch, site)
-    this.#entries.set(branch, entry)
-    return entry
-  }
-
-  #newEntry(branch: Normalised.PolicyBranch, site: Site): PolicyEntry {
-    const { condition, config, path } = branch
-    const entry = { config, path, writtenAt: (part: ConfigPath) => Normalised.writtenAt(branch, part) }
-    if (condition === undefined) return entry
-    const compiled = this.#parts.compileCondition(condition.expression, site)
-    if (Result.isSuccess(compiled))
-      return { ...entry, condition: { text: condition.expression, holds: compiled.success } }
-    for (const message of compiled.failure) this.#problem({ path: condition.path, message })
-    return entry
   }
 
   #bind(bind: Normalised.Bind): Compiling<AssembledBind | undefined> {
@@ -185,7 +124,7 @@ class Assembly {
       if (bind.protocol !== "http" || bind.mode !== "standard" || bind.tunnelProtocol !== "direct") {
         const what =
           bind.protocol !== "http" ? `a ${bind.protocol.toUpperCase()} listener` : "a tunnel or internal bind"
-        this.#problem(unavailable(bind.path, what))
+        this.#problems.add(unavailable(bind.path, what))
         return undefined
       }
       const listeners: Array<{ readonly hostname: string; readonly value: Listener }> = []
@@ -209,14 +148,14 @@ class Assembly {
   ): void {
     for (const problem of problems) {
       const [index, ...rest] = problem.path
-      this.#problem({ ...problem, path: [...(sources[Number(index)]?.path ?? otherwise), ...rest] })
+      this.#problems.add({ ...problem, path: [...(sources[Number(index)]?.path ?? otherwise), ...rest] })
     }
   }
 
   #listener(bind: Normalised.Bind, source: Normalised.Listener): Compiling<Listener> {
     return Effect.gen({ self: this }, function* () {
       const attached = this.#attachedTo(source)
-      const gateway = yield* this.#site("gateway", mergeGatewayPolicies(attached.gateway))
+      const gateway = yield* this.#sites.compile("gateway", mergeGatewayPolicies(attached.gateway))
       const tables: Tables = { gateway, attached, chains: new Map(), groups: new Map(), ways: [] }
       const routes = yield* this.#table(tables, source.routes, [], source.path)
       const listener: Listener = {
@@ -280,7 +219,7 @@ class Assembly {
   #route(tables: Tables, chain: ReadonlyArray<Normalised.Route>): Compiling<CompiledWay> {
     return Effect.gen({ self: this }, function* () {
       const source = chain.at(-1)!
-      const graph = yield* this.#site("route", mergeRoutePolicies(tables.attached.route(chain)))
+      const graph = yield* this.#sites.compile("route", mergeRoutePolicies(tables.attached.route(chain)))
       const backends: Array<{ readonly weight: number; readonly value: Backend | NoBackend }> = []
       for (const reference of source.backends)
         if (reference.target.kind !== "routeGroup")
@@ -323,9 +262,9 @@ class Assembly {
       // No other backend knows what these rules are about: it would let everything through.
       const toolRules = policies["mcpAuthorization"]
       if (toolRules !== undefined && !isServer)
-        this.#problem({ path: toolRules.path, message: "mcpAuthorization needs an mcp backend" })
+        this.#problems.add({ path: toolRules.path, message: "mcpAuthorization needs an mcp backend" })
       const [ofTerminal, ofStages] = parted(policies, this.#terminal(source)?.applies ?? [])
-      const graph = yield* this.#site("backend", ofStages)
+      const graph = yield* this.#sites.compile("backend", ofStages)
       const all = [gateway, route, graph]
       const { registry } = this.#parts
       const own = (phase: "backend" | "backendResponse", run: Callee["prepare"]) =>
@@ -366,10 +305,10 @@ class Assembly {
       const { destination, name } = source
       if (destination.kind === "ai") {
         const config = withInForce(destination.config, attachments, terminal.applies ?? [])
-        return yield* this.#collect(terminal.compile(config, configPath(source), name))
+        return yield* this.#problems.collect(terminal.compile(config, configPath(source), name))
       }
       if (this.#callees.has(source.key)) return this.#callees.get(source.key)
-      const callee = yield* this.#collect(terminal.compile(destination.config, configPath(source), name))
+      const callee = yield* this.#problems.collect(terminal.compile(destination.config, configPath(source), name))
       this.#callees.set(source.key, callee)
       return callee
     })
@@ -424,13 +363,6 @@ const terminalStep = (
   condition: undefined,
   holds: undefined,
   latency: new Latency()
-})
-
-const emptySite = (site: Site): SiteGraph => ({
-  site,
-  request: [],
-  responses: { backendResponse: new Map(), response: new Map() },
-  effective: {}
 })
 
 const wide: ReadonlySet<BackendLevel> = new Set(["gateway", "gatewayPort", "listener"])

@@ -3,7 +3,7 @@ import { Result } from "effect"
 import type { CustomFunctions } from "../cel/custom-functions.ts"
 import { compile } from "../cel/expression.ts"
 import type { Exchange } from "../pipeline/exchange.ts"
-import type { CompileCondition } from "./assemble.ts"
+import type { CompileCondition } from "./sites.ts"
 
 /** Compiles the conditions of a configuration, which may call its functions. */
 export const conditions =

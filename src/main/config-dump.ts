@@ -5,12 +5,11 @@ import type * as Normalised from "../routing/normalised.ts"
 import { hiddenOf } from "./hidden.ts"
 import { version } from "./version.ts"
 
-/** What stands between a policy and its configuration is how it came there: the dump shows the policy. */
 export const policiesOf = (policies: Normalised.Policies): Record<string, unknown> =>
   Object.fromEntries(
     Object.values(policies).map(({ name, branches }) => {
       const shown = branches.map(({ condition, config }) =>
-        condition === undefined ? bare(config) : { condition: condition.expression, policy: bare(config) }
+        condition === undefined ? config : { condition: condition.expression, policy: config }
       )
       return [name, shown.length === 1 ? shown[0] : shown]
     })
@@ -19,7 +18,7 @@ export const policiesOf = (policies: Normalised.Policies): Record<string, unknow
 const isPolicies = (value: object): value is Normalised.Policies =>
   Object.values(value).every((each) => typeof each === "object" && each !== null && "branches" in each)
 
-/** A part of the normalised form without the places that it was written at. */
+/** What a backend is, without the places that its parts were written at. */
 export const bare = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(bare)
   if (typeof value !== "object" || value === null || Redacted.isRedacted(value) || !isRecord(value)) return value
@@ -77,7 +76,7 @@ const routeOf = (route: Normalised.Route | Normalised.TcpRoute) => ({
 
 /** A protocol that speaks TLS stands with what it speaks it with. */
 const protocolOf = ({ protocol, tls }: Normalised.Listener) =>
-  protocol === "HTTPS" || protocol === "TLS" ? { [protocol]: tls === undefined ? null : bare(tls) } : protocol
+  protocol === "HTTPS" || protocol === "TLS" ? { [protocol]: tls ?? null } : protocol
 
 /** What a listener is, but for its routes and policies. */
 export const listenerParts = (listener: Normalised.Listener) => ({
@@ -109,7 +108,7 @@ export const targetedParts = ({ key, target, phase, policy }: Normalised.Targete
   return {
     key,
     name: key,
-    target: bare(target),
+    target,
     policy: phase === "backend" ? { backend: config } : { traffic: { phase, ...config } }
   }
 }

@@ -1,9 +1,13 @@
 /** Writes what is generated from the schemas into `spec/generated/`. Run by `npm run generate`; a test compares. */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
+import { variables } from "../../spec/environment.ts"
+import { environmentPage } from "../../spec/generate/environment.ts"
 import { referencePages } from "../../spec/generate/reference.ts"
 import { schemas } from "../../stages/schemas.ts"
 import { language } from "./check.ts"
+import { commandsPage } from "./commands-page.ts"
+import { isIdle } from "./idle-settings.ts"
 import { jsonSchema, type SchemaKind, schemaFile, schemaKinds } from "./json-schemas.ts"
 
 /** Every generated file by its path below `spec/generated`. */
@@ -15,7 +19,9 @@ export const generated = (): Readonly<Record<string, string>> => {
   const kinds = Object.keys(schemaKinds) as ReadonlyArray<SchemaKind>
   return {
     ...Object.fromEntries(kinds.map((kind) => [schemaFile(kind), jsonSchema(kind)])),
-    ...Object.fromEntries(pages)
+    ...Object.fromEntries(pages),
+    "reference/environment.md": environmentPage(variables, isIdle),
+    "reference/commands.md": commandsPage()
   }
 }
 

@@ -15,8 +15,8 @@ describe("settings that nothing applies", () => {
       [
         "warning 2 config.workerThreads has no effect yet",
         "warning 5 config.logging.filter has no effect yet",
-        "warning 7 config.metrics.fields has no effect yet",
-        "warning 6 config.dns.edns0 has no effect yet"
+        "warning 6 config.dns.edns0 has no effect yet",
+        "warning 7 config.metrics.fields has no effect yet"
       ]
     )
   })
@@ -25,5 +25,12 @@ describe("settings that nothing applies", () => {
     assert.deepStrictEqual(warningsOf("config: { adminAddr: 'off', logging: { format: json } }"), [])
     assert.deepStrictEqual(warningsOf("config: { backend: { connectTimeout: 1s }, metrics: { remove: [a] } }"), [])
     assert.deepStrictEqual(warningsOf(""), [])
+  })
+
+  it("are not those that say what holds anyway", () => {
+    assert.deepStrictEqual(warningsOf("config: { workerThreads: 1, histograms: classic }"), [])
+    assert.deepStrictEqual(warningsOf("config: { histograms: native }"), [
+      "warning 1 config.histograms has no effect yet"
+    ])
   })
 })

@@ -12,7 +12,7 @@ const durations = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 1
 const processing = [0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.05, 0.25]
 /** The labels that say where a request went, and their values. */
 export const placeLabels = ["bind", "gateway", "listener", "route", "route_rule"]
-export const placeOf = (x: Exchange): ReadonlyArray<string | undefined> => [
+export const placeOf = (x: Pick<Exchange, "listener" | "route">): ReadonlyArray<string | undefined> => [
   x.listener?.bind,
   x.listener?.gateway,
   x.listener?.name,

@@ -76,9 +76,6 @@ const written = <Level extends string>(level: Level, policies: Policies, hop?: n
   policies
 })
 
-const grouped = <K>(targeted: ReadonlyArray<TargetedPolicy>, by: (policy: TargetedPolicy) => K) =>
-  Map.groupBy(targeted, by) as ReadonlyMap<K, ReadonlyArray<TargetedPolicy>>
-
 const none: ReadonlyArray<TargetedPolicy> = []
 
 /** Prepares a configuration: what holds on a listener, or, without one, wherever a route may be reached. */
@@ -86,8 +83,8 @@ export const attachments = (config: Normalised): ((listener: Listener | undefine
   const binds = new Map(config.binds.flatMap((bind) => bind.listeners.map((listener) => [listener, bind] as const)))
   // Few policies concern any one route or backend of many.
   const ofGateways = config.targeted.filter(({ target: { gateway } }) => gateway !== undefined)
-  const byRoute = grouped(config.targeted, ({ target: { route } }) => route && `${route.namespace}/${route.name}`)
-  const byBackend = grouped(config.targeted, ({ target: { backend } }) => backend?.backend?.name)
+  const byRoute = Map.groupBy(config.targeted, ({ target: { route } }) => route && `${route.namespace}/${route.name}`)
+  const byBackend = Map.groupBy(config.targeted, ({ target: { backend } }) => backend?.backend?.name)
 
   const ofRoute = (phase: TargetedPolicy["phase"], route: Route, hop: number) =>
     (byRoute.get(`${route.namespace}/${route.name}`) ?? none).flatMap((policy) => {

@@ -8,6 +8,8 @@ import type { Metrics, Series } from "../../src/services/metrics.ts"
 const mostSeries = 1_000
 const durations = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 80]
 
+type Counted = Pick<Exchange, "backend" | "listener" | "route">
+
 /** Counts what is known of a request once it is over. */
 export const makeMcpSeries = (metrics: Metrics["Service"]) => {
   const requests = metrics.counter("mcp_requests_total", "MCP requests, by what they were about.", [
@@ -23,7 +25,7 @@ export const makeMcpSeries = (metrics: Metrics["Service"]) => {
 
   // By backend object: the series of a configuration that was replaced go with it.
   const byBackend = new WeakMap<object, Map<string, Series>>()
-  const seriesOf = (x: Exchange, { method, resourceType, target, name }: McpFacts): Series => {
+  const seriesOf = (x: Counted, { method, resourceType, target, name }: McpFacts): Series => {
     const owner = x.backend ?? byBackend
     let known = byBackend.get(owner)
     if (known === undefined) {
@@ -46,7 +48,7 @@ export const makeMcpSeries = (metrics: Metrics["Service"]) => {
     return series
   }
 
-  return (x: Exchange, facts: McpFacts): void => {
+  return (x: Counted, facts: McpFacts): void => {
     for (const { startedAt, endedAt } of facts.calls)
       if (endedAt !== undefined) calls.record((endedAt - startedAt) / 1000)
     if (facts.method !== undefined) seriesOf(x, facts).record(1)

@@ -10,16 +10,23 @@ import { until } from "../program.ts"
 interface Message {
   readonly id?: number
   readonly method: string
+  readonly params?: unknown
 }
 
 /** An MCP server that leaves the answer to a call to the test. */
-const target = (call: (message: Message, response: ServerResponse, request: IncomingMessage) => void) =>
+const target = (
+  call: (message: Message, response: ServerResponse, request: IncomingMessage) => void,
+  notified: (message: Message) => void = () => {}
+) =>
   Effect.map(
     httpBackend(async (request, response) => {
       if (request.method !== "POST") return void response.writeHead(405).end()
       const message = (await json(request)) as Message
       if (message.method === "tools/call") return call(message, response, request)
-      if (message.id === undefined) return void response.writeHead(202).end()
+      if (message.id === undefined) {
+        notified(message)
+        return void response.writeHead(202).end()
+      }
       const result =
         message.method === "initialize"
           ? { protocolVersion: "2025-11-25", capabilities: { tools: {} }, serverInfo: { name: "t", version: "1" } }
@@ -161,6 +168,37 @@ describe("an MCP client that goes away in the middle of a call", () => {
         await until("the next call arrives", () => state.held !== undefined)
         state.held!()
         assert.strictEqual(messagesOf((await next).body)[0].result.content[0].text, "done")
+      })
+    })
+  )
+
+  it.live("or cancels it, which the target hears, and which ends the call at both ends", () =>
+    Effect.gen(function* () {
+      const state = { called: false, closed: false, heard: [] as Array<unknown> }
+      const other = yield* target((message, response) => answer(response, message))
+      const slow = yield* target(
+        (_, response) => {
+          state.called = true
+          response.on("close", () => {
+            state.closed = true
+          })
+        },
+        ({ method, params }) => {
+          if (method === "notifications/cancelled") state.heard.push(params)
+        }
+      )
+      const { port, session, call } = yield* opened({ other, slow })
+      yield* Effect.promise(async () => {
+        const waiting = call("slow_work")
+        await until("the call arrives", () => state.called)
+        const params = { requestId: 7, reason: "enough" }
+        const body = JSON.stringify({ jsonrpc: "2.0", method: "notifications/cancelled", params })
+        const { status } = await send(port, { method: "POST", path: "/mcp", headers: session, body })
+        assert.strictEqual(status, 202)
+        // There is no answer to what was cancelled.
+        assert.deepStrictEqual(messagesOf((await waiting).body), [])
+        await until("the call of the target ends", () => state.closed)
+        assert.deepStrictEqual(state.heard, [params])
       })
     })
   )

@@ -18,11 +18,6 @@ const flags = {
     Flag.optional,
     Flag.withDescription("A saved /config_dump; - for standard input. Without it the proxy on this machine is asked.")
   ),
-  namespace: Flag.String("namespace").pipe(
-    Flag.withAlias("n"),
-    Flag.optional,
-    Flag.withDescription("Namespace of the gateway.")
-  ),
   adminPort,
   output: Flag.Literals("output", ["short", "json", "yaml"]).pipe(
     Flag.withAlias("o"),
@@ -146,7 +141,11 @@ const policies = listing(
   "List the policies that are written on no route and no backend.",
   ({ policies }) => policies,
   ({ policies }) =>
-    policies.map(({ key, target, policy }) => ({ KEY: key, TARGET: json(target), POLICY: kindsOf(policy).join(",") }))
+    policies.map(({ key, target, policy }) => ({
+      KEY: key,
+      TARGET: JSON.stringify(target),
+      POLICY: kindsOf(policy).join(",")
+    }))
 )
 
 /** `traffic.cors`, `frontend.http`: where a policy applies, and which it is. */

@@ -28,7 +28,7 @@ export const diffCommand = Command.make(
     }).pipe(orExit(2))
 ).pipe(
   Command.withDescription(
-    "Show what a change of the configuration file means: added, removed and changed routes, listeners, backends and policies. Exits with 0 when both mean the same, 1 when not, 2 when one is invalid."
+    "Show what changes from one configuration file to another. Exits with 0 when both mean the same, 1 when not, 2 when one is invalid."
   )
 )
 

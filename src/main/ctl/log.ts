@@ -1,6 +1,6 @@
 /** `headgatectl proxy log`: reads or changes the log level of a running proxy. */
 import { Console, Effect, Option } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
+import { Command, Flag } from "effect/cli"
 import { askAdmin } from "../admin-client.ts"
 import { adminAt, adminPort } from "./admin-port.ts"
 import { orExit, Unable } from "./failure.ts"
@@ -9,11 +9,6 @@ export const logCommand = Command.make(
   "log",
   {
     adminPort: adminPort.pipe(Flag.withAlias("p")),
-    namespace: Flag.String("namespace").pipe(
-      Flag.withAlias("n"),
-      Flag.optional,
-      Flag.withDescription("Namespace of the gateway.")
-    ),
     level: Flag.String("level").pipe(
       Flag.optional,
       Flag.withDescription("The level of everything: off, error, warn, info, debug or trace.")
@@ -21,10 +16,6 @@ export const logCommand = Command.make(
     set: Flag.String("set").pipe(
       Flag.atLeast(0),
       Flag.withDescription("The level of one target, as request=debug; may be given several times.")
-    ),
-    resource: Argument.String("gateway/name").pipe(
-      Argument.optional,
-      Argument.withDescription("The proxy; the one on this machine needs none.")
     )
   },
   ({ adminPort, level, set }) =>

@@ -16,6 +16,9 @@ const utf8 = new TextDecoder()
 const isForwarded = (name: string) =>
   !name.startsWith("mcp-") && name !== "accept" && name !== "content-type" && name !== "last-event-id"
 
+/** Characters of a failure's body that the client and the log are told. */
+const mostTold = 2_000
+
 /** What a server that only has tools answers. */
 const answers = (api: OpenApiInterface): Readonly<Record<string, (params: Json | undefined) => Json>> => ({
   initialize: (params) => ({
@@ -68,7 +71,8 @@ export const openApiTransport = (
       if ("_tag" in answer) return events.onEnd(stream, answer)
       const text = utf8.decode(answer.body)
       if (answer.status < 500) return say(stream, resultMessage(id, JSON.stringify(resultOf(answer.status, text))))
-      const message = `Upstream API call for tool '${operation.tool.name}' failed with status ${answer.status}: ${text}`
+      const shown = text.length > mostTold ? `${text.slice(0, mostTold)}…` : text
+      const message = `Upstream API call for tool '${operation.tool.name}' failed with status ${answer.status}: ${shown}`
       events.onEnd(stream, { _tag: "TargetBroken", status: 500, message })
     }
     // It may be told before `ask` returns.

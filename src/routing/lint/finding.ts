@@ -39,10 +39,18 @@ export const warn = (code: Code, path: Path, message: string, about: "key" | "va
   about
 })
 
+interface RouteOnListeners {
+  readonly route: Route
+  readonly listeners: ReadonlyArray<Listener>
+}
+
+// Most rules ask for it, and a file may have ten thousand routes.
+const gathered = new WeakMap<Normalised, ReadonlyArray<RouteOnListeners>>()
+
 /** Every route with the listeners it is on; one that is on several is given once. Routes of groups are on none. */
-export const routesWithListeners = (
-  config: Normalised
-): ReadonlyArray<{ readonly route: Route; readonly listeners: ReadonlyArray<Listener> }> => {
+export const routesWithListeners = (config: Normalised): ReadonlyArray<RouteOnListeners> => {
+  const known = gathered.get(config)
+  if (known !== undefined) return known
   const found = new Map<string, { route: Route; listeners: Array<Listener> }>()
   for (const { listeners } of config.binds)
     for (const listener of listeners)
@@ -54,7 +62,9 @@ export const routesWithListeners = (
       }
   for (const { routes } of Object.values(config.routeGroups))
     for (const route of routes) found.set(route.path.join("/"), { route, listeners: [] })
-  return [...found.values()]
+  const routes = [...found.values()]
+  gathered.set(config, routes)
+  return routes
 }
 
 /** Every set of policies in a configuration. */

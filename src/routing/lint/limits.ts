@@ -16,27 +16,35 @@ interface Limit {
 
 const day = 24 * 3_600_000
 
-/** Findings about the local limits of every route. */
-export const limits = ({ normalised, positions }: Configuration): ReadonlyArray<Complaint> =>
-  routesWithListeners(normalised).flatMap(({ route }) =>
-    (route.policies["localRateLimit"]?.branches ?? []).flatMap(({ config, path }) => {
+/** Findings about all local limits. */
+export const limits = ({ normalised, positions }: Configuration): ReadonlyArray<Complaint> => {
+  const onRoutes = routesWithListeners(normalised).map(({ route }) => ({
+    policy: route.policies["localRateLimit"],
+    modelsBehind: () => servesModels(normalised, route)
+  }))
+  // Whether models are behind a target is not looked into.
+  const targeted = normalised.targeted
+    .filter(({ policy }) => policy.name === "localRateLimit")
+    .map(({ policy }) => ({ policy, modelsBehind: () => true }))
+  return [...onRoutes, ...targeted].flatMap(({ policy, modelsBehind }) =>
+    (policy?.branches ?? []).flatMap(({ config, path }) => {
       const list = config as ReadonlyArray<Limit>
       // A conditional entry is one limit, written without the list.
       const at = (index: number): Path => (positions.has([...path, index]) ? [...path, index] : path)
-      return list.flatMap((_, index) => ofOne(index, list, at(index), normalised, route))
+      return list.flatMap((_, index) => ofOne(index, list, at(index), modelsBehind))
     })
   )
+}
 
 const ofOne = (
   index: number,
   list: ReadonlyArray<Limit>,
   path: Path,
-  config: Normalised,
-  route: Route
+  modelsBehind: () => boolean
 ): ReadonlyArray<Complaint> => {
   const limit = list[index]!
   if (limit.maxTokens === 0) return [warn("limit-refuses-all", path, "maxTokens is 0, so every request is refused")]
-  if (limit.type === "tokens" && !servesModels(config, route))
+  if (limit.type === "tokens" && !modelsBehind())
     return [warn("limit-never-binds", path, "counts model tokens, but no backend of the route is a model")]
   // Of two that are the same the first one counts.
   const tighter = list.findIndex(

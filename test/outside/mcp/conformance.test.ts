@@ -77,7 +77,7 @@ describe("the official conformance suite", () => {
   for (const [name, target] of Object.entries(targets))
     it(`scores the same through Headgate, over ${name}`, async () => {
       assert.deepStrictEqual(await throughHeadgate(target()), direct)
-    })
+    }, 120_000)
 
   it("scores the same without sessions, but for what needs the server to ask the client, or a session", async () => {
     const stateless = await throughHeadgate(streamable(), "stateless")

@@ -1,0 +1,70 @@
+/** Compiles what is in force at the sites of a configuration. A policy that is targeted at many places is compiled once. */
+import { Effect, Result } from "effect"
+import {
+  type AttachedPolicy,
+  type CompiledEntries,
+  compileSite,
+  type PolicyEntry,
+  type SiteGraph
+} from "../pipeline/compile.ts"
+import type { Exchange } from "../pipeline/exchange.ts"
+import type { Registry } from "../pipeline/registry.ts"
+import type { ConfigPath, Site } from "../pipeline/stage.ts"
+import { type Policies, type PolicyBranch, writtenAt } from "../routing/normalised.ts"
+import type { Compiling, Problems } from "./problems.ts"
+
+/** Compiles the condition of a conditional policy. */
+export type CompileCondition = (
+  expression: string,
+  site: Site
+) => Result.Result<(exchange: Exchange) => boolean, ReadonlyArray<string>>
+
+export class Sites {
+  readonly #registry: Registry
+  readonly #compileCondition: CompileCondition
+  readonly #problems: Problems
+  readonly #entries = new Map<PolicyBranch, PolicyEntry>()
+  readonly #compiled: CompiledEntries = new Map()
+
+  constructor(registry: Registry, compileCondition: CompileCondition, problems: Problems) {
+    this.#registry = registry
+    this.#compileCondition = compileCondition
+    this.#problems = problems
+  }
+
+  /** A site at which something does not compile is empty: its problems say so. */
+  compile(site: Site, policies: Policies): Compiling<SiteGraph> {
+    const attached = Object.values(policies).map(
+      ({ name, branches }): AttachedPolicy => ({ name, entries: branches.map((branch) => this.#entry(branch, site)) })
+    )
+    return Effect.map(
+      this.#problems.collect(compileSite(this.#registry, site, attached, this.#compiled)),
+      (graph) => graph ?? emptySite(site)
+    )
+  }
+
+  #entry(branch: PolicyBranch, site: Site): PolicyEntry {
+    // Whatever a policy is attached to, its phase is the same.
+    const entry = this.#entries.get(branch) ?? this.#newEntry(branch, site)
+    this.#entries.set(branch, entry)
+    return entry
+  }
+
+  #newEntry(branch: PolicyBranch, site: Site): PolicyEntry {
+    const { condition, config, path } = branch
+    const entry = { config, path, writtenAt: (part: ConfigPath) => writtenAt(branch, part) }
+    if (condition === undefined) return entry
+    const compiled = this.#compileCondition(condition.expression, site)
+    if (Result.isSuccess(compiled))
+      return { ...entry, condition: { text: condition.expression, holds: compiled.success } }
+    for (const message of compiled.failure) this.#problems.add({ path: condition.path, message })
+    return entry
+  }
+}
+
+const emptySite = (site: Site): SiteGraph => ({
+  site,
+  request: [],
+  responses: { backendResponse: new Map(), response: new Map() },
+  effective: {}
+})

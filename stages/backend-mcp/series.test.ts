@@ -1,0 +1,39 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Prometheus from "../../layers/metrics/prometheus.ts"
+import { noFacts } from "../../src/protocols/mcp/call-record.ts"
+import type { McpFacts } from "../../src/protocols/mcp/contract.ts"
+import { makeMcpSeries } from "./series.ts"
+
+const nowhere = { backend: undefined, listener: undefined, route: undefined }
+const facts = (known: Partial<McpFacts>): McpFacts => ({ ...noFacts(), ...known })
+
+/** The lines of the counter, without what is unknown. */
+const counted = async (all: ReadonlyArray<McpFacts>) => {
+  const metrics = Prometheus.make()
+  const count = makeMcpSeries(metrics)
+  for (const one of all) count(nowhere, one)
+  return (await metrics.scrape()).text
+    .split("\n")
+    .filter((line) => line.startsWith("headgate_mcp_requests_total"))
+    .map((line) => line.replace(/(?:,|(?<=\{))[a-z_]+="unknown"/g, "").slice("headgate_mcp_requests_total".length))
+}
+
+describe("the counter of MCP requests", () => {
+  it("does not count what has no method, nor tells tasks apart", async () => {
+    const task = (name: string) => facts({ method: "tasks/get", resourceType: "task", target: "t", name })
+    assert.deepStrictEqual(await counted([facts({}), task("1"), task("2")]), [
+      '{method="tasks/get",resource_type="task",server="t"} 2'
+    ])
+  })
+
+  it("stays within bounds, whatever names clients make up", async () => {
+    const calls = Array.from({ length: 1100 }, (_, i) =>
+      facts({ method: "tools/call", resourceType: "tool", target: "t", name: `made-up-${i}` })
+    )
+    // What was known before goes on being counted by its name.
+    const lines = await counted([...calls, calls[7]!])
+    assert.strictEqual(lines.length, 1001)
+    assert.include(lines, '{method="other",server="t",resource="other"} 100')
+    assert.include(lines, '{method="tools/call",resource_type="tool",server="t",resource="made-up-7"} 2')
+  })
+})
