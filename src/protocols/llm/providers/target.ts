@@ -68,10 +68,12 @@ const trimSlashes = (path: string): string => path.replace(/\/+$/, "")
 
 /** Google's `alt` chooses the shape of a stream: the gateway's choice counts, not the client's. */
 const withoutAlt = (query: string): string =>
-  query
-    .split("&")
-    .filter((pair) => !isAlt(pair))
-    .join("&")
+  query === ""
+    ? query
+    : query
+        .split("&")
+        .filter((pair) => !isAlt(pair))
+        .join("&")
 // Without the ampersand a leading question mark would be dropped.
 const isAlt = (pair: string): boolean => [...new URLSearchParams(`&${pair}`).keys()].some((name) => alts.has(name))
 const alts: ReadonlySet<string> = new Set(["alt", "$alt"])
