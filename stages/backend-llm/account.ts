@@ -7,6 +7,7 @@ import { price } from "../../src/protocols/llm/cost/price.ts"
 import { formatUsd, toUsd } from "../../src/protocols/llm/cost/usd.ts"
 import type { JsonObject } from "../../src/protocols/llm/formats/json.ts"
 import type { RouteType } from "../../src/protocols/llm/models/route-type.ts"
+import { tokensOf } from "../../src/protocols/llm/tokens/estimate.ts"
 import type { StreamFacts } from "../../src/protocols/llm/usage/stream-facts.ts"
 import { timePerOutputToken } from "../../src/protocols/llm/usage/stream-facts.ts"
 import { inputTokens, type Usage, usageFrom } from "../../src/protocols/llm/usage/usage.ts"
@@ -31,6 +32,8 @@ export interface ModelCall {
   facts: StreamFacts
   /** Whether the provider answered, with success, and in a stream. */
   answered: false | "whole" | "stream"
+  /** Bytes that passed of a conversation's answer in one piece, which tells its usage at the end. */
+  passed: number
 }
 
 interface Used {
@@ -39,18 +42,19 @@ interface Used {
 }
 
 /**
- * What a call used. A stream that was left before it said so is estimated from what passed: an event brings a token or
- * more. Otherwise whoever hangs up before the last chunk would not pay.
+ * What a call used. An answer that was left before it said so is estimated from what passed: an event of a stream brings a
+ * token or more. Otherwise whoever hangs up before the last chunk would not pay.
  */
-const used = ({ facts, answered, estimate, endpoint, providerModel }: ModelCall): Used => {
+const used = ({ facts, answered, passed, estimate, endpoint, providerModel }: ModelCall): Used => {
   if (answered === false) return { usage: undefined, estimated: false }
   const told =
     facts.usage !== undefined && endpoint.provider.cacheOutsideInput(providerModel)
       ? { ...facts.usage, cacheInInput: false }
       : facts.usage
   const final = told?.output !== undefined && (facts.complete || facts.finish !== undefined)
-  if (answered === "whole" || final || facts.events === 0) return { usage: told, estimated: false }
-  const output = Math.max(told?.output ?? 0, facts.events)
+  const pieces = answered === "stream" ? facts.events : facts.complete ? 0 : tokensOf(passed)
+  if (final || pieces === 0) return { usage: told, estimated: false }
+  const output = Math.max(told?.output ?? 0, pieces)
   const known = told ?? usageFrom({ input: estimate() }, true, undefined)
   return { usage: { ...known, output }, estimated: true }
 }

@@ -1,4 +1,5 @@
 /** ai: models of one provider, or of several in groups, behind a route of one's own. */
+import type { Buffer } from "node:buffer"
 import { Effect, Exit, Result } from "effect"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
 import * as slots from "../../src/pipeline/slots.ts"
@@ -6,9 +7,10 @@ import type { ConfigProblem } from "../../src/pipeline/stage.ts"
 import { terminal } from "../../src/pipeline/terminal.ts"
 import { type Candidate, choose } from "../../src/protocols/llm/balance/choice.ts"
 import { isObject, type JsonObject, parseJson } from "../../src/protocols/llm/formats/json.ts"
+import { isUnambiguous } from "../../src/protocols/llm/models/json-members.ts"
 import { modelInPath } from "../../src/protocols/llm/models/model-path.ts"
 import { refusal } from "../../src/protocols/llm/models/refusal.ts"
-import type { RequestedModel } from "../../src/protocols/llm/models/requested.ts"
+import { type RequestedModel, requestedModel } from "../../src/protocols/llm/models/requested.ts"
 import { compileKnownPaths, compileRouteTypes, type RouteType } from "../../src/protocols/llm/models/route-type.ts"
 import { compileEndpoint, type Endpoint, endpointPolicies } from "./endpoint.ts"
 import { type Engine, type Keep, makeEngine, modelCalls } from "./engine.ts"
@@ -80,8 +82,9 @@ const offered = (engine: Engine, groups: Groups, x: Exchange, keep: Keep): Outco
     const parsed = parseJson(bytes.toString("utf8"))
     if (!unread && type !== "models" && !isObject(parsed)) return Exit.fail(notJson)
     const json = asObject(parsed)
-    const named = requestedIn(type, x.request.path, json)
-    const model = named?.model ?? endpoint.providerModel
+    const named = requestedIn(type, x, bytes, json)
+    // What is forwarded as it came may name any model where nobody here looks.
+    const model = named?.model ?? (unread && bytes.length > 0 ? undefined : endpoint.providerModel)
     const access = x.get(slots.modelAccess)
     if (access !== undefined && (model === undefined || !access.allows(model))) return Exit.fail(notAllowed)
     if (model === undefined && !unread && type !== "models") return Exit.fail(noModel)
@@ -93,10 +96,21 @@ const offered = (engine: Engine, groups: Groups, x: Exchange, keep: Keep): Outco
 }
 
 /** Clients of Gemini name the model in the path; others may, where they name none in the body. */
-const requestedIn = (type: RouteType, path: string, json: JsonObject): RequestedModel | undefined => {
+const requestedIn = (type: RouteType, x: Exchange, bytes: Buffer, json: JsonObject): RequestedModel | undefined => {
   const model = json["model"]
-  const inBody = typeof model === "string" ? ({ type: "body", model, body: json } as const) : undefined
+  const inBody = forwarded.has(type)
+    ? requestedUnread(x, bytes)
+    : typeof model === "string"
+      ? ({ type: "body", model, body: json } as const)
+      : undefined
   if (inBody !== undefined && type !== "generateContent" && type !== "geminiCountTokens") return inBody
-  const at = modelInPath(path)
-  return at === undefined ? inBody : { type: "path", model: at.model, at }
+  const at = modelInPath(canonicalPath(x.request.path))
+  return at === undefined ? inBody : { type: "path", model: at.model }
+}
+
+/** The bytes stay as they are: a name counts only if every reader finds the same one. */
+const requestedUnread = (x: Exchange, bytes: Buffer): RequestedModel | undefined => {
+  const found = requestedModel("", x.request.headers.get("content-type"), bytes)
+  if (found.type === "refused" || (found.type === "body" && !isUnambiguous(bytes))) return undefined
+  return found
 }

@@ -172,16 +172,21 @@ const watchStream = ({ clock }: Engine, answer: Answer, prepared: Prepared): voi
 }
 
 /** Reads the usage of a whole answer from a copy of its bytes, as long as it is not larger than a body may be. */
-const readingCopy = ({ upstreamFormat, facts }: Prepared): BodyObserver => {
+const readingCopy = (prepared: Prepared): BodyObserver => {
+  const { upstreamFormat, facts } = prepared
+  const converses = isGuarded(prepared.clientFormat)
   const chunks: Array<Uint8Array> = []
   let size = 0
   return {
     data: (chunk) => {
       size += chunk.length
+      if (converses) prepared.passed = size
       if (size <= defaultBodyLimit) chunks.push(chunk)
       else chunks.length = 0
     },
-    end: () => {
+    end: (failure) => {
+      if (failure !== undefined) return
+      facts.complete = true
       if (size === 0 || size > defaultBodyLimit) return
       addFacts(facts, readResponse(usageFormat(upstreamFormat), parseJson(Buffer.concat(chunks).toString("utf8"))))
     }

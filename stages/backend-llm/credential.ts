@@ -1,6 +1,8 @@
 /** The key that a provider is called with, and its place in a request. */
 import { Effect, Redacted, type Scope } from "effect"
+import { queryCarrier } from "../../src/http/credential.ts"
 import type { HeaderList } from "../../src/http/header-list.ts"
+import type { RequestHead } from "../../src/http/message.ts"
 import { type ConfigProblem, unavailable } from "../../src/pipeline/stage.ts"
 import { type Credential, placeKey } from "../../src/protocols/llm/providers/credential.ts"
 import { Files } from "../../src/services/files.ts"
@@ -31,11 +33,19 @@ export const compileKey = (
 /** Where clients of the various APIs put their keys. */
 const keyHeaders = ["authorization", "x-api-key", "x-goog-api-key", "api-key"]
 
+/** Google takes keys and tokens out of the query as well. */
+const keyParameters = ["key", "access_token"].map(queryCarrier)
+
+/** What the client proved itself with is none of the business of a provider that has a key of its own. */
+export const withoutClientsKeys = (request: RequestHead, key: Key | undefined): void => {
+  if (key === undefined) return
+  for (const name of keyHeaders) request.headers.delete(name)
+  for (const parameter of keyParameters) parameter.remove(request)
+}
+
 /** Puts the key where the provider looks for it. Without one, what the client sent is put there. */
 export const authorize = (headers: HeaderList, key: Key | undefined, credential: Credential): void => {
   if (key !== undefined) {
-    // What the client proved itself with to the gateway is none of the provider's business.
-    for (const name of keyHeaders) headers.delete(name)
     const { name, prefix = "" } = key.header ?? { name: "authorization", prefix: "Bearer " }
     headers.set(name.toLowerCase(), prefix + Redacted.value(key.value))
   }

@@ -2,13 +2,14 @@
 import { Effect, Redacted, type Scope } from "effect"
 import type { MockParams } from "../../spec/standalone/llm.ts"
 import type { HeaderList } from "../../src/http/header-list.ts"
+import type { RequestHead } from "../../src/http/message.ts"
 import { type ConfigPath, type ConfigProblem, unavailable } from "../../src/pipeline/stage.ts"
 import type { Provider } from "../../src/protocols/llm/providers/provider.ts"
 import type { Target } from "../../src/protocols/llm/providers/target.ts"
 import { wireFormats } from "../../src/protocols/llm/providers/wire-format.ts"
 import { Files } from "../../src/services/files.ts"
 import { type Upstream, Upstreams, type UpstreamTls } from "../../src/services/upstreams.ts"
-import { authorize, compileKey } from "./credential.ts"
+import { authorize, compileKey, withoutClientsKeys } from "./credential.ts"
 import { mockUpstream } from "./mock-upstream.ts"
 import type { EndpointConfig, EndpointPolicies } from "./schema.ts"
 
@@ -17,6 +18,8 @@ export type Destination =
       readonly type: "http"
       /** The connections to a target, opened when the configuration was compiled. */
       readonly upstreamOf: (target: Target) => Upstream | undefined
+      /** Takes the client's own credentials out, where the provider is called with others. */
+      readonly withoutClientsKeys: (request: RequestHead) => void
       /** Puts the credential in its place. */
       readonly authorize: (headers: HeaderList, target: Target) => void
     }
@@ -81,6 +84,7 @@ const httpDestination = (
     return {
       type: "http",
       upstreamOf: (target) => upstreams.get(addressKey(target)),
+      withoutClientsKeys: (request) => withoutClientsKeys(request, key),
       authorize: (headers, { credential }) => authorize(headers, key, credential)
     }
   })

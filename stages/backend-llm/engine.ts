@@ -7,6 +7,7 @@ import type { Callee } from "../../src/pipeline/terminal.ts"
 import { callUpstream } from "../../src/pipeline/upstream-call.ts"
 import { Catalogs } from "../../src/protocols/llm/cost/catalogs.ts"
 import type { GuardOutcome } from "../../src/protocols/llm/guard/outcome.ts"
+import { hidesModel } from "../../src/protocols/llm/models/model-path.ts"
 import { interfaceOf } from "../../src/protocols/llm/providers/wire-format.ts"
 import { Metrics } from "../../src/services/metrics.ts"
 import { Monotonic } from "../../src/services/monotonic.ts"
@@ -16,7 +17,7 @@ import { answered } from "./answer.ts"
 import type { Endpoint } from "./endpoint.ts"
 import { isMockFormat } from "./mock-upstream.ts"
 import { LlmFailed } from "./refused.ts"
-import type { Outcome, Prepared } from "./request.ts"
+import { canonicalPath, type Outcome, type Prepared } from "./request.ts"
 
 export interface Engine {
   readonly accounting: Accounting
@@ -58,7 +59,10 @@ export const modelCalls = (
   call: (x) => {
     const prepared = x.get(preparedCall)
     if (prepared === undefined) return Exit.fail(notPrepared)
-    return Effect.tapError(send(x, prepared), () => Effect.sync(prepared.endpoint.watched.failed))
+    // What a client asked for in vain says nothing of the provider's health.
+    return Effect.tapError(send(x, prepared), ({ source }) =>
+      source === "backend" ? Effect.sync(prepared.endpoint.watched.failed) : Effect.void
+    )
   },
   answered: (x) => {
     const prepared = x.get(preparedCall)
@@ -101,19 +105,20 @@ const send = (x: Exchange, prepared: Prepared): Effect.Effect<Answer, StageError
   const { destination, provider } = endpoint
   if (destination.type === "mock")
     return isMockFormat(upstreamFormat) ? destination.answer(upstreamFormat, json, x.now) : Exit.fail(noAddress)
+  const { request } = x
+  destination.withoutClientsKeys(request)
   const target = provider.target({
     format: interfaceOf(upstreamFormat),
     model: providerModel,
     streaming,
-    // A path that says nothing of what is spoken is no path of the provider.
-    translated: prepared.translated || !endpoint.knowsPath(x.request.path),
-    clientPath: x.request.path,
-    clientQuery: x.request.query.slice(1)
+    // A path that says nothing of what is spoken, or that hides a model, is no path of the provider.
+    translated: prepared.translated || !endpoint.knowsPath(request.path) || hidesModel(canonicalPath(request.path)),
+    clientPath: request.path,
+    clientQuery: request.query.slice(1)
   })
   if ("_tag" in target) return Exit.fail(target)
   const upstream = destination.upstreamOf(target)
   if (upstream === undefined) return Exit.fail(noAddress)
-  const { request } = x
   for (const name of target.removeHeaders) request.headers.delete(name)
   for (const [name, value] of target.setHeaders) request.headers.set(name, value)
   destination.authorize(request.headers, target)

@@ -15,10 +15,11 @@ const modelInBody: ReadonlySet<UpstreamFormat> = new Set([
   "responses",
   "embeddings",
   "rerank",
-  "anthropicTokenCount",
-  "detect",
-  "passthrough"
+  "anthropicTokenCount"
 ])
+
+/** What is passed on: its model may stand in the body, or in the path, or nowhere. */
+const passedOn: ReadonlySet<UpstreamFormat> = new Set(["detect", "passthrough"])
 
 /**
  * The body as the provider is to read it, before any translation: with its model, and asking a stream for its usage. A client
@@ -31,7 +32,8 @@ export const addressed = (
   streaming: boolean
 ): JsonObject => {
   let out = body
-  if (modelInBody.has(upstream) && body["model"] !== model) out = { ...out, model }
+  const names = passedOn.has(upstream) ? Object.hasOwn(body, "model") : modelInBody.has(upstream)
+  if (names && body["model"] !== model) out = { ...out, model }
   if (upstream === "completions" && streaming) {
     const options = body["stream_options"] ?? {}
     if (isObject(options) && options["include_usage"] !== true)

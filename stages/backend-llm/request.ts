@@ -19,7 +19,7 @@ import { conversationOf } from "../../src/protocols/llm/guard/conversation.ts"
 import type { GuardOutcome } from "../../src/protocols/llm/guard/outcome.ts"
 import { type GuardedFormat, guardedFormats, rewriteRequest } from "../../src/protocols/llm/guard/texts.ts"
 import { plan } from "../../src/protocols/llm/matrix.ts"
-import { withModelInPath } from "../../src/protocols/llm/models/model-path.ts"
+import { hidesModel, modelInPath, withModelInPath } from "../../src/protocols/llm/models/model-path.ts"
 import { refusal } from "../../src/protocols/llm/models/refusal.ts"
 import type { RequestedModel } from "../../src/protocols/llm/models/requested.ts"
 import type { RouteType } from "../../src/protocols/llm/models/route-type.ts"
@@ -129,7 +129,7 @@ export const asObject = (value: unknown): JsonObject => (isObject(value) ? value
 export const knownFromHere = (x: Exchange, model: string, json: JsonObject): LlmVariable => {
   const { variables } = x
   variables.llmRequest = { rest: json }
-  const variable = new LlmVariable(model, isStreaming(x.request.path, json), json)
+  const variable = new LlmVariable(model, isStreaming(canonicalPath(x.request.path), json), json)
   variables.llm = variable
   return variable
 }
@@ -137,11 +137,14 @@ export const knownFromHere = (x: Exchange, model: string, json: JsonObject): Llm
 /** Prepares a request for its endpoint. */
 export const admit = (engine: Engine, x: Exchange, asked: Asked, keep: Keep): Outcome => {
   const { endpoint, json, requested, wanted } = asked
-  const { path } = x.request
-  const routeType = endpoint.routeType(canonicalPath(path))
+  const path = canonicalPath(x.request.path)
+  const routeType = endpoint.routeType(path)
   if (routeType === "models") return respond(notImplemented)
-  const decoded = decodedPath(path)
+  const decoded = decodedPath(x.request.path)
   if (decoded === undefined || endpoint.routeType(decoded) !== routeType) return Exit.fail(ambiguousPath)
+  // Some providers do not mind the case of a path either.
+  if (forwarded.has(routeType) && (hidesModel(path) || !forwarded.has(endpoint.routeType(decoded.toLowerCase()))))
+    return Exit.fail(ambiguousPath)
   // A form is forwarded unread: no guard, rule or override would see the prompt that a provider may find in it.
   if (asked.unread && !forwarded.has(routeType)) return Exit.fail(notJson)
   if (routeType === "generateContent" && asksForList(path, x.request.query)) return respond(listRefused)
@@ -225,9 +228,10 @@ export const admit = (engine: Engine, x: Exchange, asked: Asked, keep: Keep): Ou
       const body = asked.unread
         ? asked.bytes
         : ((editable ? edited(asked.bytes, json, addressedBody) : undefined) ?? written(sent))
-      // A virtual model's target, or the provider's own name, stands in the path where the client's did.
-      if (requested.type === "path" && kind === "native") {
-        const rewritten = withModelInPath(path, requested.at, providerModel)
+      // The model that was chosen, and no other, stands in the path where the client's did, wherever else it was named.
+      const at = kind === "native" && x.request.method === "POST" ? modelInPath(path) : undefined
+      if (at !== undefined) {
+        const rewritten = withModelInPath(path, at, providerModel)
         if (rewritten === undefined)
           return Exit.fail(new ModelRefused({ refusal: refusal("request_uri_rewrite_failed") }))
         x.request.pathAndQuery = rewritten + x.request.query
@@ -245,7 +249,8 @@ export const admit = (engine: Engine, x: Exchange, asked: Asked, keep: Keep): Ou
         estimate,
         began,
         facts: noFacts(),
-        answered: false
+        answered: false,
+        passed: 0
       }
       called = true
       asked.variable.call = call

@@ -15,7 +15,7 @@ import type { ModelIndex } from "../../src/protocols/llm/models/selection.ts"
 import type { Engine, Keep } from "./engine.ts"
 import type { Model } from "./models.ts"
 import { LlmFailed, ModelRefused } from "./refused.ts"
-import { admit, asObject, knownFromHere, type Outcome, readBody } from "./request.ts"
+import { admit, asObject, canonicalPath, knownFromHere, type Outcome, readBody } from "./request.ts"
 import type { VirtualModels } from "./virtual.ts"
 
 export interface Router {
@@ -58,7 +58,7 @@ const listAnswer = ({ index, virtual }: Router, x: Exchange) => {
 }
 
 const chosen = (engine: Engine, router: Router, x: Exchange, bytes: Buffer, keep: Keep): Outcome => {
-  const requested = requestedModel(x.request.path, x.request.headers.get("content-type"), bytes)
+  const requested = requestedModel(canonicalPath(x.request.path), x.request.headers.get("content-type"), bytes)
   if (requested.type === "refused") return Exit.fail(new ModelRefused({ refusal: requested }))
   const name = requested.model
   const access = x.get(slots.modelAccess)

@@ -19,6 +19,11 @@ const durationBuckets = Array.from({ length: 14 }, (_, i) => 0.01 * 2 ** i)
 const firstTokenBuckets = [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
 const perTokenBuckets = [0.001, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5]
 
+/** Where one model stands behind every name, clients make names up: beyond these bounds all are counted as one. */
+const mostNames = 500
+const longestName = 256
+const other = "other"
+
 export type TokenType = "input" | "output" | "input_cache_read" | "input_cache_write"
 
 /** The series of calls that have all labels in common; each is made when it first counts. */
@@ -85,6 +90,19 @@ export const makeCallSeries = (metrics: Metrics["Service"]) => {
     }
   }
 
+  const makeFor = (x: Exchange, { provider, requestModel, responseModel }: Names): CallSeries =>
+    make([
+      "chat",
+      provider,
+      requestModel,
+      responseModel,
+      x.listener?.bind,
+      x.listener?.gateway,
+      x.listener?.name,
+      x.route === undefined ? undefined : `${x.route.namespace}/${x.route.name}`,
+      x.route?.rule
+    ])
+
   // By backend object: the series of a configuration that was replaced go with it.
   const byBackend = new WeakMap<object, Map<string, CallSeries>>()
   return (x: Exchange, provider: string, requestModel: string, responseModel: string | undefined): CallSeries => {
@@ -94,22 +112,26 @@ export const makeCallSeries = (metrics: Metrics["Service"]) => {
       known = new Map()
       byBackend.set(owner, known)
     }
-    const key = `${provider}\n${requestModel}\n${responseModel ?? ""}`
-    let series = known.get(key)
-    if (series === undefined) {
-      series = make([
-        "chat",
-        provider,
-        requestModel,
-        responseModel,
-        x.listener?.bind,
-        x.listener?.gateway,
-        x.listener?.name,
-        x.route === undefined ? undefined : `${x.route.namespace}/${x.route.name}`,
-        x.route?.rule
-      ])
-      known.set(key, series)
-    }
+    const wanted: Names = { provider, requestModel, responseModel }
+    let series = known.get(keyOf(wanted))
+    if (series !== undefined) return series
+    const names =
+      known.size < mostNames && isShort(wanted) ? wanted : { provider, requestModel: other, responseModel: other }
+    const key = keyOf(names)
+    series = known.get(key) ?? makeFor(x, names)
+    known.set(key, series)
     return series
   }
 }
+
+/** What tells the series of a backend apart. */
+interface Names {
+  readonly provider: string
+  readonly requestModel: string
+  readonly responseModel: string | undefined
+}
+
+const keyOf = ({ provider, requestModel, responseModel = "" }: Names) =>
+  `${provider}\n${requestModel}\n${responseModel}`
+const isShort = ({ requestModel, responseModel = "" }: Names) =>
+  requestModel.length <= longestName && responseModel.length <= longestName

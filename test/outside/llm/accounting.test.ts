@@ -38,6 +38,11 @@ beforeAll(async () => {
       }
       return events(response, chunks(kind === "slow" ? 200 : 5, told, model), kind === "slow" ? 10 : 0)
     }
+    if (kind === "long") {
+      // All but the end, where the usage stands.
+      const long = JSON.stringify(completion("word ".repeat(8_000), usage, model))
+      return void response.writeHead(200, { "content-type": "application/json" }).write(long.slice(0, -200))
+    }
     const text = JSON.stringify(completion("fine", usage, model))
     if (kind === "br")
       return void response
@@ -262,6 +267,25 @@ describe("evasions of the accounting", () => {
     })
     assert.isAtLeast(found.output, 10)
     assert.isBelow(found.output, 100)
+    assert.isAbove(found.cost, 0)
+    assert.strictEqual(found.line["hg.ai.usage.estimated"], true)
+  })
+
+  it("who leaves an answer in one piece before its end is charged as well", async () => {
+    const found = await counted(async () => {
+      const leaving = new AbortController()
+      const response = await fetch(`${gate.url}/v1/chat/completions`, {
+        method: "POST",
+        signal: leaving.signal,
+        headers: { "x-kind": "long" },
+        body: JSON.stringify(ask())
+      })
+      const reader = response.body!.getReader()
+      for (let bytes = 0; bytes < 39_000; ) bytes += (await reader.read()).value?.length ?? 0
+      leaving.abort()
+    })
+    assert.isAtLeast(found.output, 9_000)
+    assert.isAtMost(found.output, 11_000)
     assert.isAbove(found.cost, 0)
     assert.strictEqual(found.line["hg.ai.usage.estimated"], true)
   })

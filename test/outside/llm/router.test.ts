@@ -174,6 +174,7 @@ describe("a path that a provider could read as another one", () => {
     "/v1/chat/completions/x/..",
     "/v1/chat/completions/x/%2E%2e/",
     "/v1/chat/completions%2F",
+    "/v1/Chat/Completions",
     "/v1beta/models/exact%3AgenerateContent",
     "/v1/chat/completions/%ff"
   ])

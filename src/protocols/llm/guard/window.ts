@@ -117,19 +117,15 @@ export class GuardWindow {
   }
 
   private take(boundary: number): ReadonlyArray<Buffer> {
-    const taken: Array<Buffer> = []
     let wanted = boundary - this.releasedBytes
-    while (wanted > 0 && this.held.length > 0) {
-      const first = this.held[0]!
-      if (first.length <= wanted) {
-        taken.push(first)
-        this.held.shift()
-        wanted -= first.length
-      } else {
-        taken.push(first.subarray(0, wanted))
-        this.held[0] = first.subarray(wanted)
-        wanted = 0
-      }
+    let whole = 0
+    while (whole < this.held.length && this.held[whole]!.length <= wanted) wanted -= this.held[whole++]!.length
+    // At once: a provider may send its bytes one by one.
+    const taken = this.held.splice(0, whole)
+    const [first] = this.held
+    if (wanted > 0 && first !== undefined) {
+      taken.push(first.subarray(0, wanted))
+      this.held[0] = first.subarray(wanted)
     }
     const bytes = taken.reduce((sum, chunk) => sum + chunk.length, 0)
     this.heldBytes -= bytes

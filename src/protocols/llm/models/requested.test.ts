@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer"
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
-import { modelInPath, withModelInPath } from "./model-path.ts"
+import { hidesModel, modelInPath, withModelInPath } from "./model-path.ts"
 import { multipartBoundary, multipartField } from "./multipart.ts"
 import { refusal, virtualTargetNotFound } from "./refusal.ts"
 import { requestedModel } from "./requested.ts"
@@ -14,6 +14,10 @@ describe("model in the path", () => {
     ["/v1/projects/p/locations/l/publishers/anthropic/models/claude@1:rawPredict", "claude@1"],
     ["/model/anthropic.claude-v1%3A0/converse", "anthropic.claude-v1:0"],
     ["/model/m/invoke-with-response-stream", "m"],
+    ["/v1beta/models/m:embedContent", "m"],
+    ["/v1/projects/p/locations/l/publishers/google/models/m:predictLongRunning", "m"],
+    ["/model/m/count-tokens", "m"],
+    ["/v1/models/m", undefined],
     ["/v1beta/models/a%2F..%2Fb:generateContent", undefined],
     ["/v1beta/models/..:generateContent", undefined],
     ["/v1beta/models/a%3Fb:countTokens", undefined],
@@ -25,6 +29,24 @@ describe("model in the path", () => {
     ["/model//converse", undefined]
   ] as const)("%s", (path, model) => {
     assert.strictEqual(modelInPath(path)?.model, model)
+  })
+
+  it.each([
+    ["/v1beta/models/evil%20:generateContent", true],
+    ["/v1beta/models/:embedContent", true],
+    ["/v1beta/models/m:generateContent", false],
+    ["/publishers/anthropic/models/count-tokens:rawPredict", false],
+    ["/v1/chat/completions", false]
+  ])("%s hides a model: %s", (path, hides) => {
+    assert.strictEqual(hidesModel(path), hides)
+  })
+
+  it("a tuned model is written into its collection once", () => {
+    const path = "/v1beta/tunedModels/a:generateContent"
+    assert.strictEqual(
+      withModelInPath(path, modelInPath(path)!, "tunedModels/b"),
+      "/v1beta/tunedModels/b:generateContent"
+    )
   })
 
   it.prop(

@@ -1,13 +1,13 @@
 /** The model that a client asks for: in the path, in a form field, or in the JSON body. */
 import type { Buffer } from "node:buffer"
 import { isObject, type JsonObject, parseJson } from "../formats/json.ts"
-import { modelInPath, type PathModel } from "./model-path.ts"
+import { modelInPath } from "./model-path.ts"
 import { multipartBoundary, multipartField } from "./multipart.ts"
 import { multipartInvalid, multipartMissing, type Refusal, refusal } from "./refusal.ts"
 
-/** The name, and where it stands: that is where a virtual model's target is written. `body` is the JSON that was parsed on the way. */
+/** The name, and where it stands. `body` is the JSON that was parsed on the way. */
 export type RequestedModel =
-  | { readonly type: "path"; readonly model: string; readonly at: PathModel }
+  | { readonly type: "path"; readonly model: string }
   | { readonly type: "form"; readonly model: string }
   | { readonly type: "body"; readonly model: string; readonly body: JsonObject }
 
@@ -22,7 +22,7 @@ export const requestedModel = (
   body: Buffer
 ): RequestedModel | Refusal => {
   const at = modelInPath(path)
-  if (at !== undefined) return { type: "path", model: at.model, at }
+  if (at !== undefined) return { type: "path", model: at.model }
   if (contentType !== undefined && /^\s*multipart\/form-data\b/i.test(contentType)) return formModel(contentType, body)
   const json = parseJson(body.toString("utf8"))
   if (json === undefined) return invalidBody

@@ -68,12 +68,15 @@ const trimSlashes = (path: string): string => path.replace(/\/+$/, "")
 
 /** Google's `alt` chooses the shape of a stream: the gateway's choice counts, not the client's. */
 const withoutAlt = (query: string): string =>
-  query.includes("alt=")
+  query === ""
     ? query
-        .split("&")
-        .filter((pair) => !pair.startsWith("alt="))
-        .join("&")
     : query
+        .split("&")
+        .filter((pair) => !isAlt(pair))
+        .join("&")
+// Without the ampersand a leading question mark would be dropped.
+const isAlt = (pair: string): boolean => [...new URLSearchParams(`&${pair}`).keys()].some((name) => alts.has(name))
+const alts: ReadonlySet<string> = new Set(["alt", "$alt"])
 
 const googleNative: ReadonlySet<WireFormat> = new Set(["generateContent", "geminiCountTokens"])
 
@@ -144,11 +147,12 @@ export const compileRow = (
     target: (call, format, segment) => {
       const endpoint = endpoints.get(format)
       if (endpoint === undefined) return undefined
-      const query = googleNative.has(format) ? withoutAlt(call.clientQuery) : call.clientQuery
+      const google = googleNative.has(format)
+      const query = google ? withoutAlt(call.clientQuery) : call.clientQuery
       const own =
         settings.path ??
         (keepsClientPath && !call.translated
-          ? call.clientPath
+          ? call.clientPath + (google && call.streaming ? "?alt=sse" : "")
           : render(call.streaming ? endpoint.streaming : endpoint.plain, segment))
       if (own === undefined) return undefined
       const path = settings.path === undefined ? withQuery(own, query) : own

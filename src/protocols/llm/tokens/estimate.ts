@@ -8,5 +8,8 @@ const bytesPerToken = 4
 export const estimateTokens = (texts: ReadonlyArray<string>): number => {
   let bytes = 0
   for (const text of texts) bytes += Buffer.byteLength(text)
-  return Math.ceil(bytes / bytesPerToken)
+  return tokensOf(bytes)
 }
+
+/** The same for so many bytes. */
+export const tokensOf = (bytes: number): number => Math.ceil(bytes / bytesPerToken)
