@@ -212,7 +212,8 @@ export const startGateway = <R>(
     const oneAtATime = yield* Semaphore.make(1)
     const reload = (text: ConfigurationText) =>
       Effect.gen(function* () {
-        const next = yield* makeSnapshot(options.dialect, text, options.random, checkAside)
+        // Only this is long; what is opened after it serves requests, and those are nobody's slices.
+        const next = yield* inSlices(makeSnapshot(options.dialect, text, options.random, checkAside))
         const opened = yield* Effect.onError(openMissing(next.assembled.binds), () =>
           Scope.close(next.scope, Exit.void)
         )
@@ -222,7 +223,6 @@ export const startGateway = <R>(
         yield* Effect.forkIn(closeUnused, background, { startImmediately: true })
       }).pipe(
         Effect.onError(() => Effect.sync(() => synchronized.record(0))),
-        inSlices,
         Effect.provideContext(ports),
         oneAtATime.withPermits(1)
       )
