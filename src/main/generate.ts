@@ -5,7 +5,8 @@ import { referencePages } from "../../spec/generate/reference.ts"
 import { schemas } from "../../stages/schemas.ts"
 import { language } from "./check.ts"
 import { commandsPage } from "./commands-page.ts"
-import { jsonSchema, type SchemaKind, schemaFile, schemaKinds } from "./json-schemas.ts"
+import { jsonSchema } from "./json-schemas.ts"
+import { type SchemaKind, schemaFile, schemaKinds } from "./schema-kinds.ts"
 
 /** Every generated file by its path below `spec/generated`. */
 export const generated = (): Readonly<Record<string, string>> => {

@@ -5,7 +5,6 @@ import { Command, Flag } from "effect/cli"
 import { format } from "../../../spec/config/format.ts"
 import { shapeOf } from "../../../spec/config/shape.ts"
 import { source } from "../../../spec/config/source.ts"
-import { language } from "../check.ts"
 import { fromFile } from "../configuration-source.ts"
 import { exitWith, orExit, Unable } from "./failure.ts"
 
@@ -24,6 +23,7 @@ export const fmtCommand = Command.make(
   },
   ({ file, check }) =>
     Effect.gen(function* () {
+      const { language } = yield* Effect.promise(() => import("../check.ts"))
       const { name, read } = fromFile(file)
       const text = yield* read
       const formatted = format(text, shapeOf(language.schema.ast))
