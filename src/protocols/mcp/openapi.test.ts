@@ -163,6 +163,22 @@ describe("an OpenAPI document", () => {
     })
     assert.match(Result.isFailure(found) ? found.failure : "", /too large/)
   })
+
+  it("that has no end of depth is refused", () => {
+    const body = (schema: unknown) => ({ content: { "application/json": { schema } } })
+    const refusal = (requestBody: unknown, chain = {}) => {
+      const found = interfaceOf({
+        openapi: "3.0.0",
+        paths: { "/x": { post: { operationId: "x", requestBody } } },
+        chain
+      })
+      return Result.isFailure(found) ? found.failure : "no problem"
+    }
+    const nested = Array.from({ length: 20_000 }).reduce<object>((items) => ({ items }), {})
+    const chain = Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [i, { $ref: `#/chain/${i + 1}` }]))
+    assert.match(refusal(body(nested)), /too deep/)
+    assert.match(refusal({ $ref: "#/chain/0" }, chain), /too deep/)
+  })
 })
 
 describe("a call of a tool", () => {
@@ -199,6 +215,9 @@ describe("a call of a tool", () => {
     const path = (petId: unknown) => ({ path: { petId, photo: 1 } })
     assert.strictEqual(request(putPhoto, path("../../x?y#z")).path, "/api/v2/pets/..%2F..%2Fx%3Fy%23z/photos/1")
     assert.strictEqual(request(putPhoto, path("{photo}")).path, "/api/v2/pets/%7Bphoto%7D/photos/1")
+    // Half a character is text for JSON, but none that a URI can hold.
+    assert.strictEqual(request(putPhoto, path("\ud800")).path, "/api/v2/pets/%EF%BF%BD/photos/1")
+    assert.strictEqual(request(listPets, { query: { "\udfff": "\ud800" } }).path, "/api/v2/pets?%EF%BF%BD=%EF%BF%BD")
     for (const dots of [".", ".."]) assert.strictEqual(problem(putPhoto, path(dots)), "a path parameter is . or ..")
     for (const missing of [undefined, null, {}, ["a"]])
       assert.strictEqual(problem(putPhoto, path(missing)), "a path parameter is missing")
