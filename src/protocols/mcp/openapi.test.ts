@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import { parse } from "yaml"
 import { interfaceOf, type OpenApiOperation, requestOf, resultOf } from "./openapi.ts"
+import { openApiTransport } from "./openapi-transport.ts"
 
 const petstore = `
 openapi: 3.0.3
@@ -245,5 +246,24 @@ describe("an answer", () => {
         ...(isError === undefined ? {} : { isError })
       } as never)
     assert.deepStrictEqual(resultOf(200, "null"), { content: [{ type: "text", text: "null" }] })
+  })
+})
+
+describe("a handshake", () => {
+  it("agrees to a version that has one, and offers the newest to all others", () => {
+    const agreed = (protocolVersion: unknown) => {
+      const heard: Array<string> = []
+      const transport = openApiTransport(
+        { open: () => assert.fail("nothing is opened"), ask: () => assert.fail("nothing is asked") },
+        { scheme: "http", host: "h", port: 1 },
+        Result.getOrThrow(read(petstore)),
+        { onMessage: (text) => heard.push(text), onOpen: () => {}, onEnd: () => {}, onDeath: () => {} }
+      )
+      const message = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params: { protocolVersion } })
+      transport.send({ message, stream: 1, expectsAnswer: true, method: "initialize", headers: [] })
+      return JSON.parse(heard[0]!).result.protocolVersion
+    }
+    for (const version of ["2024-11-05", "2025-11-25"]) assert.strictEqual(agreed(version), version)
+    for (const other of ["2026-07-28", "9999-01-01", "x", 1, undefined]) assert.strictEqual(agreed(other), "2025-11-25")
   })
 })
