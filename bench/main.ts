@@ -164,7 +164,9 @@ const table = rows.map((row) => ({
 }))
 if (table.length > 0) console.table(table)
 
+// A machine that does other work as well makes every pause longer: the thread's own time is what the budget is about.
 const longestPause = spread(reload?.rounds.map(({ pause }) => pause) ?? [])
+const busiest = spread(reload?.rounds.map(({ busy }) => busy) ?? [])
 if (reload !== undefined) {
   const quietPause = spread(reload.rounds.map(({ quietPause }) => quietPause))
   const time = spread(reload.rounds.map(({ time }) => time))
@@ -174,6 +176,7 @@ if (reload !== undefined) {
     {
       [reloadOfMany]: `${cell(reload.size / mebibyte, 1)} MB of text`,
       "longest pause ms": range(longestPause, 1),
+      "busy ms": range(busiest, 1),
       budget: reload.budget,
       "without reload ms": range(quietPause, 1),
       "time ms": range(time, 0),
@@ -199,6 +202,6 @@ console.log(`written to ${file}`)
 const broken = rows.filter((row) => row.errors > 0 || (row.budget !== undefined && row.ratio.median > row.budget))
 for (const row of broken)
   console.log(`over budget: ${row.name} (${cell(row.ratio.median, 2)} of ${row.budget}, ${row.errors} errors)`)
-const stood = reload !== undefined && longestPause.median > reload.budget
-if (stood) console.log(`over budget: the loop stood still for ${cell(longestPause.median, 1)} ms during a reload`)
+const stood = reload !== undefined && busiest.median > reload.budget
+if (stood) console.log(`over budget: the loop was busy for ${cell(busiest.median, 1)} ms at a time during a reload`)
 if (given.check && (broken.length > 0 || stood)) process.exitCode = 1

@@ -15,6 +15,8 @@ const patience = 120_000
 export interface ReloadRound {
   /** Milliseconds that the loop stood still at the longest. */
   readonly pause: number
+  /** Of that, what the thread itself worked: the machine may have been busy with something else. */
+  readonly busy: number
   /** The same without a reload, for as long. */
   readonly quietPause: number
   /** Milliseconds from the writing of the file until a request was served by it. */
@@ -83,7 +85,8 @@ const loadedUntil = async (load: Load, proxy: ProxyProcess, over: Promise<unknow
     errors += result.errors
   }
   await ended
-  return { pause: (await proxy.pauses()).longest, p99: p99(latencies), errors }
+  const { longest, busiest } = await proxy.pauses()
+  return { pause: longest, busy: busiest, p99: p99(latencies), errors }
 }
 
 const wait = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
@@ -123,6 +126,7 @@ export const measureReload = async (
       const idle = await loadedUntil(load, proxy, wait(time + 1000))
       measured.push({
         pause: during.pause,
+        busy: during.busy,
         quietPause: idle.pause,
         time,
         p99: during.p99,

@@ -9,7 +9,7 @@ import { standard } from "../src/main/dialect.ts"
 import { start } from "../src/main/library.ts"
 import { defaultPortOptions, ports } from "../src/main/ports.ts"
 import { makeSnapshot } from "../src/main/snapshot.ts"
-import { type UpstreamOptions, Upstreams } from "../src/services/upstreams.ts"
+import { type UpstreamOptions, Upstreams, withDefaults } from "../src/services/upstreams.ts"
 import { send } from "./client.ts"
 import { httpBackend, portOf } from "./http/edge.ts"
 import { eventually, RawClient } from "./http/raw-client.ts"
@@ -141,6 +141,31 @@ describe("config.backend and config.dns", () => {
       ])
       assert.deepStrictEqual(yield* openedWith("{ backend: { keepalives: { enabled: false } } }"), [
         { ...standardly, probes: "none" }
+      ])
+    })
+  )
+
+  it.effect("leave alone what a backend says for itself", () =>
+    Effect.gen(function* () {
+      const seen: Array<UpstreamOptions> = []
+      const { open } = withDefaults(
+        {
+          open: (_, options) =>
+            Effect.sync(() => {
+              seen.push(options)
+              return { send: () => Effect.die("nothing is sent") }
+            })
+        },
+        { connectTimeout: 1, idleTimeout: 2, maxConnections: 3, probes: "none", addresses: "v6" }
+      )
+      const tls = { hostname: "a.example", verify: "chain" } as const
+      const own = { tls, connectTimeout: 10, idleTimeout: 20, maxConnections: 30, probes, addresses: "all" } as const
+      const target = { kind: "tcp", host: "a", port: 1, tls: true } as const
+      yield* Effect.scoped(open(target, own))
+      yield* Effect.scoped(open(target, { tls, connectTimeout: undefined }))
+      assert.deepStrictEqual(seen, [
+        own,
+        { tls, connectTimeout: 1, idleTimeout: 2, maxConnections: 3, probes: "none", addresses: "v6" }
       ])
     })
   )

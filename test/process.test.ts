@@ -1,7 +1,7 @@
 /** The program `headgate` as an operator starts and ends it: what it prints, and how it exits. */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -30,10 +30,10 @@ routes: [{ policies: { directResponse: { status: 200, body: hello } } }]
 ${more}`
 
 /** Runs the program to its end. */
-const ran = async (args: ReadonlyArray<string>, input = "") => {
+const ran = async (args: ReadonlyArray<string>, input = "", env: Readonly<Record<string, string>> = {}) => {
   const child = spawn(process.execPath, [join(root, "bin/headgate.mjs"), ...args], {
     cwd: folder,
-    env: { PATH: process.env["PATH"], ADMIN_ADDR: "off", STATS_ADDR: "off", READINESS_ADDR: "off" }
+    env: { PATH: process.env["PATH"], ADMIN_ADDR: "off", STATS_ADDR: "off", READINESS_ADDR: "off", ...env }
   })
   child.stdin.end(input)
   const [stdout, stderr, [status]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")])
@@ -133,6 +133,20 @@ describe("how it exits when it cannot start", () => {
     assert.match(unknown.stderr, /--fille/)
     assert.match(unknown.stderr, /usage: headgate/)
     assert.match(unset.stderr, /^<inline>:1:30: .*NOT_THERE/)
+  })
+
+  it("with 1, and the variable that is at fault", async () => {
+    const { status, stderr } = await ran(["-c", direct(0)], "", { LOG_FORMAT: "pretty", WORKER_THREADS: "none" })
+    assert.strictEqual(status, 1)
+    assert.include(stderr, 'LOG_FORMAT: expected one of "text", "json"\n')
+    assert.include(stderr, "WORKER_THREADS: expected a number of threads")
+  })
+
+  it("with 0 when there is nothing to check, and makes no file", async () => {
+    const home = join(folder, "nobody")
+    const { status, stdout } = await ran(["--validate-only"], "", { XDG_CONFIG_HOME: home })
+    assert.deepStrictEqual([status, stdout], [0, "No local configuration\nConfiguration is valid!\n"])
+    assert.isFalse(existsSync(home))
   })
 
   it.live("a busy port: which setting to change, and 1", () =>

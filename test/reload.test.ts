@@ -54,7 +54,7 @@ routes:
       const gateway = yield* start(configuration(0), { ephemeral: true, host: "127.0.0.1" })
       const port = gateway.port(8080)!
       const keepAlive = yield* agent(64)
-      const total = 4000
+      const total = 2000
       const seen = new Map<string, number>()
       const wrong: Array<Received | unknown> = []
       let inFlight = 0
@@ -109,7 +109,8 @@ ${more}`
       writeFileSync(file, route("one"))
       const lines: Array<string> = []
       const gateway = yield* start({ file }, { ephemeral: true, host: "127.0.0.1", log: (line) => lines.push(line) })
-      const says = (text: string) => Effect.promise(() => eventually(() => lines.some((line) => line.includes(text))))
+      const says = (text: string) =>
+        Effect.promise(() => eventually(() => lines.some((line) => line.includes(text)), 15_000))
       const answer = Effect.promise(async () => (await send(gateway.port(8080)!)).body)
       assert.strictEqual(yield* answer, "one")
       assert.strictEqual(yield* metric(gateway.ports.stats, "config_synchronized"), 1)

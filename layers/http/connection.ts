@@ -28,8 +28,8 @@ export interface Limits {
   /** The most header lines of a request. Default 100. */
   readonly maxHeaders: number
   /**
-   * Milliseconds that a connection may wait for a request, that the head of a request may take, and that its body may
-   * stand still while somebody waits for it. Default 10 minutes.
+   * Milliseconds that a connection may wait for a request, that the head of a request may take, and that a body may stand
+   * still on account of the client. Default 10 minutes.
    */
   readonly idleTimeout: number
   /** Milliseconds after which a connection is closed as soon as no request is under way. Default: never. */
@@ -66,7 +66,7 @@ export class Connection implements Host {
   #idleFrom = 0
   /** When the sweep first saw that a head had begun. */
   #headSince: number | undefined = undefined
-  /** All bytes of both directions at the last sweep that found somebody waiting for the client, and since when they stood. */
+  /** What had passed in both directions at the last sweep that found somebody waiting for the client, and since when no more did. */
   #moved: number | undefined = undefined
   #stillSince = 0
   #served = 0
@@ -286,7 +286,11 @@ export class Connection implements Host {
     if (socket.destroyed) return
     let dropped = 0
     const timer = setTimeout(() => socket.destroy(), droppingTime).unref()
-    const stop = () => clearTimeout(timer)
+    const stop = () => {
+      clearTimeout(timer)
+      // What comes from here on belongs to the next request.
+      this.#idleFrom = socket.bytesRead
+    }
     request.on("data", (chunk: Uint8Array) => {
       dropped += chunk.length
       if (dropped > droppedAtMost) socket.destroy()
@@ -301,9 +305,7 @@ export class Connection implements Host {
   cutRequest(matches: (exchange: Exchange) => boolean, failure: string): boolean {
     const turn = this.#turn
     if (turn === undefined || !matches(turn.exchange)) return false
-    this.#closing = true
-    turn.abort(failure)
-    this.socket.destroy()
+    turn.cut(failure)
     return true
   }
 
@@ -320,7 +322,7 @@ export class Connection implements Host {
       this.#closing = true
       if (this.idle) this.socket.destroy()
     }
-    if (this.#idleSince === undefined) this.#sweepBody(now, idleTimeout)
+    if (this.#idleSince === undefined) this.#sweepTurn(now, idleTimeout)
     else if (this.socket.bytesRead > this.#idleFrom) {
       this.#headSince ??= now
       if (now - this.#headSince >= idleTimeout && !this.#closing) this.#refuseSlow()
@@ -332,14 +334,15 @@ export class Connection implements Host {
     refuse(this.socket, 408, "request timeout", this.#serving.clocks.wall())
   }
 
-  /** A body that moves, however slowly, is not cut: a limit of the whole request is a matter of policy. */
-  #sweepBody(now: number, idleTimeout: number): void {
+  /** Bodies that move, however slowly, are not cut: a limit of the whole request is a matter of policy. */
+  #sweepTurn(now: number, idleTimeout: number): void {
+    const { bytesRead, bytesWritten, writableLength } = this.socket
     const turn = this.#turn
-    if (turn?.awaitsClient !== true) {
+    if (turn === undefined || !(turn.awaitsClient || writableLength > 0)) {
       this.#moved = undefined
       return
     }
-    const moved = this.socket.bytesRead + this.socket.bytesWritten
+    const moved = bytesRead + bytesWritten - writableLength
     if (moved !== this.#moved) {
       this.#moved = moved
       this.#stillSince = now

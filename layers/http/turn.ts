@@ -135,16 +135,25 @@ export class Turn implements BodySink {
     return this.uploading && this.#upload?.awaited === true
   }
 
-  /** The client has not sent for too long what somebody waits for. It is told so, unless its answer has begun. */
+  /**
+   * For too long the client has not sent what somebody waits for, or not taken what was sent to it. It is told so, unless
+   * its answer has begun.
+   */
   stall(): void {
     if (this.#fiber !== undefined) {
       this.#refusal = stalled
       this.#fiber.interruptUnsafe()
       return
     }
-    const source = this.#source
-    this.#cut(stalled.message)
-    source?.cancel()
+    this.cut(this.awaitsClient ? stalled.message : "the answer was not taken in time")
+  }
+
+  /** Ends the exchange and its connection. */
+  cut(failure: string): void {
+    if (this.#over) return
+    const socket = this.#socket
+    this.abort(failure)
+    this.#destroy(socket)
   }
 
   /** The socket of a tunnel is closed. */
@@ -224,6 +233,10 @@ export class Turn implements BodySink {
       else response.end(body)
       this.#sent()
     }
+  }
+
+  get #socket(): Socket {
+    return this.response.socket ?? this.request.socket
   }
 
   /** Whether the client still has to send some of its body. */
@@ -318,10 +331,14 @@ export class Turn implements BodySink {
     else this.#cut(error.message)
   }
 
-  /** Ends the connection so that what was sent cannot pass for the whole. */
   #cut(failure: string): void {
-    const socket = this.response.socket ?? this.request.socket
+    const socket = this.#socket
     this.#conclude(failure)
+    this.#destroy(socket)
+  }
+
+  /** Ends the connection so that what was sent cannot pass for the whole. */
+  #destroy(socket: Socket): void {
     // A body that only the end of the connection delimits looks whole unless the connection is reset.
     if (this.exchange.request.version === "1.0" && this.#remaining === undefined) socket.resetAndDestroy()
     else socket.destroy()

@@ -12,6 +12,7 @@ import { type BodySink, type BodySource, isSource } from "../../src/http/body.ts
 import { hopByHop } from "../../src/http/framing.ts"
 import type { HeaderList } from "../../src/http/header-list.ts"
 import type { Answer } from "../../src/http/message.ts"
+import { later } from "../../src/services/timer.ts"
 import {
   UpgradeMismatched,
   type UpstreamError,
@@ -46,7 +47,7 @@ export class UpstreamCall implements Dispatcher.DispatchHandler, BodySource {
   readonly #connections: Connections
   readonly #request: UpstreamRequest
   #settle: Settle | undefined
-  #timer: NodeJS.Timeout | undefined = undefined
+  #callOffTimer: (() => void) | undefined = undefined
   #controller: Dispatcher.DispatchController | undefined = undefined
   /** Whether the connection had served before: its peer may have closed it while the request was under way. */
   #reused = false
@@ -68,10 +69,10 @@ export class UpstreamCall implements Dispatcher.DispatchHandler, BodySource {
     this.#settle = settle
     const timeout = request.timeout
     if (timeout !== undefined) {
-      this.#timer = setTimeout(() => {
+      this.#callOffTimer = later(timeout, () => {
         this.#conclude(Exit.fail(new UpstreamTimedOut({ after: timeout })))
         this.cancel()
-      }, timeout)
+      })
     }
     this.#dispatch()
   }
@@ -102,7 +103,7 @@ export class UpstreamCall implements Dispatcher.DispatchHandler, BodySource {
     const settle = this.#settle
     if (settle === undefined) return
     this.#settle = undefined
-    clearTimeout(this.#timer)
+    this.#callOffTimer?.()
     settle(exit)
   }
 
@@ -112,7 +113,7 @@ export class UpstreamCall implements Dispatcher.DispatchHandler, BodySource {
     this.#cancelled = true
     this.#settle = undefined
     this.#chunks = undefined
-    clearTimeout(this.#timer)
+    this.#callOffTimer?.()
     this.#controller?.abort(aborted)
   }
 

@@ -6,6 +6,7 @@ import type { Address } from "../../spec/target.ts"
 import { isSource, read } from "../../src/http/body.ts"
 import { HeaderList } from "../../src/http/header-list.ts"
 import { type UpstreamRequest, Upstreams } from "../../src/services/upstreams.ts"
+import { eventually } from "../../test/http/raw-client.ts"
 import { layer } from "./upstream.ts"
 
 /** A backend that answers `/slow` in two steps, and counts its connections. */
@@ -53,6 +54,9 @@ const request = (pathAndQuery = "/"): UpstreamRequest => ({
 
 const turn = Effect.sleep(10)
 
+const closed = (sockets: ReadonlyArray<Socket>) =>
+  Effect.promise(() => eventually(() => sockets.every(({ destroyed }) => destroyed)))
+
 describe("pools", () => {
   it.live("are shared by those who mean the same backend in the same way", () =>
     Effect.gen(function* () {
@@ -84,8 +88,7 @@ describe("pools", () => {
       yield* turn
       assert.isFalse(sockets[0]?.destroyed)
       yield* Scope.close(after, Exit.void)
-      yield* turn
-      assert.isTrue(sockets[0]?.destroyed)
+      yield* closed(sockets)
     }).pipe(Effect.provide(layer))
   )
 
@@ -102,8 +105,7 @@ describe("pools", () => {
       assert.strictEqual(late.message, "upstream call failed: closed: the backend is no longer configured")
       const { bytes } = yield* read(answer.body, 100)
       assert.strictEqual(Buffer.from(bytes).toString(), "first second")
-      yield* turn
-      assert.isTrue(sockets[0]?.destroyed)
+      yield* closed(sockets)
     }).pipe(Effect.provide(layer))
   )
 
@@ -126,8 +128,7 @@ describe("pools", () => {
       const { open } = yield* Upstreams
       const upstream = yield* open(target, { idleTimeout: 50 })
       yield* upstream.send(request())
-      yield* Effect.sleep(150)
-      assert.isTrue(sockets[0]?.destroyed)
+      yield* closed(sockets)
       assert.strictEqual((yield* upstream.send(request())).status, 200)
     }).pipe(Effect.provide(layer))
   )

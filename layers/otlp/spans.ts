@@ -8,13 +8,23 @@ import { type FinishedSpan, SpanSink } from "../../src/services/span-sink.ts"
 import { scope } from "./resource.ts"
 import { hrTime } from "./time.ts"
 
-/** The endpoint, headers and batching come from the standard OTEL_* variables. */
-export const layer = (resource: Resource): Layer.Layer<SpanSink> =>
+/** Where spans go, beyond what the standard OTEL_* variables say, which also decide about batching. */
+export interface Collector {
+  readonly url: string | undefined
+  readonly headers: Readonly<Record<string, string>>
+}
+
+export const layer = (resource: Resource, { url, headers }: Collector): Layer.Layer<SpanSink> =>
   Layer.effect(
     SpanSink,
     Effect.map(
       Effect.acquireRelease(
-        Effect.sync(() => new BatchSpanProcessor({ exporter: new OTLPTraceExporter() })),
+        Effect.sync(
+          () =>
+            new BatchSpanProcessor({
+              exporter: new OTLPTraceExporter({ headers, ...(url === undefined ? {} : { url }) })
+            })
+        ),
         // What is still queued leaves before the process does; an unreachable collector must not keep it.
         (processor) => Effect.ignore(Effect.tryPromise(() => processor.shutdown()))
       ),

@@ -3,17 +3,15 @@
  * child ends or is stopped. A command like `npx` leaves its server behind otherwise.
  */
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process"
+import { holdsCredential } from "../../spec/environment.ts"
 import type { McpStdioCommand } from "../../src/services/mcp-stdio.ts"
 import type { Guardian } from "./guardian.ts"
 
-/** Secrets of the gateway itself; a child that needs one names it in its `env`. */
-const ownSecrets = ["SESSION_KEY", "OIDC_COOKIE_SECRET"]
-
 const environment = (command: McpStdioCommand, inherited: NodeJS.ProcessEnv): NodeJS.ProcessEnv => {
   if (command.clearEnv) return command.env
-  const env = { ...inherited }
-  for (const secret of ownSecrets) delete env[secret]
-  return { ...env, ...command.env }
+  // A child that needs a secret of the gateway itself names it in its `env`.
+  const own = Object.fromEntries(Object.entries(inherited).filter(([name]) => !holdsCredential(name)))
+  return { ...own, ...command.env }
 }
 
 /** A running child and its group. */

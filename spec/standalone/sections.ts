@@ -42,7 +42,7 @@ const FrontendHttp = object("FrontendHttp", "HTTP towards clients.", {
   http1IdleTimeout: defaulted(
     Duration,
     "10m0s",
-    "How long a connection may wait for the next request, how long the head of a request may take, and how long its body may stand still while it is read. A request that stops halfway is answered with 408. Bodies that move are never cut; see the policy `timeout` for that."
+    "How long a connection may wait for the next request, how long the head of a request may take, and how long a client may neither send of a body that is read nor take of one that is sent. A request that stops halfway is answered with 408. Bodies that move are never cut; see the policy `timeout` for that."
   ),
   http1HeaderCase: defaulted(
     Schema.Literals(["lowercase", "preserve"]),

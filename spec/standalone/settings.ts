@@ -23,7 +23,7 @@ export const BindAddress = Schema.String.check(
     "`ip:port`, `localhost:port` for both loopback addresses, `unix:/path/to/socket`, or `off` for no server."
 })
 
-const Dns = object("Dns", "Name resolution.", {
+export const Dns = object("Dns", "Name resolution.", {
   lookupFamily: defaulted(
     Schema.Literals(["All", "Auto", "V4Preferred", "V4Only", "V6Only"]),
     "Auto",
@@ -104,7 +104,7 @@ const BackendDefaults = object("BackendDefaults", "Connections to backends, unle
   )
 })
 
-const Hbone = object("Hbone", "Mesh tunnels.", {
+export const Hbone = object("Hbone", "Mesh tunnels.", {
   windowSize: defaulted(ByteSize, "4Mi", "Flow-control window of a stream."),
   connectionWindowSize: defaulted(ByteSize, "16Mi", "Flow-control window of a connection."),
   frameSize: defaulted(ByteSize, "1Mi", "Largest frame."),

@@ -3,6 +3,7 @@ import type { Environment } from "../../spec/config/expand.ts"
 import { load } from "../../spec/config/load.ts"
 import type { Positions } from "../../spec/config/positions.ts"
 import { inOrder, type Problem } from "../../spec/config/problem.ts"
+import { overrides } from "../../spec/environment.ts"
 import type { PolicySpecs } from "../../spec/standalone/policies.ts"
 import { standalone } from "../../spec/standalone.ts"
 import { schemas } from "../../stages/schemas.ts"
@@ -40,19 +41,21 @@ export interface Checked {
   readonly problems: ReadonlyArray<Problem>
 }
 
+/** The environment is part of what is checked: its variables win over the settings of the file. */
 export const check = (source: ConfigurationText, { specs, schema } = language): Checked => {
+  const environment = overrides(source.env)
   const loaded = load(source, schema)
   const nothing = { config: undefined, hidden: nothingHidden }
-  if (!loaded.ok) return { ...nothing, positions: undefined, problems: loaded.problems }
+  if (!loaded.ok) return { ...nothing, positions: undefined, problems: [...environment.problems, ...loaded.problems] }
   const { positions, inlineCredentials } = loaded
   const normalised = normalise(loaded.value, specs)
-  if (!normalised.ok) {
-    const problems = inOrder(normalised.complaints.map((complaint) => positions.locate(complaint)))
-    return { ...nothing, positions, problems }
-  }
-  const config = normalised.value
-  const idle = idleSettings(config.settings, positions)
-  const doubtful = lint({ file: loaded.value, normalised: config, positions, inlineCredentials })
+  const complaints = normalised.ok ? [] : normalised.complaints.map((complaint) => positions.locate(complaint))
+  if (!normalised.ok || environment.problems.length > 0)
+    return { ...nothing, positions, problems: [...environment.problems, ...inOrder(complaints)] }
+  const written = normalised.value
+  const idle = idleSettings(written.settings, positions)
+  const doubtful = lint({ file: loaded.value, normalised: written, positions, inlineCredentials })
   const problems = inOrder([...idle.map((complaint) => positions.locate(complaint)), ...doubtful])
+  const config = { ...written, settings: environment.apply(written.settings) }
   return { config, positions, hidden: hiddenOf(config), problems }
 }

@@ -1,9 +1,10 @@
 /** Where the configuration comes from: a file that is watched, or text that is read once. */
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { homedir } from "node:os"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import { buffer } from "node:stream/consumers"
 import { Data, Effect } from "effect"
+import type { Environment } from "../../spec/config/expand.ts"
 
 export interface ConfigurationSource {
   /** For messages: the path of the file, `<stdin>` or `<inline>`. */
@@ -62,39 +63,48 @@ gateways:
     port: 4000
 `
 
+/** A variable that is set to nothing counts as absent. */
+const given = (env: Environment, name: string): string | undefined => env[name] || undefined
+
 /**
- * The file that is used when none is named: `config.yaml` in /config where that exists, else in the user's configuration
- * folder. It is created when it is missing.
+ * The file that is used when none is named: `config.yaml` in the folder that a container mounts where that exists, else in
+ * the user's configuration folder.
  */
-export const defaultFile = (
-  env: Readonly<Record<string, string | undefined>>
-): Effect.Effect<ConfigurationSource, UnreadableConfiguration> =>
+export const defaultPath = (env: Environment, mounted = "/config"): Effect.Effect<string, UnreadableConfiguration> =>
   Effect.suspend(() => {
-    if (env["KUBERNETES_SERVICE_HOST"] !== undefined && env["LOCAL_XDS_PATH"] === undefined)
+    if (given(env, "KUBERNETES_SERVICE_HOST") !== undefined && given(env, "LOCAL_XDS_PATH") === undefined)
       return Effect.fail(new UnreadableConfiguration({ detail: "no configuration: name a file with -f" }))
-    const folder = existsSync("/config")
-      ? "/config"
-      : join(env["XDG_CONFIG_HOME"] ?? join(env["HOME"] ?? homedir(), ".config"), "headgate")
-    if (folder === "/config" && !writable(folder))
+    if (existsSync(mounted))
+      return writable(mounted)
+        ? Effect.succeed(join(mounted, "config.yaml"))
+        : Effect.fail(
+            new UnreadableConfiguration({ detail: `${mounted} exists but cannot be written: name a file with -f` })
+          )
+    if (env["HEADGATE_ENV"] === "container")
       return Effect.fail(
-        new UnreadableConfiguration({ detail: "/config exists but cannot be written: name a file with -f" })
+        new UnreadableConfiguration({ detail: `no configuration: mount one at ${mounted}, or name a file with -f` })
       )
-    if (folder !== "/config" && env["HEADGATE_ENV"] === "container")
-      return Effect.fail(
-        new UnreadableConfiguration({ detail: "no configuration: mount one at /config, or name a file with -f" })
-      )
-    const file = join(folder, "config.yaml")
-    return Effect.try({
+    const folder = given(env, "XDG_CONFIG_HOME") ?? join(given(env, "HOME") ?? homedir(), ".config")
+    return Effect.succeed(join(folder, "headgate", "config.yaml"))
+  })
+
+/** That file, made where there is none. */
+export const defaultFile = (
+  env: Environment,
+  mounted?: string
+): Effect.Effect<ConfigurationSource, UnreadableConfiguration> =>
+  Effect.flatMap(defaultPath(env, mounted), (file) =>
+    Effect.try({
       try: () => {
         if (!existsSync(file)) {
-          mkdirSync(folder, { recursive: true })
+          mkdirSync(dirname(file), { recursive: true })
           writeFileSync(file, initial, { flag: "wx" })
         }
         return fromFile(file)
       },
       catch: (cause) => new UnreadableConfiguration({ detail: `cannot create ${file}: ${reason(cause)}` })
     })
-  })
+  )
 
 const writable = (folder: string) => {
   try {

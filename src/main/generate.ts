@@ -1,10 +1,13 @@
 /** Writes what is generated from the schemas into `spec/generated/`. Run by `npm run generate`; a test compares. */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
+import { variables } from "../../spec/environment.ts"
+import { environmentPage } from "../../spec/generate/environment.ts"
 import { referencePages } from "../../spec/generate/reference.ts"
 import { schemas } from "../../stages/schemas.ts"
 import { language } from "./check.ts"
 import { commandsPage } from "./commands-page.ts"
+import { isIdle } from "./idle-settings.ts"
 import { jsonSchema } from "./json-schemas.ts"
 import { type SchemaKind, schemaFile, schemaKinds } from "./schema-kinds.ts"
 
@@ -18,6 +21,7 @@ export const generated = (): Readonly<Record<string, string>> => {
   return {
     ...Object.fromEntries(kinds.map((kind) => [schemaFile(kind), jsonSchema(kind)])),
     ...Object.fromEntries(pages),
+    "reference/environment.md": environmentPage(variables, isIdle),
     "reference/commands.md": commandsPage()
   }
 }

@@ -1,11 +1,12 @@
 /** headgate, the proxy: `headgate -f config.yaml`. Runs in the foreground until it is told to end. */
+import { existsSync } from "node:fs"
 import { parseArgs } from "node:util"
-import { Effect, Exit, Layer, Scope } from "effect"
+import { Effect, Exit, Layer, Option, Scope } from "effect"
 import * as ConsoleLog from "../../layers/log/console.ts"
 import * as Prometheus from "../../layers/metrics/prometheus.ts"
 import { formatProblems, isProblemFormat, problemFormats } from "../../spec/config/problem.ts"
 import { Log } from "../services/log.ts"
-import { type ConfigurationSource, defaultFile, fromFile, fromText } from "./configuration-source.ts"
+import { type ConfigurationSource, defaultFile, defaultPath, fromFile, fromText } from "./configuration-source.ts"
 import { standard } from "./dialect.ts"
 import { findings, isInvalid } from "./findings.ts"
 import { portOptions, ports } from "./ports.ts"
@@ -77,8 +78,19 @@ const source: Effect.Effect<ConfigurationSource, { readonly message: string }> =
       ? Effect.succeed(fromText(options.config))
       : defaultFile(process.env)
 
+/** Checking makes no file: where there is none, there is nothing that could be wrong. */
+const existing = Effect.gen(function* () {
+  if (options.file !== undefined || options.config !== undefined) return yield* source
+  const path = yield* Effect.option(defaultPath(process.env))
+  return Option.isSome(path) && existsSync(path.value) ? fromFile(path.value) : undefined
+})
+
 const validate = Effect.gen(function* () {
-  const found = yield* source
+  const found = yield* existing
+  if (found === undefined) {
+    process.stdout.write("No local configuration\nConfiguration is valid!\n")
+    return
+  }
   const text = yield* found.read
   const problems = yield* findings({ name: found.name, text, env: process.env, home: process.env["HOME"] })
   if (problems.length > 0) process.stderr.write(`${formatProblems(format, problems)}\n`)

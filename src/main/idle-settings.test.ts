@@ -26,4 +26,11 @@ describe("settings that nothing applies", () => {
     assert.deepStrictEqual(warningsOf("config: { backend: { connectTimeout: 1s }, metrics: { remove: [a] } }"), [])
     assert.deepStrictEqual(warningsOf(""), [])
   })
+
+  it("are not those that say what holds anyway", () => {
+    assert.deepStrictEqual(warningsOf("config: { workerThreads: 1, histograms: classic }"), [])
+    assert.deepStrictEqual(warningsOf("config: { histograms: native }"), [
+      "warning 1 config.histograms has no effect yet"
+    ])
+  })
 })

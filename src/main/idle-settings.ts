@@ -1,6 +1,11 @@
-/** Settings that a file writes and that nothing in this build applies: told as warnings, so that nobody relies on them. */
+/**
+ * Settings that a file writes and that nothing in this build applies: told as warnings, so that nobody relies on them. One
+ * that is written as what holds anyway is none of them.
+ */
+import { isDeepStrictEqual } from "node:util"
 import type { Complaint, Positions } from "../../spec/config/positions.ts"
-import type { Settings } from "../../spec/standalone/settings.ts"
+import type { Variable } from "../../spec/environment.ts"
+import { defaultSettings, type Settings } from "../../spec/standalone/settings.ts"
 
 /** Below `config`. */
 const applied = new Set([
@@ -18,15 +23,26 @@ const applied = new Set([
   "dns.lookupFamily",
   "metrics.remove",
   "modelCatalog",
+  "namespace",
+  "gateway",
   "sensitiveHeaders",
   "customFunctions"
 ])
 const sections = new Set(["logging", "dns", "metrics"])
 
+/** Environment variables that stand for no setting. */
+const appliedVariables = /^(?:OTLP_|OTEL_|POD_NAME$|NODE_NAME$)/
+
+/** Whether nothing in this build applies what an environment variable says. */
+export const isIdle = ({ name, setting }: Pick<Variable, "name" | "setting">): boolean =>
+  setting === undefined ? !appliedVariables.test(name) : !applied.has(setting) && !applied.has(setting.split(".")[0]!)
+
 export const idleSettings = (settings: Settings, positions: Positions): ReadonlyArray<Complaint> => {
-  const keys = Object.entries(settings).flatMap(([key, value]) =>
-    sections.has(key) ? Object.keys(value as object).map((inner) => [key, inner]) : [[key]]
-  )
+  const keys = Object.entries(settings)
+    .filter(([key, value]) => !isDeepStrictEqual(value, defaultSettings[key as keyof Settings]))
+    .flatMap(([key, value]) =>
+      sections.has(key) ? Object.keys(value as object).map((inner) => [key, inner]) : [[key]]
+    )
   return keys
     .filter((key) => !applied.has(key.join(".")) && positions.has(["config", ...key]))
     .map((key) => ({

@@ -6,6 +6,7 @@ import { watchFile } from "../../layers/file-watch.ts"
 import { type Address, type BindFailed, show } from "../../layers/http/address.ts"
 import { serveManagement } from "../../layers/management-server.ts"
 import type { Problem } from "../../spec/config/problem.ts"
+import { variables } from "../../spec/environment.ts"
 import { never, type Sampler } from "../pipeline/sampling.ts"
 import { Files } from "../services/files.ts"
 import { Log } from "../services/log.ts"
@@ -18,9 +19,10 @@ import { configDump } from "./config-dump.ts"
 import type { ConfigurationSource, UnreadableConfiguration } from "./configuration-source.ts"
 import type { Dialect } from "./dialect.ts"
 import { type Gateway, startGateway } from "./gateway.ts"
+import { isIdle } from "./idle-settings.ts"
 import { memory } from "./process-memory.ts"
 import { gatherRuntime } from "./runtime-metrics.ts"
-import { type InvalidConfiguration, makeSnapshot } from "./snapshot.ts"
+import { InvalidConfiguration, makeSnapshot } from "./snapshot.ts"
 import { suggestions } from "./suggestions.ts"
 import { version } from "./version.ts"
 
@@ -67,22 +69,24 @@ export const run = <R>(
     const clocks = { wall: () => Date.now(), monotonic: () => performance.now() }
     const first = yield* makeSnapshot(dialect, configuration(text), Math.random, checkAside)
     const { settings } = first.config
-    // The environment wins over the file, so that an operator can always see more.
-    log.configure({
-      filter: env["RUST_LOG"] === undefined ? levelOf(settings.logging?.level) : undefined,
-      format: env["LOG_FORMAT"] === undefined ? settings.logging?.format : undefined
-    })
+    log.configure({ filter: levelOf(settings.logging?.level), format: settings.logging?.format })
     metrics.remove(settings.metrics?.remove ?? [])
     const warn = (warnings: ReadonlyArray<Problem>) => {
       for (const { message, path, line, code } of warnings)
         log.log("warn", "proxy", `${path} ${message}`, { config: `${source.name}:${line}`, code })
     }
     warn(first.warnings)
-    const address = (given: string | undefined, variable: string, otherwise: string) => {
-      const parsed = parseAdminAddress(env[variable] ?? given ?? otherwise)
-      // The file's own form was checked when it was decoded; an override that is none counts as absent.
-      const found = typeof parsed === "string" ? (parseAdminAddress(otherwise) as Address) : parsed
-      return ephemeral && found !== undefined && found._tag !== "Unix" ? { ...found, port: 0 } : found
+    for (const variable of variables)
+      if ((env[variable.name] ?? "") !== "" && isIdle(variable))
+        log.log("warn", "proxy", `${variable.name} has no effect yet`)
+    const address = (setting: string, given: string): Effect.Effect<Address | undefined, InvalidConfiguration> => {
+      const found = parseAdminAddress(given)
+      // The form was checked; that a number is an IP address is known only here.
+      if (typeof found === "string")
+        return Effect.fail(
+          new InvalidConfiguration({ problems: [first.positions.locate({ path: setting, message: found })] })
+        )
+      return Effect.succeed(ephemeral && found !== undefined && found._tag !== "Unix" ? { ...found, port: 0 } : found)
     }
     const anywhere = settings.enableIpv6 ? "[::]" : "0.0.0.0"
     const stop = yield* Queue.unbounded<true>()
@@ -104,12 +108,12 @@ export const run = <R>(
             )
           )
 
-    const readinessAddress = address(settings.readinessAddr, "READINESS_ADDR", `${anywhere}:15021`)
+    const readinessAddress = yield* address("config.readinessAddr", settings.readinessAddr ?? `${anywhere}:15021`)
     const readinessPort = yield* serve("readiness", "config.readinessAddr", readinessAddress, readiness(pending))
     const statsPort = yield* serve(
       "stats",
       "config.statsAddr",
-      address(settings.statsAddr, "STATS_ADDR", `${anywhere}:15020`),
+      yield* address("config.statsAddr", settings.statsAddr ?? `${anywhere}:15020`),
       scrape(metrics)
     )
 
@@ -123,7 +127,11 @@ export const run = <R>(
         minimum: settings.connectionMinTerminationDeadline,
         deadline: settings.connectionTerminationDeadline
       },
-      env: { podName: env["POD_NAME"] ?? null, namespace: env["NAMESPACE"] ?? null, gateway: env["GATEWAY"] ?? null },
+      env: {
+        podName: env["POD_NAME"] ?? null,
+        namespace: settings.namespace ?? null,
+        gateway: settings.gateway ?? null
+      },
       sampler: options.sampler ?? never,
       spans: options.spans,
       retirement: 600_000
@@ -133,7 +141,7 @@ export const run = <R>(
     let refused: ReadonlyArray<Problem> | undefined
     gatherRuntime(metrics, () => gateway.snapshot().assembled)
 
-    const adminAddress = address(settings.adminAddr, "ADMIN_ADDR", "localhost:15000")
+    const adminAddress = yield* address("config.adminAddr", settings.adminAddr)
     const adminPort = yield* serve(
       "admin",
       "config.adminAddr",

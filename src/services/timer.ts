@@ -1,15 +1,15 @@
 /** Port: runs something after a number of milliseconds, unless it is called off. Tests put their own time in its place. */
 import { Context } from "effect"
 
-export type After = (milliseconds: number, action: () => void) => () => void
+export type Later = (milliseconds: number, action: () => void) => () => void
 
 /** Node runs a longer timer at once. */
 const longest = 2 ** 31 - 1
 
-const after: After = (milliseconds, action) => {
+export const later: Later = (milliseconds, action) => {
   const timer = setTimeout(
     () => {
-      if (milliseconds > longest) callOff = after(milliseconds - longest, action)
+      if (milliseconds > longest) callOff = later(milliseconds - longest, action)
       else action()
     },
     Math.min(milliseconds, longest)
@@ -18,4 +18,4 @@ const after: After = (milliseconds, action) => {
   return () => callOff()
 }
 
-export const Timer = Context.Reference<After>("headgate/services/Timer", { defaultValue: () => after })
+export const Timer = Context.Reference<Later>("headgate/services/Timer", { defaultValue: () => later })

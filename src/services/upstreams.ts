@@ -123,8 +123,7 @@ export class Upstreams extends Context.Service<
 export const withDefaults = ({ open }: Upstreams["Service"], defaults: UpstreamOptions): Upstreams["Service"] => ({
   open: (target, options) =>
     open(target, {
-      // Whom to trust is said of one backend, never of all.
-      tls: options.tls,
+      ...options,
       connectTimeout: options.connectTimeout ?? defaults.connectTimeout,
       idleTimeout: options.idleTimeout ?? defaults.idleTimeout,
       maxConnections: options.maxConnections ?? defaults.maxConnections,

@@ -11,7 +11,7 @@ llm:
   guardrails:
     ${phase}:
       - webhook:
-          target: { host: "127.0.0.1:${port}", policies: { http: { requestTimeout: 100ms } } }
+          target: { host: "127.0.0.1:${port}", policies: { http: { requestTimeout: 500ms } } }
           ${settings}
 `
 

@@ -1,7 +1,7 @@
 /** Clients that keep others waiting, on a clock that stands still until a test moves it. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { type BodySource, isSource } from "../../src/http/body.ts"
+import { type BodySource, isSource, observe } from "../../src/http/body.ts"
 import { HeaderList } from "../../src/http/header-list.ts"
 import type { Answer } from "../../src/http/message.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
@@ -20,9 +20,16 @@ const timed = (handle: (x: Exchange) => Effect.Effect<Answer>) =>
       reads++
       return now
     }
-    const opened = yield* edge(handle, { limits: { idleTimeout: limit }, clocks: { wall: Date.now, monotonic } })
+    let begun = 0
+    const handling = (x: Exchange) => {
+      begun++
+      return handle(x)
+    }
+    const opened = yield* edge(handling, { limits: { idleTimeout: limit }, clocks: { wall: Date.now, monotonic } })
     return {
       ...opened,
+      /** Waits until a request has come so far. */
+      begun: Effect.promise(() => eventually(() => begun > 0)),
       /** Moves the clock, and waits until the listener has looked at its connections twice. */
       pass: (milliseconds: number) =>
         Effect.promise(() => {
@@ -88,14 +95,14 @@ describe("a slow client", () => {
   it.live("that stops in the middle of a body is told so, and what was kept of it is let go", () =>
     Effect.gen(function* () {
       let error: string | undefined
-      const { port, bound, pass, outcomes, defects } = yield* timed((x) => {
+      const { port, bound, pass, begun, outcomes, defects } = yield* timed((x) => {
         x.onFinish(() => {
           error = x.error?.message
         })
         return whole(x)
       })
       const client = new RawClient(port).send("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\nabc")
-      yield* Effect.promise(() => eventually(() => bound.connections() === 1))
+      yield* begun
       yield* pass(0)
       yield* pass(limit - 1)
       assert.strictEqual(client.text, "")
@@ -116,16 +123,21 @@ describe("a slow client", () => {
 
   it.live("that stops in the middle of a body on its way to a backend is told so, and the call ends", () =>
     Effect.gen(function* () {
+      let received = ""
       let cut = false
       const backend = yield* httpBackend((request) => {
-        request.resume().on("error", () => {
-          cut = true
-        })
+        request
+          .on("data", (chunk) => {
+            received += chunk
+          })
+          .on("error", () => {
+            cut = true
+          })
       })
       const upstream = yield* upstreamTo(portOf(backend.address()))
       const { port, pass } = yield* timed(forward(upstream))
       const client = new RawClient(port).send(`${upload}3\r\nabc\r\n`)
-      yield* Effect.promise(() => eventually(() => backend.listening && client.socket.writableLength === 0))
+      yield* Effect.promise(() => eventually(() => received === "abc"))
       yield* pass(0)
       yield* pass(limit)
       yield* over(client)
@@ -137,11 +149,15 @@ describe("a slow client", () => {
 
   it.live("that goes on moving is never cut, however long it takes", () =>
     Effect.gen(function* () {
-      const { port, pass } = yield* timed(whole)
+      let received = 0
+      const { port, pass } = yield* timed((x) => {
+        x.requestBody = observe(x.requestBody, { data: () => received++, end: () => {} })
+        return whole(x)
+      })
       const client = new RawClient(port).send(upload)
       for (let i = 0; i < 12; i++) {
         client.send("1\r\nx\r\n")
-        yield* Effect.promise(() => eventually(() => client.socket.writableLength === 0))
+        yield* Effect.promise(() => eventually(() => received === i + 1))
         yield* pass(limit - 1)
       }
       client.send("0\r\n\r\n")
@@ -178,6 +194,61 @@ describe("a slow client", () => {
       client.send("0\r\n\r\n")
       const [answer] = yield* Effect.promise(() => client.responses(1))
       assert.deepStrictEqual([answer?.status, answer?.body.toString()], [200, "3"])
+      client.socket.destroy()
+    })
+  )
+
+  it.live("whose unread body was dropped is idle afterwards, and not slow", () =>
+    Effect.gen(function* () {
+      const { port, pass } = yield* timed(() => Effect.succeed(text(403, "no")))
+      const client = new RawClient(port).send("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\nabc")
+      yield* Effect.promise(() => client.responses(1))
+      client.send("defghij")
+      yield* Effect.promise(() => eventually(() => client.socket.writableLength === 0))
+      yield* pass(0)
+      yield* pass(limit)
+      yield* over(client)
+      assert.deepStrictEqual(
+        parseResponses(client.received).map(({ status }) => status),
+        [403]
+      )
+      client.socket.destroy()
+    })
+  )
+
+  it.live("that takes nothing of its answer is cut, and what stands behind the answer is let go", () =>
+    Effect.gen(function* () {
+      const body = new Tap()
+      const { port, pass, outcomes } = yield* timed(() =>
+        Effect.succeed({ status: 200, headers: new HeaderList(), body })
+      )
+      const client = new RawClient(port)
+      client.socket.pause()
+      client.send("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+      yield* Effect.promise(() => eventually(() => body.flowing))
+      // More than the system holds for the two of them.
+      const piece = Buffer.alloc(65_536, "x")
+      while (body.flowing) {
+        body.push(piece)
+        yield* Effect.sleep(1)
+      }
+      // It is slow, but it moves.
+      for (let i = 0; i < 3; i++) {
+        const before = client.size
+        client.socket.resume()
+        yield* Effect.promise(() => eventually(() => client.size > before && body.flowing))
+        client.socket.pause()
+        while (body.flowing) {
+          body.push(piece)
+          yield* Effect.sleep(1)
+        }
+        yield* pass(limit - 1)
+      }
+      assert.deepStrictEqual(outcomes, [])
+      yield* pass(0)
+      yield* pass(limit)
+      yield* Effect.promise(() => eventually(() => body.cancelled))
+      assert.deepStrictEqual(outcomes, [{ status: 200, failure: "the answer was not taken in time" }])
       client.socket.destroy()
     })
   )
