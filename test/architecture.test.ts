@@ -70,6 +70,24 @@ describe("architecture", () => {
     assert.deepStrictEqual(bad, [])
   })
 
+  it("the command-line tool loads no engine before a command asks for it", () => {
+    const start = "src/main/headgatectl.ts"
+    const from = new Map([[start, ""]])
+    for (const file of from.keys())
+      for (const [, spec] of readFileSync(join(root, file), "utf8").matchAll(
+        /^(?:import|export) (?!type )[^"]*? from "(\.[^"]+)"/gm
+      )) {
+        const target = relative(root, resolve(root, dirname(file), spec!))
+        if (!from.has(target)) from.set(target, file)
+      }
+    assert.isTrue(from.has("src/main/ctl/trace.ts"))
+    const heavy = /^(stages\/|src\/routing\/|src\/main\/(check|dialect|snapshot|ports)\.ts)/
+    assert.deepStrictEqual(
+      [...from].filter(([file]) => heavy.test(file)).map(([file, by]) => `${by} must not load ${file}`),
+      []
+    )
+  })
+
   it("every source file opens by saying what it is", () => {
     const silent = sources.filter(
       (file) =>

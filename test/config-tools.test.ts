@@ -1,5 +1,17 @@
 /** The tools for a configuration file, and what a running proxy says of its own: one schema, and the same problems everywhere. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import {
+  chmodSync,
+  closeSync,
+  lstatSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync
+} from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, assert, describe, it } from "@effect/vitest"
@@ -100,6 +112,40 @@ describe("fmt", () => {
       })
     })
   )
+
+  it.live("replaces a file whole, where it is and with the rights that it has", () =>
+    Effect.gen(function* () {
+      const own = mkdtempSync(join(folder, "own-"))
+      const [file, link] = [join(own, "config.yaml"), join(own, "link.yaml")]
+      const untidy = "routes: []\ngateways: {}\n"
+      writeFileSync(file, untidy)
+      chmodSync(file, 0o640)
+      symlinkSync("config.yaml", link)
+      const reader = openSync(file, "r")
+      assert.deepStrictEqual(yield* ctl("fmt", "-f", link), { code: 0, out: [], err: [] })
+      // Whoever reads it meanwhile, as after a crash, has the old text and not a half of the new one.
+      assert.strictEqual(readFileSync(reader, "utf8"), untidy)
+      closeSync(reader)
+      assert.strictEqual(readFileSync(file, "utf8"), "gateways: {}\nroutes: []\n")
+      assert.strictEqual(statSync(file).mode & 0o777, 0o640)
+      assert.isTrue(lstatSync(link).isSymbolicLink())
+      assert.deepStrictEqual(readdirSync(own).sort(), ["config.yaml", "link.yaml"])
+    })
+  )
+
+  it.live("leaves a file alone that is not UTF-8", () =>
+    Effect.gen(function* () {
+      const file = fileOf("latin1.yaml", "")
+      const bytes = Buffer.from("# caf\xe9\nroutes: []\ngateways: {}\n", "latin1")
+      writeFileSync(file, bytes)
+      assert.deepStrictEqual(yield* ctl("fmt", "-f", file), {
+        code: 1,
+        out: [],
+        err: [`cannot read ${file}: it is not UTF-8`]
+      })
+      assert.deepStrictEqual(readFileSync(file), bytes)
+    })
+  )
 })
 
 describe("diff", () => {
@@ -180,6 +226,18 @@ llm:
       assert.deepStrictEqual([code, out], [2, []])
       assert.include(err.join("\n"), `${wrong}:1:9: routes: `)
       assert.strictEqual((yield* ctl("diff", old, join(folder, "none.yaml"))).code, 2)
+      // Standard input can be read once.
+      const twice = { code: 2, out: [], err: ["only one of the two can be standard input"] }
+      assert.deepStrictEqual(yield* ctl("diff", "-", "-"), twice)
+    })
+  )
+
+  it.live("shows no control characters, whatever is named so", () =>
+    Effect.gen(function* () {
+      const route = (name: string) => direct.replace("name: hello", `name: "${name}"`)
+      const { out } = yield* ctl("diff", fileOf("plain.yaml", route("a")), fileOf("esc.yaml", route("\\e[31m\\x9b")))
+      assert.include(out.join("\n"), "\\u001b[31m\\u009b")
+      assert.notMatch(out.join("\n"), /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/)
     })
   )
 })
@@ -236,6 +294,8 @@ llm: { gateways: default, models: [{ name: a, provider: mock }, { name: b, provi
       assert.deepStrictEqual([policy?.[0], policy?.at(-1)], ["gateway/default/cors", "traffic.cors"])
       const rows = yield* ctl("proxy", "config", "b", "-f", dump, "-o", "json")
       assert.deepInclude(JSON.parse(rows.out.join(""))[0], { type: "host", name: "named", endpoint: "127.0.0.1:9" })
+      const hostile = fileOf("hostile.json", body.replaceAll('"named"', '"na\\u001b[31med"'))
+      assert.include((yield* ctl("proxy", "config", "b", "-f", hostile)).out.join("\n"), "na\\u001b[31med")
     })
   )
 

@@ -86,6 +86,11 @@ describe("the canonical form", () => {
       assert.strictEqual(formatted(canonical), canonical)
     })
 
+  it("leaves alone what it would change: a last text that keeps its blank lines", () => {
+    for (const text of ["m: |+\n  kept\n\n# last\n", "m: >+\n  kept\n\n", "m: |+\n  kept\n\n\n# last\n"])
+      assert.isFalse(format(text, shape).ok, JSON.stringify(text))
+  })
+
   it("of a text that cannot be parsed is told by its problem", () => {
     assert.deepStrictEqual(format("a: ${X:-1}\nb: [", shape), {
       ok: false,

@@ -61,7 +61,8 @@ const once = (text: string, shape: Shape): Formatted => {
     ? `${JSON.stringify(document.toJS(), null, 2)}\n`
     : document.toString({ lineWidth: 0, flowCollectionPadding: true })
   const out = `${written.trimEnd()}\n${tail}`
-  return sameMeaning(read(body).contents, read(out).contents)
+  // Blank lines before the tail may be of the last value.
+  return sameMeaning(read(hidden.text).contents, read(out).contents)
     ? { ok: true, text: hidden.restore(out) }
     : { ok: false, problems: [{ start: 0, message: "the text cannot be written in another way", code: "format" }] }
 }

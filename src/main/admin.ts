@@ -12,7 +12,8 @@ import type { RouteGraph } from "../pipeline/graph.ts"
 import { mermaid } from "../pipeline/graph.ts"
 import type { Watchers } from "../pipeline/watchers.ts"
 import type { LogControl } from "../services/log.ts"
-import { jsonSchema, type SchemaKind, schemaFile, schemaKinds } from "./json-schemas.ts"
+import { jsonSchema } from "./json-schemas.ts"
+import { type SchemaKind, schemaFile, schemaKinds } from "./schema-kinds.ts"
 
 const schemaNames = Object.keys(schemaKinds) as ReadonlyArray<SchemaKind>
 

@@ -2,7 +2,7 @@
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { homedir } from "node:os"
 import { dirname, join } from "node:path"
-import { text } from "node:stream/consumers"
+import { buffer } from "node:stream/consumers"
 import { Data, Effect } from "effect"
 import type { Environment } from "../../spec/config/expand.ts"
 
@@ -24,18 +24,20 @@ export class UnreadableConfiguration extends Data.TaggedError("UnreadableConfigu
 /** Pipes and descriptors are read once: nothing to watch, nothing to write back. */
 const readOnce = /^(-|\/dev\/stdin|\/dev\/fd\/\d+|\/proc\/self\/fd\/\d+)$/
 
+/** Other encodings are refused: what they write would be served, and written back, as something else. */
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
+
 export const fromFile = (path: string): ConfigurationSource => {
   const once = readOnce.test(path)
+  const unreadable = (cause: unknown) =>
+    new UnreadableConfiguration({ detail: `cannot read ${path}: ${reason(cause)}` })
   return {
     name: path === "-" ? "<stdin>" : path,
     file: once ? undefined : path,
     read:
       path === "-"
-        ? Effect.promise(() => text(process.stdin))
-        : Effect.try({
-            try: () => readFileSync(path, "utf8"),
-            catch: (cause) => new UnreadableConfiguration({ detail: `cannot read ${path}: ${reason(cause)}` })
-          })
+        ? Effect.tryPromise({ try: async () => utf8.decode(await buffer(process.stdin)), catch: unreadable })
+        : Effect.try({ try: () => utf8.decode(readFileSync(path)), catch: unreadable })
   }
 }
 
@@ -48,9 +50,11 @@ export const fromText = (inline: string): ConfigurationSource => ({
 const reason = (cause: unknown) =>
   cause instanceof Error && "code" in cause && cause.code === "ENOENT"
     ? "there is no such file"
-    : cause instanceof Error
-      ? cause.message
-      : String(cause)
+    : cause instanceof TypeError
+      ? "it is not UTF-8"
+      : cause instanceof Error
+        ? cause.message
+        : String(cause)
 
 const initial = `# yaml-language-server: $schema=http://localhost:15000/config.schema.json
 # Created at the first start. The proxy answers on this port; see the README for what to add.

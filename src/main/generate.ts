@@ -8,7 +8,8 @@ import { schemas } from "../../stages/schemas.ts"
 import { language } from "./check.ts"
 import { commandsPage } from "./commands-page.ts"
 import { isIdle } from "./idle-settings.ts"
-import { jsonSchema, type SchemaKind, schemaFile, schemaKinds } from "./json-schemas.ts"
+import { jsonSchema } from "./json-schemas.ts"
+import { type SchemaKind, schemaFile, schemaKinds } from "./schema-kinds.ts"
 
 /** Every generated file by its path below `spec/generated`. */
 export const generated = (): Readonly<Record<string, string>> => {

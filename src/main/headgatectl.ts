@@ -1,5 +1,6 @@
 /** headgatectl, the command-line tool: traces requests of a running proxy, and shows what a configuration means. */
-import { NodeRuntime, NodeServices } from "@effect/platform-node"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect } from "effect"
 import { headgatectl } from "./ctl/root.ts"
 

@@ -6,17 +6,7 @@ import type { Schema } from "effect"
 import { editorSchema } from "../../spec/generate/json-schema.ts"
 import { TraceEvent } from "../../spec/trace-events.ts"
 import { language } from "./check.ts"
-
-/** What there is a schema of, with what it describes. */
-export const schemaKinds = {
-  config: "the configuration file",
-  "trace-event": "one event of a trace, as a line of `headgatectl proxy trace --raw`"
-} as const
-
-export type SchemaKind = keyof typeof schemaKinds
-
-/** The name of a schema as a file and below the address of the admin interface. */
-export const schemaFile = (kind: SchemaKind): string => `${kind}.schema.json`
+import { type SchemaKind, schemaFile } from "./schema-kinds.ts"
 
 const sources: Readonly<Record<SchemaKind, () => Schema.Top>> = {
   config: () => language.schema,

@@ -5,10 +5,7 @@ import { formatText } from "../../../spec/config/problem.ts"
 import { contextOf } from "../../cel/context.ts"
 import { noFunctions } from "../../cel/custom-functions.ts"
 import { type Bindings, type CelProblem, compile, type Expression, type Phase, phases } from "../../cel/expression.ts"
-import { check } from "../check.ts"
 import { fromFile, type UnreadableConfiguration } from "../configuration-source.ts"
-import { customFunctions } from "../dialect.ts"
-import { hiddenOf } from "../hidden.ts"
 import { problemsText } from "./cel-text.ts"
 import { Unable } from "./failure.ts"
 import { Operands } from "./operands.ts"
@@ -102,6 +99,9 @@ export const compiledExpression = (given: Given): Effect.Effect<Expression, Unab
 const addedBy = (file: Option.Option<string>) =>
   Effect.gen(function* () {
     if (Option.isNone(file)) return { functions: noFunctions, hidden: {} }
+    const { check } = yield* Effect.promise(() => import("../check.ts"))
+    const { customFunctions } = yield* Effect.promise(() => import("../dialect.ts"))
+    const { hiddenOf } = yield* Effect.promise(() => import("../hidden.ts"))
     const name = file.value
     const text = yield* fromFile(name).read
     const { config, positions, problems } = check({ name, text, env: process.env, home: process.env["HOME"] })

@@ -1,11 +1,11 @@
 /** `headgatectl diff`: what changes from one configuration file to another, by what they mean. */
 import { Console, Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { check } from "../check.ts"
+import { formatText } from "../../../spec/config/problem.ts"
 import { fromFile } from "../configuration-source.ts"
-import { type Difference, differences, type FieldChange, type Side } from "../differences.ts"
-import { InvalidConfiguration } from "../snapshot.ts"
-import { exitWith, orExit } from "./failure.ts"
+import type { Difference, FieldChange, Side } from "../differences.ts"
+import { exitWith, orExit, Unable } from "./failure.ts"
+import { printable } from "./printable.ts"
 
 const file = (name: string, description: string) => Argument.String(name).pipe(Argument.withDescription(description))
 
@@ -21,6 +21,9 @@ export const diffCommand = Command.make(
   },
   ({ older, newer, format }) =>
     Effect.gen(function* () {
+      const { differences } = yield* Effect.promise(() => import("../differences.ts"))
+      if (older === "-" && newer === "-")
+        return yield* new Unable({ detail: "only one of the two can be standard input" })
       const found = differences(yield* sideOf(older), yield* sideOf(newer))
       if (format === "json") yield* Console.log(JSON.stringify(found, null, 2))
       else if (found.length > 0) yield* Console.log(found.map(text).join("\n"))
@@ -34,9 +37,10 @@ export const diffCommand = Command.make(
 
 const sideOf = (name: string) =>
   Effect.gen(function* () {
+    const { check } = yield* Effect.promise(() => import("../check.ts"))
     const text = yield* fromFile(name).read
     const { config, positions, hidden, problems } = check({ name, text, env: process.env, home: process.env["HOME"] })
-    if (config === undefined || positions === undefined) return yield* new InvalidConfiguration({ problems })
+    if (config === undefined || positions === undefined) return yield* new Unable({ detail: formatText(problems) })
     const side: Side = { config, positions, hidden }
     return side
   })
@@ -47,7 +51,7 @@ const text = ({ change, kind, key, old, new: now, fields = [] }: Difference): st
   const places = [old, now].flatMap((place) =>
     place === undefined ? [] : [`${place.file}:${place.line}:${place.column}`]
   )
-  return [`${signs[change]} ${kind} ${key}  ${places.join(" -> ")}`, ...fields.map(field)].join("\n")
+  return [`${signs[change]} ${kind} ${key}  ${places.join(" -> ")}`, ...fields.map(field)].map(printable).join("\n")
 }
 
 const field = (change: FieldChange): string => {

@@ -1,7 +1,5 @@
 /** How a command of the tool ends when it cannot do what it was asked: one message on standard error, and an exit code. */
 import { Console, Data, Effect } from "effect"
-import { formatText } from "../../../spec/config/problem.ts"
-import { InvalidConfiguration } from "../snapshot.ts"
 
 /** What a command was asked for cannot be done. */
 export class Unable extends Data.TaggedError("Unable")<{ readonly detail: string }> {
@@ -19,9 +17,4 @@ export const exitWith = (code: number): Effect.Effect<void> =>
 export const orExit =
   (code = 1) =>
   <A, R>(command: Effect.Effect<A, { readonly message: string }, R>): Effect.Effect<void, never, R> =>
-    Effect.catch(Effect.asVoid(command), (error) =>
-      Effect.andThen(
-        Console.error(error instanceof InvalidConfiguration ? formatText(error.problems) : error.message),
-        exitWith(code)
-      )
-    )
+    Effect.catch(Effect.asVoid(command), (error) => Effect.andThen(Console.error(error.message), exitWith(code)))

@@ -1,13 +1,29 @@
 /** `headgatectl fmt`: writes a configuration file in its canonical form, or says whether it is in it. */
-import { writeFileSync } from "node:fs"
+import { chmodSync, chownSync, mkdtempSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
 import { Console, Effect } from "effect"
 import { Command, Flag } from "effect/cli"
 import { format } from "../../../spec/config/format.ts"
 import { shapeOf } from "../../../spec/config/shape.ts"
 import { source } from "../../../spec/config/source.ts"
-import { language } from "../check.ts"
 import { fromFile } from "../configuration-source.ts"
 import { exitWith, orExit, Unable } from "./failure.ts"
+
+/** The old text stays until the new one is on the disk; behind a link it is the file that changes. */
+const replace = (file: string, text: string): void => {
+  const target = realpathSync(file)
+  const { mode, uid, gid } = statSync(target)
+  const folder = mkdtempSync(`${target}.`)
+  try {
+    const draft = join(folder, "draft")
+    writeFileSync(draft, text, { flush: true })
+    chownSync(draft, uid, gid)
+    chmodSync(draft, mode)
+    renameSync(draft, target)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
 
 export const fmtCommand = Command.make(
   "fmt",
@@ -24,7 +40,8 @@ export const fmtCommand = Command.make(
   },
   ({ file, check }) =>
     Effect.gen(function* () {
-      const { name, read } = fromFile(file)
+      const { language } = yield* Effect.promise(() => import("../check.ts"))
+      const { name, read, file: written } = fromFile(file)
       const text = yield* read
       const formatted = format(text, shapeOf(language.schema.ast))
       if (!formatted.ok)
@@ -40,10 +57,10 @@ export const fmtCommand = Command.make(
         if (formatted.text === text) return
         yield* Console.log(name)
         yield* exitWith(1)
-      } else if (file === "-") yield* Effect.sync(() => process.stdout.write(formatted.text))
+      } else if (written === undefined) yield* Effect.sync(() => process.stdout.write(formatted.text))
       else if (formatted.text !== text)
         yield* Effect.try({
-          try: () => writeFileSync(file, formatted.text),
+          try: () => replace(written, formatted.text),
           catch: (cause) => new Unable({ detail: `cannot write ${file}: ${String(cause)}` })
         })
     }).pipe(orExit())

@@ -1,9 +1,7 @@
 /** `headgatectl graph`: the graph of every route of a configuration file, as JSON or as Mermaid. */
 import { Console, Effect } from "effect"
 import { Command, Flag } from "effect/cli"
-import { mermaid } from "../../pipeline/graph.ts"
 import { fromFile } from "../configuration-source.ts"
-import { graphsOf } from "../offline.ts"
 import { orExit } from "./failure.ts"
 
 export const graphCommand = Command.make(
@@ -17,6 +15,8 @@ export const graphCommand = Command.make(
   },
   ({ file, format }) =>
     Effect.gen(function* () {
+      const { graphsOf } = yield* Effect.promise(() => import("../offline.ts"))
+      const { mermaid } = yield* Effect.promise(() => import("../../pipeline/graph.ts"))
       const text = yield* fromFile(file).read
       const graphs = yield* graphsOf({ name: file, text, env: process.env, home: process.env["HOME"] })
       yield* Console.log(format === "mermaid" ? graphs.map(mermaid).join("\n") : JSON.stringify(graphs, null, 2))

@@ -1,4 +1,7 @@
-/** The command-line tool as a whole: its commands, and how arguments reach them. */
+/**
+ * The command-line tool as a whole: its commands, and how arguments reach them. Whoever asks for help waits for no engine: a
+ * command loads what it does its work with when it is run.
+ */
 import { Effect } from "effect"
 import { Command } from "effect/cli"
 import { version } from "../version.ts"

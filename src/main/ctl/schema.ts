@@ -1,7 +1,7 @@
 /** `headgatectl schema`: the JSON Schema of the configuration file, or of another thing that the package describes. */
-import { Console } from "effect"
+import { Console, Effect } from "effect"
 import { Command, Flag } from "effect/cli"
-import { jsonSchema, type SchemaKind, schemaKinds } from "../json-schemas.ts"
+import { type SchemaKind, schemaKinds } from "../schema-kinds.ts"
 
 const kinds = Object.keys(schemaKinds) as ReadonlyArray<SchemaKind>
 
@@ -13,5 +13,9 @@ export const schemaCommand = Command.make(
       Flag.withDescription(`What it describes: ${kinds.map((kind) => `${kind}, ${schemaKinds[kind]}`).join("; ")}.`)
     )
   },
-  ({ kind }) => Console.log(jsonSchema(kind).trimEnd())
+  ({ kind }) =>
+    Effect.gen(function* () {
+      const { jsonSchema } = yield* Effect.promise(() => import("../json-schemas.ts"))
+      yield* Console.log(jsonSchema(kind).trimEnd())
+    })
 ).pipe(Command.withDescription("Print a JSON Schema (2020-12), for editors and other programs."))

@@ -3,7 +3,6 @@ import { Console, Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { formatProblems, problemFormats } from "../../../spec/config/problem.ts"
 import { fromFile } from "../configuration-source.ts"
-import { findings, isInvalid } from "../findings.ts"
 import { exitWith, orExit } from "./failure.ts"
 
 export const validateCommand = Command.make(
@@ -21,6 +20,7 @@ export const validateCommand = Command.make(
   },
   ({ file, format, strict }) =>
     Effect.gen(function* () {
+      const { findings, isInvalid } = yield* Effect.promise(() => import("../findings.ts"))
       const text = yield* fromFile(file).read
       const problems = yield* findings({ name: file, text, env: process.env, home: process.env["HOME"] })
       if (problems.length > 0 || format === "json") yield* Console.log(formatProblems(format, problems))

@@ -3,6 +3,8 @@ import { isObject, type Json, type JsonObject } from "./openapi-json.ts"
 
 /** A document that doubles with every reference must not fill the memory. */
 const mostNodes = 100_000
+/** Values within one another, references counted: what is deeper would end the stack, here or at a client. */
+const mostDepth = 500
 
 export class References {
   readonly #document: JsonObject
@@ -15,16 +17,18 @@ export class References {
   }
 
   /** The value without references. What contains itself is cut where it does: any value is allowed there. */
-  resolved(value: Json, within: ReadonlyArray<string> = []): Json {
+  resolved(value: Json, within: ReadonlyArray<string> = [], depth = 0): Json {
     if (++this.#nodes > mostNodes) this.#unusable("the document is too large once its references are resolved")
-    if (Array.isArray(value)) return value.map((each) => this.resolved(each, within))
+    if (depth > mostDepth) this.#unusable("the document is too deep once its references are resolved")
+    const inner = (each: Json, references = within) => this.resolved(each, references, depth + 1)
+    if (Array.isArray(value)) return value.map((each) => inner(each))
     if (!isObject(value)) return value
     const reference = value["$ref"]
     if (typeof reference === "string") {
       if (within.includes(reference)) return {}
-      return this.resolved(this.#named(reference), [...within, reference])
+      return inner(this.#named(reference), [...within, reference])
     }
-    return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, this.resolved(each, within)]))
+    return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, inner(each)]))
   }
 
   #named(reference: string): Json {

@@ -8,7 +8,7 @@ import { decodeMessage, errorMessage, idText, isNotJsonRpc, resultMessage } from
 import { code } from "./errors.ts"
 import { type OpenApiInterface, requestOf, resultOf } from "./openapi.ts"
 import { isObject, type Json } from "./openapi-json.ts"
-import { latestLegacyVersion } from "./versions.ts"
+import { isKnown, isModern, latestLegacyVersion } from "./versions.ts"
 
 const utf8 = new TextDecoder()
 
@@ -19,13 +19,14 @@ const isForwarded = (name: string) =>
 /** Characters of a failure's body that the client and the log are told. */
 const mostTold = 2_000
 
+/** The version that a handshake asks for, if there is one of that name and it has a handshake. */
+const agreed = (asked: Json | undefined): string =>
+  typeof asked === "string" && isKnown(asked) && !isModern(asked) ? asked : latestLegacyVersion
+
 /** What a server that only has tools answers. */
 const answers = (api: OpenApiInterface): Readonly<Record<string, (params: Json | undefined) => Json>> => ({
   initialize: (params) => ({
-    protocolVersion:
-      isObject(params) && typeof params["protocolVersion"] === "string"
-        ? params["protocolVersion"]
-        : latestLegacyVersion,
+    protocolVersion: agreed(isObject(params) ? params["protocolVersion"] : undefined),
     capabilities: { tools: {} },
     serverInfo: { name: api.title, version: api.version }
   }),

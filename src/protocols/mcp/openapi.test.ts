@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import { parse } from "yaml"
 import { interfaceOf, type OpenApiOperation, requestOf, resultOf } from "./openapi.ts"
+import { openApiTransport } from "./openapi-transport.ts"
 
 const petstore = `
 openapi: 3.0.3
@@ -163,6 +164,22 @@ describe("an OpenAPI document", () => {
     })
     assert.match(Result.isFailure(found) ? found.failure : "", /too large/)
   })
+
+  it("that has no end of depth is refused", () => {
+    const body = (schema: unknown) => ({ content: { "application/json": { schema } } })
+    const refusal = (requestBody: unknown, chain = {}) => {
+      const found = interfaceOf({
+        openapi: "3.0.0",
+        paths: { "/x": { post: { operationId: "x", requestBody } } },
+        chain
+      })
+      return Result.isFailure(found) ? found.failure : "no problem"
+    }
+    const nested = Array.from({ length: 20_000 }).reduce<object>((items) => ({ items }), {})
+    const chain = Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [i, { $ref: `#/chain/${i + 1}` }]))
+    assert.match(refusal(body(nested)), /too deep/)
+    assert.match(refusal({ $ref: "#/chain/0" }, chain), /too deep/)
+  })
 })
 
 describe("a call of a tool", () => {
@@ -199,6 +216,9 @@ describe("a call of a tool", () => {
     const path = (petId: unknown) => ({ path: { petId, photo: 1 } })
     assert.strictEqual(request(putPhoto, path("../../x?y#z")).path, "/api/v2/pets/..%2F..%2Fx%3Fy%23z/photos/1")
     assert.strictEqual(request(putPhoto, path("{photo}")).path, "/api/v2/pets/%7Bphoto%7D/photos/1")
+    // Half a character is text for JSON, but none that a URI can hold.
+    assert.strictEqual(request(putPhoto, path("\ud800")).path, "/api/v2/pets/%EF%BF%BD/photos/1")
+    assert.strictEqual(request(listPets, { query: { "\udfff": "\ud800" } }).path, "/api/v2/pets?%EF%BF%BD=%EF%BF%BD")
     for (const dots of [".", ".."]) assert.strictEqual(problem(putPhoto, path(dots)), "a path parameter is . or ..")
     for (const missing of [undefined, null, {}, ["a"]])
       assert.strictEqual(problem(putPhoto, path(missing)), "a path parameter is missing")
@@ -226,5 +246,24 @@ describe("an answer", () => {
         ...(isError === undefined ? {} : { isError })
       } as never)
     assert.deepStrictEqual(resultOf(200, "null"), { content: [{ type: "text", text: "null" }] })
+  })
+})
+
+describe("a handshake", () => {
+  it("agrees to a version that has one, and offers the newest to all others", () => {
+    const agreed = (protocolVersion: unknown) => {
+      const heard: Array<string> = []
+      const transport = openApiTransport(
+        { open: () => assert.fail("nothing is opened"), ask: () => assert.fail("nothing is asked") },
+        { scheme: "http", host: "h", port: 1 },
+        Result.getOrThrow(read(petstore)),
+        { onMessage: (text) => heard.push(text), onOpen: () => {}, onEnd: () => {}, onDeath: () => {} }
+      )
+      const message = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params: { protocolVersion } })
+      transport.send({ message, stream: 1, expectsAnswer: true, method: "initialize", headers: [] })
+      return JSON.parse(heard[0]!).result.protocolVersion
+    }
+    for (const version of ["2024-11-05", "2025-11-25"]) assert.strictEqual(agreed(version), version)
+    for (const other of ["2026-07-28", "9999-01-01", "x", 1, undefined]) assert.strictEqual(agreed(other), "2025-11-25")
   })
 })

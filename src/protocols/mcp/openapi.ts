@@ -213,9 +213,12 @@ export interface OpenApiRequest {
 
 const ownHeaders = new Set(["content-length", "content-type", "transfer-encoding", "host"])
 
-/** RFC 3986: everything but unreserved characters. */
+/** RFC 3986: everything but unreserved characters. Half a character, which no URI can hold, is replaced, as in every URL. */
 const encoded = (text: string): string =>
-  encodeURIComponent(text).replace(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`)
+  encodeURIComponent(text.toWellFormed()).replace(
+    /[!'()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`
+  )
 
 /** The request that a call of the operation's tool stands for, or what is wrong with the arguments. */
 export const requestOf = (operation: OpenApiOperation, args: unknown): Result.Result<OpenApiRequest, string> => {
