@@ -9,6 +9,7 @@
 import { mkdir, writeFile } from "node:fs/promises"
 import { cpus } from "node:os"
 import { join } from "node:path"
+import { setTimeout } from "node:timers/promises"
 import { parseArgs } from "node:util"
 import { type Load, type ProxyProcess, startLoad, startOrigin, startProxy } from "./processes.ts"
 import { measureReload, type ReloadCost } from "./reload.ts"
@@ -57,6 +58,8 @@ interface Row {
 const cost = async (load: Load, proxy: ProxyProcess, requests: ReadonlyArray<string>, duration: number) => {
   const before = await proxy.usage()
   const done = await load.run({ port: proxy.port, connections, duration, requests, rate: undefined })
+  // What is in flight when a burst ends belongs to it: a session would meet its own open request in the next one.
+  await setTimeout(20)
   const after = await proxy.usage()
   const micros = (after.cpu - before.cpu) / Math.max(1, done.requests)
   return { micros, requests: done.requests, errors: done.errors, rss: after.rss }
@@ -164,7 +167,7 @@ const table = rows.map((row) => ({
 }))
 if (table.length > 0) console.table(table)
 
-// A machine that does other work as well makes every pause longer: the thread's own time is what the budget is about.
+// The budget is for the pause by the clock. What the thread itself worked tells how much of it other programs made.
 const longestPause = spread(reload?.rounds.map(({ pause }) => pause) ?? [])
 const busiest = spread(reload?.rounds.map(({ busy }) => busy) ?? [])
 if (reload !== undefined) {
@@ -199,9 +202,11 @@ await writeFile(
 )
 console.log(`written to ${file}`)
 
-const broken = rows.filter((row) => row.errors > 0 || (row.budget !== undefined && row.ratio.median > row.budget))
-for (const row of broken)
-  console.log(`over budget: ${row.name} (${cell(row.ratio.median, 2)} of ${row.budget}, ${row.errors} errors)`)
-const stood = reload !== undefined && busiest.median > reload.budget
-if (stood) console.log(`over budget: the loop was busy for ${cell(busiest.median, 1)} ms at a time during a reload`)
-if (given.check && (broken.length > 0 || stood)) process.exitCode = 1
+const broken = rows.flatMap(({ name, ratio, budget, errors }) => [
+  ...(errors > 0 ? [`${name}: ${errors} requests failed`] : []),
+  ...(budget !== undefined && ratio.median > budget ? [`${name}: ${cell(ratio.median, 2)}, over ${budget}`] : [])
+])
+if (reload !== undefined && longestPause.median > reload.budget)
+  broken.push(`${reloadOfMany}: the loop stood still for ${cell(longestPause.median, 1)} ms, over ${reload.budget}`)
+for (const what of broken) console.log(what)
+if (given.check && broken.length > 0) process.exitCode = 1
