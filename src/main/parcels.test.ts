@@ -52,6 +52,14 @@ describe("parcels", () => {
       })
   )
 
+  it("carry an entry of every name", () => {
+    const value = { value: JSON.parse('{"a":{"__proto__":{"b":1}},"__proto__":2,"constructor":[]}') }
+    for (const weight of [1, 2, undefined]) {
+      const arrived = sent(value, weight).value as typeof value
+      assert.strictEqual(JSON.stringify(arrived), JSON.stringify(value))
+    }
+  })
+
   it("keep the order of keys, what is undefined, credentials, and records without a prototype", () => {
     const bare = Object.assign(Object.create(null), { constructor: { a: 1 } })
     const value = { z: { deep: [1] }, a: undefined, key: Redacted.make("hush"), bare, bytes: new Uint8Array([1, 2]) }

@@ -113,11 +113,11 @@ class Packing {
 
   #place(holder: Holder, key: Key, inner: unknown, part: Filling): void {
     if (typeof inner !== "object" || inner === null) {
-      holder[key] = inner
+      put(holder, key, inner)
       return
     }
     // What is put in later keeps its place among the keys.
-    holder[key] = null
+    put(holder, key, null)
     if (Redacted.isRedacted(inner)) part.secrets.push([holder, key, String(Redacted.value(inner))])
     else if (this.#shared.has(inner)) {
       const number = this.#numbers.get(inner) ?? this.whole(inner)
@@ -131,7 +131,7 @@ class Packing {
       for (const [name, value] of Object.entries(inner)) this.#place(target as Holder, name, value, own)
       if (part.weight + own.weight > this.#weight) part.links.push([holder, key, this.#add(target, own)])
       else {
-        holder[key] = target
+        put(holder, key, target)
         moveInto(part, own)
       }
     }
@@ -145,11 +145,11 @@ export class Unpacking {
   open({ objects, links, secrets, bare, entries }: Parcel): void {
     for (const object of objects) this.#objects.push(object)
     for (const record of bare) Object.setPrototypeOf(record, null)
-    for (const [holder, key, number] of links) holder[key] = this.#objects[number]
-    for (const [holder, key, secret] of secrets) holder[key] = Redacted.make(secret)
+    for (const [holder, key, number] of links) put(holder, key, this.#objects[number])
+    for (const [holder, key, secret] of secrets) put(holder, key, Redacted.make(secret))
     for (const [number, keys, values] of entries) {
       const holder = this.#objects[number] as Holder
-      for (const [index, key] of keys.entries()) holder[key] = values[index]
+      for (const [index, key] of keys.entries()) put(holder, key, values[index])
     }
   }
 
@@ -158,6 +158,13 @@ export class Unpacking {
     const holder = this.#objects.at(-1)
     return Array.isArray(holder) ? holder[0] : undefined
   }
+}
+
+/** Sets an entry of any name: assigned, `__proto__` would not become one. */
+const put = (holder: Holder, key: Key, value: unknown): void => {
+  if (key === "__proto__")
+    Object.defineProperty(holder, key, { value, writable: true, enumerable: true, configurable: true })
+  else holder[key] = value
 }
 
 /** What a message carries as it is. */
