@@ -5,44 +5,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { explain } from "../src/cel/expression.ts"
-import {
-  hostileBindings,
-  hostileExpressions,
-  hostileTexts,
-  processorTime,
-  readsText
-} from "../src/cel/fixtures/hostile.ts"
-
-/** The pause that is allowed, in milliseconds. */
-const allowed = 5
-
-/** The time of a fixed piece of work, as a multiple of what it takes on the machine the limits were set on. */
-const slowness = (): number => {
-  let sum = 0
-  const time = processorTime(() => {
-    for (let i = 0; i < 60_000_000; i++) sum = (sum + i * 31) | 0
-  })
-  return sum === 1 ? 0 : Math.max(1, time / 42)
-}
-
-/**
- * What a run takes: by the clock on the wall where that is little, since it never shows too little; else by that of the processor, which
- * does not count waiting, and is coarse: over many runs.
- */
-const pauseOf = (run: () => unknown): number => {
-  let best = Number.POSITIVE_INFINITY
-  for (let again = 0; best > allowed / 2 && again < 3; again++) {
-    const start = performance.now()
-    run()
-    best = Math.min(best, performance.now() - start)
-  }
-  if (best <= allowed) return best
-  let runs = 0
-  const total = processorTime(() => {
-    for (const end = performance.now() + 50; performance.now() < end; runs++) run()
-  })
-  return Math.min(best, total / runs)
-}
+import { hostileBindings, hostileExpressions, hostileTexts, readsText } from "../src/cel/fixtures/hostile.ts"
+import { allowed, pauseOf, slowness } from "../src/cel/fixtures/pause.ts"
 
 const corpus = readFileSync(join(import.meta.dirname, "../src/cel/fixtures/hostile.yaml"), "utf8")
 const expressions = Object.values(hostileExpressions(corpus)).flat()
