@@ -30,7 +30,7 @@ const program = Effect.gen(function* () {
         authority: x.request.authority,
         headers: x.request.headers,
         body: x.requestBody,
-        timeout: undefined,
+        patience: undefined,
         upgrade: x.upgrade,
         onInformation: x.inform
       })

@@ -13,12 +13,7 @@ import { hopByHop } from "../../src/http/framing.ts"
 import type { HeaderList } from "../../src/http/header-list.ts"
 import type { Answer } from "../../src/http/message.ts"
 import { later } from "../../src/services/timer.ts"
-import {
-  UpgradeMismatched,
-  type UpstreamError,
-  type UpstreamRequest,
-  UpstreamTimedOut
-} from "../../src/services/upstreams.ts"
+import { UpgradeMismatched, type UpstreamError, type UpstreamRequest } from "../../src/services/upstreams.ts"
 import { responseHeaders, trailerList } from "./header-lines.ts"
 import { pour, SocketBody } from "./socket-body.ts"
 import { Upload } from "./upload.ts"
@@ -35,7 +30,7 @@ export interface Connections {
 }
 
 type Options = Dispatcher.DispatchOptions & { readonly servername: string }
-type Settle = (exit: Exit.Exit<Answer, UpstreamError>) => void
+type Settle<E> = (exit: Exit.Exit<Answer, UpstreamError | E>) => void
 
 /** Whether the same request may be sent twice (RFC 9110 9.2.2). */
 const idempotent = new Set(["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"])
@@ -43,10 +38,10 @@ const idempotent = new Set(["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"])
 const aborted = new Error("nobody waits for the response any more")
 const nothing = new Uint8Array(0)
 
-export class UpstreamCall implements Dispatcher.DispatchHandler, BodySource {
+export class UpstreamCall<E> implements Dispatcher.DispatchHandler, BodySource {
   readonly #connections: Connections
-  readonly #request: UpstreamRequest
-  #settle: Settle | undefined
+  readonly #request: UpstreamRequest<E>
+  #settle: Settle<E> | undefined
   #callOffTimer: (() => void) | undefined = undefined
   #controller: Dispatcher.DispatchController | undefined = undefined
   /** Whether the connection had served before: its peer may have closed it while the request was under way. */
@@ -63,15 +58,17 @@ export class UpstreamCall implements Dispatcher.DispatchHandler, BodySource {
   #trailers: HeaderList | undefined = undefined
   #cancelled = false
 
-  constructor(connections: Connections, request: UpstreamRequest, settle: Settle) {
+  constructor(connections: Connections, request: UpstreamRequest<E>, settle: Settle<E>) {
     this.#connections = connections
     this.#request = request
     this.#settle = settle
-    const timeout = request.timeout
-    if (timeout !== undefined) {
-      this.#callOffTimer = later(timeout, () => {
-        this.#conclude(Exit.fail(new UpstreamTimedOut({ after: timeout })))
+    const { patience } = request
+    if (patience !== undefined) {
+      this.#callOffTimer = later(patience.milliseconds, () => {
+        const settle = this.#settle
+        // First: whoever sends the body is told before anybody answers.
         this.cancel()
+        settle?.(Exit.fail(patience.failure()))
       })
     }
     this.#dispatch()
@@ -99,7 +96,7 @@ export class UpstreamCall implements Dispatcher.DispatchHandler, BodySource {
     this.#connections.pool.dispatch(options, this)
   }
 
-  #conclude(exit: Exit.Exit<Answer, UpstreamError>): void {
+  #conclude(exit: Exit.Exit<Answer, UpstreamError | E>): void {
     const settle = this.#settle
     if (settle === undefined) return
     this.#settle = undefined
@@ -305,9 +302,9 @@ export class UpstreamCall implements Dispatcher.DispatchHandler, BodySource {
   }
 }
 
-const deliver = (call: UpstreamCall): void => call.deliver()
-const failed = (call: UpstreamCall, error: Error): void => call.failed(error)
-const drain = (call: UpstreamCall): void => call.drain()
+const deliver = <E>(call: UpstreamCall<E>): void => call.deliver()
+const failed = <E>(call: UpstreamCall<E>, error: Error): void => call.failed(error)
+const drain = <E>(call: UpstreamCall<E>): void => call.drain()
 const goOn = (controller: Dispatcher.DispatchController): void => {
   if (!controller.aborted) controller.resume()
 }
@@ -322,7 +319,10 @@ const names = (list: string, protocol: string): boolean => {
 }
 
 /** A call as an effect: it ends with the response head, and interrupting it ends the call. */
-export const call = (connections: Connections, request: UpstreamRequest): Effect.Effect<Answer, UpstreamError> =>
+export const call = <E>(
+  connections: Connections,
+  request: UpstreamRequest<E>
+): Effect.Effect<Answer, UpstreamError | E> =>
   Effect.callback((resume) => {
     const call = new UpstreamCall(connections, request, resume)
     return Effect.sync(() => call.cancel())

@@ -47,7 +47,7 @@ const request = (pathAndQuery = "/"): UpstreamRequest => ({
   authority: "a",
   headers: new HeaderList(),
   body: undefined,
-  timeout: undefined,
+  patience: undefined,
   upgrade: undefined,
   onInformation: undefined
 })

@@ -104,6 +104,10 @@ export class HeaderList {
 
 /** Adds fields to those that `vary` lists (RFC 9110 12.5.5); `*` already says all. */
 export const addVary = (headers: HeaderList, fields: string): void => {
+  if (!headers.has("vary")) {
+    headers.add("vary", fields)
+    return
+  }
   const known = headers.getAll("vary").join(", ")
   const listed = new Set(fieldsOf(known.toLowerCase()))
   if (listed.has("*")) return

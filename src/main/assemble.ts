@@ -269,12 +269,13 @@ class Assembly {
       const { registry } = this.#parts
       const own = (phase: "backend" | "backendResponse", run: Callee["prepare"]) =>
         run === undefined ? [] : [terminalStep(source, phase, run)]
-      const { type, protocol, target: address, prepare, answered, call } = callee
+      const { type, protocol, target: address, prepare, answered, call, keepsTime } = callee
       const backend: Backend = {
         name: source.name,
         type,
         protocol,
         target: address,
+        keepsTime,
         call,
         steps: [...graph.request, ...own("backend", prepare)],
         backendResponse: [...own("backendResponse", answered), ...responseSteps(registry, "backendResponse", all)],

@@ -61,6 +61,8 @@ export interface Backend {
   /** All response nodes: gateway, route and backend. */
   readonly response: ReadonlyArray<Step>
   readonly effective: EffectivePolicies
+  /** Whether its calls fail by themselves when the time of the request is up. Otherwise the engine watches the time. */
+  readonly keepsTime?: boolean | undefined
   /** Calls it. The effect ends with the response head; the body follows through the answer. */
   readonly call: (exchange: Exchange) => Effect.Effect<Answer, StageError>
 }

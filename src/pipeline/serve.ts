@@ -91,7 +91,8 @@ export const makeServe = (loop: Loop, hooks: Hooks, clock: () => number, defects
       call = Exit.die(cause)
     }
     if (Exit.isExit(call)) return answered(x, backend, call as Exit.Exit<Answer, StageError>)
-    return Effect.flatMap(Effect.exit(within(x, clock, call)), (exit) => answered(x, backend, exit))
+    const called = backend.keepsTime === true ? call : within(x, clock, call)
+    return Effect.flatMap(Effect.exit(called), (exit) => answered(x, backend, exit))
   }
 
   const answered = (x: Exchange, backend: Backend, exit: Exit.Exit<Answer, StageError>): Effect.Effect<Answer> => {

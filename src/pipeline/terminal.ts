@@ -6,7 +6,7 @@ import type { Backend } from "./route.ts"
 import type { ConfigPath, ConfigProblem, Maturity, StageError, Verdict } from "./stage.ts"
 
 /** What compiling a terminal yields. */
-export type Callee = Pick<Backend, "type" | "protocol" | "target"> & {
+export type Callee = Pick<Backend, "type" | "protocol" | "target" | "keepsTime"> & {
   /**
    * Runs last in the backend phase, before the request counts as final: what the protocol makes of it. It may answer or
    * refuse like any node.

@@ -1,9 +1,11 @@
 /** The request of an exchange, sent to an upstream. */
 import { isIP } from "node:net"
-import type { Effect } from "effect"
+import { type Effect, Exit } from "effect"
 import type { Address } from "../../spec/target.ts"
 import type { Answer } from "../http/message.ts"
-import type { Upstream, UpstreamError } from "../services/upstreams.ts"
+import { type Patience, type Upstream, type UpstreamError, UpstreamTimedOut } from "../services/upstreams.ts"
+import { requestTimedOut } from "./deadline.ts"
+import type { TimedOut } from "./errors.ts"
 import type { Exchange } from "./exchange.ts"
 import { timeouts } from "./slots.ts"
 
@@ -11,17 +13,33 @@ import { timeouts } from "./slots.ts"
 export const ownAuthority = (target: Address): string | undefined =>
   target.kind === "unix" || isIP(target.host) !== 0 ? undefined : target.host
 
-/** Sends the exchange's request. The time of the whole request is kept by the engine, that of one call here. */
-export const callUpstream = (x: Exchange, upstream: Upstream): Effect.Effect<Answer, UpstreamError> => {
+/** Sends the exchange's request. Fails by itself when the time of the call, or of the whole request, is up. */
+export const callUpstream = (x: Exchange, upstream: Upstream): Effect.Effect<Answer, UpstreamError | TimedOut> => {
   const { request } = x
+  const patience = patienceOf(x)
+  if (patience !== undefined && patience.milliseconds <= 0) return Exit.fail(patience.failure())
   return upstream.send({
     method: request.method,
     pathAndQuery: request.pathAndQuery,
     authority: request.authority,
     headers: request.headers,
     body: x.requestBody,
-    timeout: x.get(timeouts)?.backend,
+    patience,
     upgrade: x.upgrade,
     onInformation: x.inform
   })
+}
+
+const late = () => requestTimedOut
+
+/** What is left to the whole request, or what one call may take, whichever ends first. */
+const patienceOf = (x: Exchange): Patience<UpstreamTimedOut | TimedOut> | undefined => {
+  const limits = x.get(timeouts)
+  if (limits === undefined) return undefined
+  const { request, backend } = limits
+  const left = request === undefined ? undefined : request - ((x.called ?? x.arrived) - x.arrived)
+  if (left !== undefined && (backend === undefined || left <= backend)) return { milliseconds: left, failure: late }
+  return backend === undefined
+    ? undefined
+    : { milliseconds: backend, failure: () => new UpstreamTimedOut({ after: backend }) }
 }

@@ -47,7 +47,13 @@ export interface Probes {
 export const probesOf = ({ enabled, time, interval, retries }: (typeof Keepalives)["Type"]): Probes | "none" =>
   enabled ? { time, interval, retries } : "none"
 
-export interface UpstreamRequest {
+/** For how many milliseconds a call waits for the response headers, and how it fails when they are not there by then. */
+export interface Patience<E> {
+  readonly milliseconds: number
+  readonly failure: () => E
+}
+
+export interface UpstreamRequest<E = never> {
   readonly method: string
   readonly pathAndQuery: string
   /** The `host` header. */
@@ -55,8 +61,8 @@ export interface UpstreamRequest {
   /** Without `host` and hop-by-hop headers. */
   readonly headers: HeaderList
   readonly body: Body
-  /** Milliseconds until the response headers must be there; `undefined`: as long as it takes. */
-  readonly timeout: number | undefined
+  /** `undefined`: the response headers may take as long as they like. */
+  readonly patience: Patience<E> | undefined
   /** The protocol to upgrade to, if the client asked for one. */
   readonly upgrade: string | undefined
   /** Told about each 1xx response other than 101. */
@@ -109,7 +115,7 @@ export type UpstreamError = UpstreamFailed | UpstreamTimedOut | UpgradeMismatche
 
 export interface Upstream {
   /** Ends with the response head; interrupting it, or cancelling the body of the answer, ends the call. */
-  readonly send: (request: UpstreamRequest) => Effect.Effect<Answer, UpstreamError>
+  readonly send: <E = never>(request: UpstreamRequest<E>) => Effect.Effect<Answer, UpstreamError | E>
 }
 
 export class Upstreams extends Context.Service<

@@ -6,6 +6,9 @@ interface Known<A> {
   readonly value: A
 }
 
+/** The digest of the key that is being looked up. */
+const presented = Buffer.alloc(32)
+
 /** Finds what a key stands for. */
 export class KnownKeys<A> {
   /** By the first bytes of the digest: whatever a client learns from how long that takes says nothing about a key. */
@@ -25,10 +28,11 @@ export class KnownKeys<A> {
   }
 
   find(key: string): A | undefined {
-    const digest = KnownKeys.digest(key)
-    const candidates = this.#byPrefix.get(digest.readUInt32LE(0))
+    // As text it costs half of what it costs in a buffer of its own.
+    presented.write(hash("sha256", key, "latin1"), "latin1")
+    const candidates = this.#byPrefix.get(presented.readUInt32LE(0))
     if (candidates === undefined) return undefined
-    for (const known of candidates) if (timingSafeEqual(known.digest, digest)) return known.value
+    for (const known of candidates) if (timingSafeEqual(known.digest, presented)) return known.value
     return undefined
   }
 }

@@ -21,6 +21,7 @@ export const backendHost = terminal({
         protocol: "http",
         target: formatAddress(target),
         prepare: authority === undefined ? undefined : named(authority),
+        keepsTime: true,
         call: (x) => callUpstream(x, upstream)
       }
     })

@@ -10,7 +10,14 @@ import { HeaderList } from "../../src/http/header-list.ts"
 import type { Answer } from "../../src/http/message.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
 import type { Outcome } from "../../src/pipeline/view.ts"
-import { type Upstream, type UpstreamOptions, type UpstreamRequest, Upstreams } from "../../src/services/upstreams.ts"
+import {
+  type Patience,
+  type Upstream,
+  type UpstreamOptions,
+  type UpstreamRequest,
+  Upstreams,
+  UpstreamTimedOut
+} from "../../src/services/upstreams.ts"
 
 /** An answer with a line of text. */
 export const text = (status: number, body: string, headers: ReadonlyArray<string> = []): Answer => ({
@@ -22,19 +29,24 @@ export const text = (status: number, body: string, headers: ReadonlyArray<string
 /** Sends the request on as it came, and answers with what comes back; a failure is told in plain text. */
 export const forward =
   (upstream: Upstream, timeout?: number) =>
-  (x: Exchange): Effect.Effect<Answer> =>
-    upstream
+  (x: Exchange): Effect.Effect<Answer> => {
+    const patience: Patience<UpstreamTimedOut> | undefined =
+      timeout === undefined
+        ? undefined
+        : { milliseconds: timeout, failure: () => new UpstreamTimedOut({ after: timeout }) }
+    return upstream
       .send({
         method: x.request.method,
         pathAndQuery: x.request.pathAndQuery,
         authority: x.request.authority,
         headers: x.request.headers,
         body: x.requestBody,
-        timeout,
+        patience,
         upgrade: x.upgrade,
         onInformation: x.inform
       })
       .pipe(Effect.catch((failure) => Effect.succeed(text(failure.status, failure.message))))
+  }
 
 export interface Edge {
   readonly bound: Bound
@@ -139,7 +151,7 @@ export const upstreamRequest = (changes: Partial<UpstreamRequest> = {}): Upstrea
   authority: "a",
   headers: new HeaderList(),
   body: undefined,
-  timeout: undefined,
+  patience: undefined,
   upgrade: undefined,
   onInformation: undefined,
   ...changes

@@ -15,7 +15,7 @@ describe("the cache of verified tokens", () => {
   })
 
   it("keeps what is used, and lets go of what is not, when it is full", () => {
-    const cache = new TokenCache(2)
+    const cache = new TokenCache(8)
     cache.set("used", claims("used"), 9)
     cache.set("idle", claims("idle"), 9)
     for (let i = 0; i < 10; i++) {
@@ -33,8 +33,11 @@ describe("the cache of verified tokens", () => {
     assert.deepStrictEqual([cache.get("a", 0), cache.get("b", 0)], [undefined, undefined])
   })
 
-  it("knows tokens by their digest", () => {
-    assert.strictEqual(TokenCache.digest("abc"), "ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=")
+  it("holds so many characters of tokens, not so many tokens", () => {
+    const cache = new TokenCache(200)
+    cache.set("short", claims("short"), 9)
+    for (let i = 0; i < 5; i++) cache.set(`${i}`.repeat(100), claims("long"), 9)
+    assert.strictEqual(cache.get("short", 0), undefined)
   })
 
   it.prop(

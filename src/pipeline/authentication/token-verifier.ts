@@ -90,7 +90,6 @@ export const makeTokenVerifier = (issuers: ReadonlyArray<TokenIssuer>): TokenVer
     key: VerificationKey,
     check: ClaimCheck,
     text: string,
-    digest: string,
     now: number
   ): Exit.Exit<TokenBearer, TokenRefused> => {
     const verifies = key.checks.get(token.algorithm)
@@ -98,22 +97,21 @@ export const makeTokenVerifier = (issuers: ReadonlyArray<TokenIssuer>): TokenVer
     if (!verifies(token.signed, token.signature)) return malformed("the signature does not verify")
     const wrong = check(token.claims, now)
     if (wrong !== undefined) return malformed(wrong)
-    cache.set(digest, token.claims, acceptedUntil(token.claims))
+    cache.set(text, token.claims, acceptedUntil(token.claims))
     return Exit.succeed(new TokenBearer(token.claims, text))
   }
 
-  const byKey = (token: ParsedToken, id: string, text: string, digest: string, now: number) => {
+  const byKey = (token: ParsedToken, id: string, text: string, now: number) => {
     for (const { keys, check } of trusted) {
       const key = keys.current()?.get(id)
-      if (key !== undefined) return checked(token, key, check, text, digest, now)
+      if (key !== undefined) return checked(token, key, check, text, now)
     }
     return undefined
   }
 
   return (text, now) => {
     forgetOnChange()
-    const digest = TokenCache.digest(text)
-    const known = cache.get(digest, now)
+    const known = cache.get(text, now)
     if (known !== undefined) return Exit.succeed(new TokenBearer(known, text))
     const token = parseToken(text)
     if ("part" in token)
@@ -122,14 +120,14 @@ export const makeTokenVerifier = (issuers: ReadonlyArray<TokenIssuer>): TokenVer
         : malformed(token.detail)
     const id = token.keyId
     if (id === undefined) return noKeyId
-    const decided = byKey(token, id, text, digest, now)
+    const decided = byKey(token, id, text, now)
     if (decided !== undefined) return decided
     // Whom the token claims to be from is not proven yet: it tells no more than whose keys may be out of date.
     const asked = trusted.filter(({ issuer }) => issuer === token.claims["iss"])
     const refresh = Effect.forEach(asked, ({ keys }) => keys.refresh, { concurrency: "unbounded", discard: true })
     return Effect.flatMap(refresh, (): Effect.Effect<TokenBearer, TokenFailure> => {
       forgetOnChange()
-      const decided = byKey(token, id, text, digest, now)
+      const decided = byKey(token, id, text, now)
       if (decided !== undefined) return decided
       if (asked.some(({ keys }) => keys.current() === undefined)) return keysUnavailable
       return Exit.fail(new TokenRefused({ detail: `token uses the unknown key ${JSON.stringify(id)}` }))
