@@ -1,7 +1,7 @@
 /** Headers as node and undici hand them out, turned into the list that the engine works on; connection headers stay behind. */
 
-import { hopByHop } from "../../src/http/framing.ts"
-import { HeaderList, lowerCaseName } from "../../src/http/header-list.ts"
+import { isHopByHop } from "../../src/http/framing.ts"
+import { HeaderList } from "../../src/http/header-list.ts"
 
 /** What undici gives: header names in lower case, and a list where a name came more than once. */
 type Parsed = Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
@@ -17,7 +17,7 @@ export const responseHeaders = (parsed: Parsed, raw: unknown): HeaderList => {
     const value = parsed[name]
     if (typeof value !== "string") return rawHeaders(raw)
     if (name === "connection") connection = value
-    else if (!hopByHop.has(name)) flat.push(name, value)
+    else if (!isHopByHop(name)) flat.push(name, value)
   }
   const headers = new HeaderList(flat)
   if (connection !== undefined) dropNominated(connection, headers)
@@ -29,9 +29,9 @@ const rawHeaders = (raw: unknown): HeaderList => {
   if (!Array.isArray(raw)) return headers
   const connection: Array<string> = []
   for (let i = 0; i + 1 < raw.length; i += 2) {
-    const name = lowerCaseName(text(raw[i]))
+    const name = text(raw[i]).toLowerCase()
     if (name === "connection") connection.push(text(raw[i + 1]))
-    else if (!hopByHop.has(name)) headers.flat.push(name, text(raw[i + 1]))
+    else if (!isHopByHop(name)) headers.flat.push(name, text(raw[i + 1]))
   }
   if (connection.length > 0) dropNominated(connection.join(","), headers)
   return headers
@@ -44,8 +44,8 @@ export const trailerList = (raw: unknown): HeaderList | undefined => {
   if (!Array.isArray(raw) || raw.length === 0) return undefined
   const trailers = new HeaderList()
   for (let i = 0; i + 1 < raw.length; i += 2) {
-    const name = lowerCaseName(text(raw[i]))
-    if (!hopByHop.has(name) && !framing.has(name)) trailers.flat.push(name, text(raw[i + 1]))
+    const name = text(raw[i]).toLowerCase()
+    if (!isHopByHop(name) && !framing.has(name)) trailers.flat.push(name, text(raw[i + 1]))
   }
   return trailers.size === 0 ? undefined : trailers
 }

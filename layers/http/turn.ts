@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import { Cause, type Effect, Exit, type Fiber } from "effect"
 import { type BodyAborted, type BodySink, type BodySource, isSource } from "../../src/http/body.ts"
-import { hopByHop } from "../../src/http/framing.ts"
+import { isHopByHop } from "../../src/http/framing.ts"
 import { HeaderList, isHeaderName, isHeaderValue } from "../../src/http/header-list.ts"
 import type { Answer, Switched } from "../../src/http/message.ts"
 import { ClientStalled } from "../../src/pipeline/errors.ts"
@@ -369,7 +369,7 @@ export class Turn implements BodySink {
   #switch(answer: Answer, switched: Switched, { socket, head }: UpgradeSocket): void {
     let lines = "HTTP/1.1 101 Switching Protocols\r\n"
     for (const [name, value] of answer.headers) {
-      if (hopByHop.has(name)) continue
+      if (isHopByHop(name)) continue
       if (!isHeaderName(name) || !isHeaderValue(value)) {
         cancel(answer.body)
         this.#fail(new Error(`${name} is no header that can be sent`))
@@ -418,7 +418,7 @@ const endToEnd = (headers: HeaderList): { readonly lines: Array<string>; readonl
   const flat = headers.flat
   for (let i = 0; i < flat.length; i += 2) {
     const name = flat[i]!
-    if (hopByHop.has(name)) continue
+    if (isHopByHop(name)) continue
     if (name === "content-length") {
       if (declared >= 0) continue
       declared = lines.length

@@ -9,7 +9,7 @@ import type { Duplex } from "node:stream"
 import { Effect, Exit } from "effect"
 import type { Dispatcher } from "undici"
 import { type BodySink, type BodySource, isSource } from "../../src/http/body.ts"
-import { hopByHop } from "../../src/http/framing.ts"
+import { isHopByHop } from "../../src/http/framing.ts"
 import type { HeaderList } from "../../src/http/header-list.ts"
 import type { Answer } from "../../src/http/message.ts"
 import { later } from "../../src/services/timer.ts"
@@ -82,7 +82,7 @@ export class UpstreamCall<E> implements Dispatcher.DispatchHandler, BodySource {
     for (let i = 0; i < flat.length; i += 2) {
       const name = flat[i]!
       // The length of what is in memory is known better than any header says.
-      if (hopByHop.has(name) ? name !== "te" : name === "host" || (name === "content-length" && !source)) continue
+      if (isHopByHop(name) ? name !== "te" : name === "host" || (name === "content-length" && !source)) continue
       lines.push(name, flat[i + 1]!)
     }
     const options: Options = {

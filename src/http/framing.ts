@@ -3,7 +3,7 @@
  * Whatever two HTTP implementations could understand differently is refused here, once, for the whole proxy.
  */
 import { canonicalAuthority } from "./authority.ts"
-import { HeaderList, lowerCaseName } from "./header-list.ts"
+import { HeaderList } from "./header-list.ts"
 import { RequestHead, type Scheme } from "./message.ts"
 
 /** Why a request cannot be accepted: always the client's fault, and the connection is closed after the answer. */
@@ -29,20 +29,30 @@ const malformed = (message: string, status: Malformed["status"] = 400): Malforme
 })
 
 /**
- * Headers that concern one connection and never pass on (RFC 9110 7.6.1, and the older names). `proxy-authorization`
- * stays, since a policy may read it; `expect` is answered by whoever holds the connection.
+ * Whether a header, named in lower case, concerns one connection and never passes on (RFC 9110 7.6.1, and the older names).
+ * `proxy-authorization` stays, since a policy may read it; `expect` is answered by whoever holds the connection. Asked of
+ * every name of every message: by its length, since a set would have to hash it.
  */
-export const hopByHop: ReadonlySet<string> = new Set([
-  "connection",
-  "expect",
-  "proxy-connection",
-  "keep-alive",
-  "proxy-authenticate",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade"
-])
+export const isHopByHop = (name: string): boolean => {
+  switch (name.length) {
+    case 2:
+      return name === "te"
+    case 6:
+      return name === "expect"
+    case 7:
+      return name === "trailer" || name === "upgrade"
+    case 10:
+      return name === "connection" || name === "keep-alive"
+    case 16:
+      return name === "proxy-connection"
+    case 17:
+      return name === "transfer-encoding"
+    case 18:
+      return name === "proxy-authenticate"
+    default:
+      return false
+  }
+}
 /** Names that only the proxy itself may set. */
 const reservedPrefix = "x-headgate-"
 const digits = /^[0-9]{1,15}$/
@@ -66,7 +76,7 @@ export const frameRequest = (
   let upgrade: string | undefined
   let trailersWanted = false
   for (let i = 0; i < raw.length; i += 2) {
-    const name = lowerCaseName(raw[i]!)
+    const name = raw[i]!.toLowerCase()
     const value = raw[i + 1]!
     switch (name) {
       case "host":
@@ -92,7 +102,7 @@ export const frameRequest = (
         trailersWanted ||= /(^|,)\s*trailers\s*(,|;|$)/i.test(value)
         continue
       default:
-        if (hopByHop.has(name) || name.startsWith(reservedPrefix)) continue
+        if (isHopByHop(name) || name.startsWith(reservedPrefix)) continue
     }
     flat.push(name, value)
   }
@@ -168,7 +178,7 @@ export const responseHeaders = (
 ): HeaderList => {
   const flat: Array<string> = []
   for (const name of Object.keys(parsed)) {
-    if (hopByHop.has(name)) continue
+    if (isHopByHop(name)) continue
     const value = parsed[name]
     if (typeof value === "string") flat.push(name, value)
     else if (value !== undefined) for (const line of value) flat.push(name, line)

@@ -1,5 +1,5 @@
 /** Static changes of a header list, compiled once: add, then set, then remove. */
-import { type HeaderList, isHeaderName, isHeaderValue, lowerCaseName } from "./header-list.ts"
+import { type HeaderList, isHeaderName, isHeaderValue } from "./header-list.ts"
 
 export interface HeaderChangesConfig {
   readonly add?: Readonly<Record<string, string>> | undefined
@@ -27,13 +27,13 @@ export const compileHeaderChanges = (
       if (!isHeaderName(name)) problems.push({ path: [key, name], message: "expected a header name" })
       if (!isHeaderValue(value))
         problems.push({ path: [key, name], message: "expected a header value without control characters" })
-      return [lowerCaseName(name), value] as const
+      return [name.toLowerCase(), value] as const
     })
   const adds = pairs("add")
   const sets = pairs("set")
   const removes = (config.remove ?? []).map((name, index) => {
     if (!isHeaderName(name)) problems.push({ path: ["remove", index], message: "expected a header name" })
-    return lowerCaseName(name)
+    return name.toLowerCase()
   })
   if (problems.length > 0) return { problems }
   const isHost = ([name]: readonly [string, string]) => name === "host"

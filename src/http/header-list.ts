@@ -3,21 +3,6 @@
  * came. Duplicates, `set-cookie` and order survive; a look-up is a scan, which beats an index at the sizes HTTP has.
  */
 
-/** Names that most messages carry, so that lowering their case allocates nothing. Never grows: clients choose names. */
-const lowered = new Map(
-  [
-    ..."Accept,Accept-Encoding,Accept-Language,Access-Control-Allow-Origin,Age,Authorization,Cache-Control,Connection".split(
-      ","
-    ),
-    ..."Content-Encoding,Content-Length,Content-Type,Cookie,Date,ETag,Expires,Host,If-None-Match,Keep-Alive".split(","),
-    ..."Last-Event-ID,Last-Modified,Link,Location,Mcp-Protocol-Version,Mcp-Session-Id,Origin,Referer,Server".split(","),
-    ..."Set-Cookie,Traceparent,Tracestate,Transfer-Encoding,Upgrade,User-Agent,Vary,Via,WWW-Authenticate".split(",")
-  ].flatMap((name) => [[name, name.toLowerCase()] as const, [name.toLowerCase(), name.toLowerCase()] as const])
-)
-
-/** The lower-case form of a header name. */
-export const lowerCaseName = (name: string): string => lowered.get(name) ?? name.toLowerCase()
-
 export class HeaderList {
   /** Name, value, name, value …; names are lower-case. */
   readonly flat: Array<string>
@@ -58,12 +43,12 @@ export class HeaderList {
 
   /** Appends a line. */
   add(name: string, value: string): void {
-    this.flat.push(lowerCaseName(name), value)
+    this.flat.push(name.toLowerCase(), value)
   }
 
   /** Makes `value` the only line of that name, at the place of the first one. */
   set(name: string, value: string): void {
-    const lower = lowerCaseName(name)
+    const lower = name.toLowerCase()
     const flat = this.flat
     for (let i = 0; i < flat.length; i += 2) {
       if (flat[i] !== lower) continue
@@ -76,7 +61,7 @@ export class HeaderList {
 
   /** Removes all lines of that name. */
   delete(name: string): void {
-    this.#deleteFrom(lowerCaseName(name), 0)
+    this.#deleteFrom(name.toLowerCase(), 0)
   }
 
   #deleteFrom(lower: string, start: number): void {

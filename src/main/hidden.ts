@@ -1,6 +1,5 @@
 /** The places of credentials that a configuration names: logs and traces hide what stands there. */
 import type { CredentialLocation } from "../../spec/location.ts"
-import { lowerCaseName } from "../http/header-list.ts"
 import type { Hidden } from "../pipeline/hidden.ts"
 import type { Normalised } from "../routing/normalised.ts"
 
@@ -8,7 +7,7 @@ import type { Normalised } from "../routing/normalised.ts"
 const places = new Set(["location", "authorizationLocation", "source"])
 
 export const hiddenOf = (config: Normalised): Hidden => {
-  const headers = new Set(config.settings.sensitiveHeaders?.map(lowerCaseName))
+  const headers = new Set(config.settings.sensitiveHeaders?.map((name) => name.toLowerCase()))
   const parameters = new Set<string>()
   const visit = (value: unknown): void => {
     if (typeof value !== "object" || value === null) return
@@ -16,7 +15,7 @@ export const hiddenOf = (config: Normalised): Hidden => {
       if (places.has(key)) {
         // What has such a key may be anything: metadata is free.
         const place = inner as Partial<CredentialLocation> | null | undefined
-        if (typeof place?.header?.name === "string") headers.add(lowerCaseName(place.header.name))
+        if (typeof place?.header?.name === "string") headers.add(place.header.name.toLowerCase())
         if (typeof place?.queryParameter?.name === "string") parameters.add(place.queryParameter.name)
       }
       visit(inner)

@@ -25,9 +25,18 @@ const http = ["backend", "protocol", "method", "status", "reason", ...placeLabel
 const reasons = { client: "InvalidRequest", proxy: "Internal", backend: "UpstreamFailure" } as const
 
 interface Counted {
+  readonly method: string
+  readonly status: number | undefined
+  readonly reason: string
   readonly requests: Series
   readonly duration: Series
   readonly bytes: Series
+}
+
+interface Known {
+  readonly all: Map<string, Counted>
+  /** Most requests of a route end like the one before. */
+  last: Counted | undefined
 }
 
 export const makeRecorder = (log: Logger, metrics: Metrics["Service"], clock: () => number) => {
@@ -46,7 +55,7 @@ export const makeRecorder = (log: Logger, metrics: Metrics["Service"], clock: ()
     processing
   )
   // By route object: series of a route that a reload removed go with it. A request without a route has its own map.
-  const byRoute = new WeakMap<object, Map<string, Counted>>()
+  const byRoute = new WeakMap<object, Known>()
   const processingOf = new WeakMap<object, Series>()
   const unrouted = {}
 
@@ -54,23 +63,34 @@ export const makeRecorder = (log: Logger, metrics: Metrics["Service"], clock: ()
     const owner = x.backend ?? x.route ?? x.listener ?? unrouted
     let known = byRoute.get(owner)
     if (known === undefined) {
-      known = new Map()
+      known = { all: new Map(), last: undefined }
       byRoute.set(owner, known)
     }
-    const key = `${x.request.method} ${status} ${reason}`
-    let counted = known.get(key)
+    const { method } = x.request
+    const { last } = known
+    if (last !== undefined && last.status === status && last.method === method && last.reason === reason) return last
+    const key = `${method} ${status} ${reason}`
+    let counted = known.all.get(key)
     if (counted === undefined) {
       const labels = [
         x.backend?.name,
         x.backend?.protocol ?? "http",
-        x.request.method,
+        method,
         status === undefined ? undefined : String(status),
         reason,
         ...placeOf(x)
       ]
-      counted = { requests: requests.series(labels), duration: duration.series(labels), bytes: bytes.series(labels) }
-      known.set(key, counted)
+      counted = {
+        method,
+        status,
+        reason,
+        requests: requests.series(labels),
+        duration: duration.series(labels),
+        bytes: bytes.series(labels)
+      }
+      known.all.set(key, counted)
     }
+    known.last = counted
     return counted
   }
 

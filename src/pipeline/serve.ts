@@ -91,8 +91,10 @@ export const makeServe = (loop: Loop, hooks: Hooks, clock: () => number, defects
       call = Exit.die(cause)
     }
     if (Exit.isExit(call)) return answered(x, backend, call as Exit.Exit<Answer, StageError>)
-    const called = backend.keepsTime === true ? call : within(x, clock, call)
-    return Effect.flatMap(Effect.exit(called), (exit) => answered(x, backend, exit))
+    return Effect.matchCauseEffect(backend.keepsTime === true ? call : within(x, clock, call), {
+      onFailure: (cause) => answered(x, backend, Exit.failCause(cause)),
+      onSuccess: (answer) => answered(x, backend, Exit.succeed(answer))
+    })
   }
 
   const answered = (x: Exchange, backend: Backend, exit: Exit.Exit<Answer, StageError>): Effect.Effect<Answer> => {

@@ -5,7 +5,7 @@ import { formatAddress } from "../../spec/target.ts"
 import { CelError, type Expression, toText } from "../../src/cel/expression.ts"
 import { read } from "../../src/http/body.ts"
 import { compileHeaderChanges } from "../../src/http/header-changes.ts"
-import { HeaderList, isHeaderName, isHeaderValue, lowerCaseName } from "../../src/http/header-list.ts"
+import { HeaderList, isHeaderName, isHeaderValue } from "../../src/http/header-list.ts"
 import { defaultBodyLimit } from "../../src/pipeline/exchange.ts"
 import { compileExpression } from "../../src/pipeline/expressions.ts"
 import { type ConfigProblem, unavailable } from "../../src/pipeline/stage.ts"
@@ -57,7 +57,7 @@ export const compileWebhook = (
       const path = ["webhook", "headers", name]
       if (!name.startsWith(":") && !isHeaderName(name)) problems.push({ path, message: "expected a header name" })
       const compiled = yield* Effect.result(compileExpression(source, "llm", path))
-      if (Result.isSuccess(compiled)) computed.push([lowerCaseName(name), compiled.success])
+      if (Result.isSuccess(compiled)) computed.push([name.toLowerCase(), compiled.success])
       else problems.push(...compiled.failure)
     }
     if (problems.length > 0 || host === undefined || "problems" in changes) return yield* Effect.fail(problems)

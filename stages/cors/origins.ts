@@ -45,7 +45,10 @@ export const compileOrigins = (
     if (origin === undefined) invalid.push(index)
     return origin === undefined ? [] : [{ ...origin, host: origin.host.split("*") }]
   })
+  // What browsers send is most often what stands there, letter by letter.
+  const literal = new Set(allowed)
   const admits: Origins = (text) => {
+    if (literal.has(text)) return true
     const origin = parseOrigin(text)
     return (
       origin !== undefined &&

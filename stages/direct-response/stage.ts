@@ -1,7 +1,7 @@
 /** directResponse: answers without a backend. It runs last, so that everything that may refuse has had its say. */
 import { Effect, Exit, Result } from "effect"
 import { CelError, type CelValue, type Expression, toJson, toText } from "../../src/cel/expression.ts"
-import { HeaderList, isHeaderValue, lowerCaseName } from "../../src/http/header-list.ts"
+import { HeaderList, isHeaderValue } from "../../src/http/header-list.ts"
 import { FilterFailed } from "../../src/pipeline/errors.ts"
 import { compileExpression, preparation } from "../../src/pipeline/expressions.ts"
 import { type ConfigProblem, policy, respond } from "../../src/pipeline/stage.ts"
@@ -31,7 +31,7 @@ export const directResponse = policy({
       const lines: Array<readonly [name: string, value: Expression]> = []
       for (const [name, source] of Object.entries(headers)) {
         const value = yield* compiled(source, ["headers", name])
-        if (value !== undefined) lines.push([lowerCaseName(name), value])
+        if (value !== undefined) lines.push([name.toLowerCase(), value])
       }
       if (problems.length > 0) return yield* Effect.fail(problems)
 

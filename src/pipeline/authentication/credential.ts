@@ -2,7 +2,6 @@
 import { Effect } from "effect"
 import type { CredentialLocation } from "../../../spec/location.ts"
 import { type Carrier, cookieCarrier, headerCarrier, queryCarrier } from "../../http/credential.ts"
-import { lowerCaseName } from "../../http/header-list.ts"
 import { compileExpression } from "../expressions.ts"
 import type { ConfigPath, ConfigProblem, Site } from "../stage.ts"
 import type { View } from "../view.ts"
@@ -23,7 +22,7 @@ export const compileCredential = (
   path: ConfigPath
 ): Effect.Effect<Credential, ReadonlyArray<ConfigProblem>> => {
   if (location.header !== undefined)
-    return Effect.succeed(carried(headerCarrier(lowerCaseName(location.header.name), location.header.prefix)))
+    return Effect.succeed(carried(headerCarrier(location.header.name.toLowerCase(), location.header.prefix)))
   if (location.queryParameter !== undefined) return Effect.succeed(carried(queryCarrier(location.queryParameter.name)))
   if (location.cookie !== undefined) return Effect.succeed(carried(cookieCarrier(location.cookie.name)))
   const at = [...path, "expression"]
