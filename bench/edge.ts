@@ -22,7 +22,7 @@ const program = Effect.gen(function* () {
     steps: [],
     backendResponse: [],
     response: [],
-    effective: {},
+    effective: () => ({}),
     call: (x) =>
       upstream.send({
         method: x.request.method,
@@ -42,7 +42,7 @@ const program = Effect.gen(function* () {
     rule: undefined,
     steps: [],
     response: [],
-    effective: {},
+    effective: () => ({}),
     choose: () => backend
   }
   const selection: Selection = { route, prefix: "/", evaluated: () => [] }
@@ -53,7 +53,7 @@ const program = Effect.gen(function* () {
     gateway: "default/default",
     steps: [],
     response: [],
-    effective: {},
+    effective: () => ({}),
     select: () => selection
   }
   const serve = makeServe(plainLoop(monotonic), noHooks, monotonic, (defect) => console.error(defect))

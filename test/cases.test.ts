@@ -145,7 +145,7 @@ const play = (name: string, scenario: Case, watched: boolean) => {
         steps: at("backend"),
         backendResponse: responseSteps(policies, "backendResponse", [graph]),
         response,
-        effective: {},
+        effective: () => ({}),
         call: (called) =>
           Effect.map(called.readRequestBody(), (sent): Answer => {
             const { method, pathAndQuery, authority, headers } = called.request
@@ -165,7 +165,7 @@ const play = (name: string, scenario: Case, watched: boolean) => {
         rule: undefined,
         steps: at("route"),
         response,
-        effective: {},
+        effective: () => ({}),
         choose: () => backend
       }
       const listener: Listener = {
@@ -175,7 +175,7 @@ const play = (name: string, scenario: Case, watched: boolean) => {
         gateway: "default/default",
         steps: at("gateway"),
         response,
-        effective: {},
+        effective: () => ({}),
         select: () => ({ route, prefix: "/", evaluated: () => [] })
       }
       const defects: Array<unknown> = []

@@ -9,7 +9,7 @@ import type { Exchange } from "../pipeline/exchange.ts"
 import { Latency } from "../pipeline/latency.ts"
 import { masked } from "../pipeline/masked.ts"
 import type { Registry, Services } from "../pipeline/registry.ts"
-import type { Backend, Listener, Route } from "../pipeline/route.ts"
+import type { Backend, EffectivePolicies, Listener, Route } from "../pipeline/route.ts"
 import type { Step } from "../pipeline/run.ts"
 import { type ConfigPath, type ConfigProblem, unavailable } from "../pipeline/stage.ts"
 import type { AnyTerminal, Callee } from "../pipeline/terminal.ts"
@@ -217,28 +217,20 @@ class Assembly {
 
   /** Compiles the last route of a chain of delegation. */
   #route(tables: Tables, chain: ReadonlyArray<Normalised.Route>): Compiling<CompiledWay> {
-    return Effect.gen({ self: this }, function* () {
-      const source = chain.at(-1)!
-      const graph = yield* this.#sites.compile("route", mergeRoutePolicies(tables.attached.route(chain)))
-      const backends: Array<{ readonly weight: number; readonly value: Backend | NoBackend }> = []
-      for (const reference of source.backends)
-        if (reference.target.kind !== "routeGroup")
-          backends.push({ weight: reference.weight, value: yield* this.#backend(tables, graph, chain, reference) })
-      const choice = weightedChoice(backends)
-      const { random, registry } = this.#parts
-      const none = new NoBackend({ detail: "no valid backends" })
-      const route: Route = {
-        key: source.key,
-        name: source.name,
-        namespace: source.namespace,
-        rule: source.ruleName,
-        steps: graph.request,
-        response: responseSteps(registry, "response", [tables.gateway, graph]),
-        effective: graph.effective,
-        choose: () => choice(random) ?? none
-      }
-      return { route, backends: backends.flatMap(({ value }) => ("_tag" in value ? [] : [value])) }
-    })
+    const source = chain.at(-1)!
+    const references = source.backends.filter(({ target }) => target.kind !== "routeGroup")
+    return Effect.flatMap(
+      this.#sites.compile("route", mergeRoutePolicies(tables.attached.route(chain))),
+      (graph): Compiling<CompiledWay> =>
+        Effect.map(
+          Effect.forEach(references, (reference) => this.#backend(tables, graph, chain, reference)),
+          (values) => {
+            const backends = references.map(({ weight }, index) => ({ weight, value: values[index]! }))
+            const response = responseSteps(this.#parts.registry, "response", [tables.gateway, graph])
+            return compiledWay(source, graph, response, backends, this.#parts.random)
+          }
+        )
+    )
   }
 
   #backend(
@@ -247,47 +239,25 @@ class Assembly {
     chain: ReadonlyArray<Normalised.Route>,
     reference: Normalised.BackendReference
   ): Compiling<Backend | NoBackend> {
-    return Effect.gen({ self: this }, function* () {
-      const { target } = reference
-      if (target.kind === "service") return new NoBackend({ detail: "service not found" })
-      const source = target.kind === "backend" ? this.#config.backends[target.key] : undefined
-      if (source === undefined) return new NoBackend({ detail: "backend does not exist" })
-      const isServer = source.destination.kind === "mcp"
-      const attachments = attached
-        .backend(chain, source, reference)
-        .filter((attachment) => isServer || !isForServers(attachment))
-      const callee = yield* this.#callee(source, attachments)
-      if (callee === undefined) return new NoBackend({ detail: "invalid backend type" })
+    const { target } = reference
+    if (target.kind === "service") return Effect.succeed(new NoBackend({ detail: "service not found" }))
+    const source = target.kind === "backend" ? this.#config.backends[target.key] : undefined
+    if (source === undefined) return Effect.succeed(new NoBackend({ detail: "backend does not exist" }))
+    const isServer = source.destination.kind === "mcp"
+    const attachments = attached
+      .backend(chain, source, reference)
+      .filter((attachment) => isServer || !isForServers(attachment))
+    return Effect.flatMap(this.#callee(source, attachments), (callee): Compiling<Backend | NoBackend> => {
+      if (callee === undefined) return Effect.succeed(new NoBackend({ detail: "invalid backend type" }))
       const policies = mergeBackendPolicies(attachments)
       // No other backend knows what these rules are about: it would let everything through.
       const toolRules = policies["mcpAuthorization"]
       if (toolRules !== undefined && !isServer)
         this.#problems.add({ path: toolRules.path, message: "mcpAuthorization needs an mcp backend" })
       const [ofTerminal, ofStages] = parted(policies, this.#terminal(source)?.applies ?? [])
-      const graph = yield* this.#sites.compile("backend", ofStages)
-      const all = [gateway, route, graph]
-      const { registry } = this.#parts
-      const own = (phase: "backend" | "backendResponse", run: Callee["prepare"]) =>
-        run === undefined ? [] : [terminalStep(source, phase, run)]
-      const { type, protocol, target: address, prepare, answered, call, keepsTime } = callee
-      const backend: Backend = {
-        name: source.name,
-        type,
-        protocol,
-        target: address,
-        keepsTime,
-        call,
-        steps: [...graph.request, ...own("backend", prepare)],
-        backendResponse: [...own("backendResponse", answered), ...responseSteps(registry, "backendResponse", all)],
-        response: responseSteps(registry, "response", all),
-        effective: {
-          ...graph.effective,
-          ...Object.fromEntries(
-            Object.values(ofTerminal).map(({ name, branches }) => [name, masked(branches[0]?.config)])
-          )
-        }
-      }
-      return backend
+      return Effect.map(this.#sites.compile("backend", ofStages), (graph) =>
+        compiledBackend(this.#parts.registry, source, callee, [gateway, route, graph], ofTerminal)
+      )
     })
   }
 
@@ -300,20 +270,84 @@ class Assembly {
     source: Normalised.Backend,
     attachments: ReadonlyArray<PolicyAttachment<BackendLevel>>
   ): Compiling<Callee | undefined> {
-    return Effect.gen({ self: this }, function* () {
-      const terminal = this.#terminal(source)
-      if (terminal === undefined) return undefined
-      const { destination, name } = source
-      if (destination.kind === "ai") {
-        const config = withInForce(destination.config, attachments, terminal.applies ?? [])
-        return yield* this.#problems.collect(terminal.compile(config, configPath(source), name))
+    const terminal = this.#terminal(source)
+    if (terminal === undefined) return Effect.succeed(undefined)
+    const { destination, name } = source
+    if (destination.kind === "ai") {
+      const config = withInForce(destination.config, attachments, terminal.applies ?? [])
+      return this.#problems.collect(terminal.compile(config, configPath(source), name))
+    }
+    if (this.#callees.has(source.key)) return Effect.succeed(this.#callees.get(source.key))
+    return Effect.map(
+      this.#problems.collect(terminal.compile(destination.config, configPath(source), name)),
+      (callee) => {
+        this.#callees.set(source.key, callee)
+        return callee
       }
-      if (this.#callees.has(source.key)) return this.#callees.get(source.key)
-      const callee = yield* this.#problems.collect(terminal.compile(destination.config, configPath(source), name))
-      this.#callees.set(source.key, callee)
-      return callee
-    })
+    )
   }
+}
+
+const noneEligible = new NoBackend({ detail: "no valid backends" })
+
+// What requests run through is made by functions of their own: a closure keeps all that is in scope where it was made, and
+// that of compiling is several times larger than its result.
+
+const compiledWay = (
+  source: Normalised.Route,
+  graph: SiteGraph,
+  response: ReadonlyArray<Step>,
+  backends: ReadonlyArray<{ readonly weight: number; readonly value: Backend | NoBackend }>,
+  random: Random
+): CompiledWay => {
+  const choice = weightedChoice(backends)
+  return {
+    route: {
+      key: source.key,
+      name: source.name,
+      namespace: source.namespace,
+      rule: source.ruleName,
+      steps: graph.request,
+      response,
+      effective: graph.effective,
+      choose: () => choice(random) ?? noneEligible
+    },
+    backends: backends.flatMap(({ value }) => ("_tag" in value ? [] : [value]))
+  }
+}
+
+const compiledBackend = (
+  registry: Registry,
+  source: Normalised.Backend,
+  { type, protocol, target, prepare, answered, call, keepsTime }: Callee,
+  sites: readonly [gateway: SiteGraph, route: SiteGraph, backend: SiteGraph],
+  ofTerminal: Normalised.Policies
+): Backend => {
+  const own = (phase: "backend" | "backendResponse", run: Callee["prepare"]) =>
+    run === undefined ? [] : [terminalStep(source, phase, run)]
+  const { request, effective } = sites[2]
+  return {
+    name: source.name,
+    type,
+    protocol,
+    target,
+    keepsTime,
+    call,
+    steps: [...request, ...own("backend", prepare)],
+    backendResponse: [...own("backendResponse", answered), ...responseSteps(registry, "backendResponse", sites)],
+    response: responseSteps(registry, "response", sites),
+    effective: withTerminals(effective, ofTerminal)
+  }
+}
+
+/** What the terminal applies by itself is in force as well. */
+const withTerminals = (effective: EffectivePolicies, ofTerminal: Normalised.Policies): EffectivePolicies => {
+  const own = Object.values(ofTerminal)
+  if (own.length === 0) return effective
+  return () => ({
+    ...effective(),
+    ...Object.fromEntries(own.map(({ name, branches }) => [name, masked(branches[0]?.config)]))
+  })
 }
 
 /** Where the configuration of a backend stands: under its kind, unless it is a section of the file by itself. */

@@ -4,12 +4,13 @@ import {
   type AttachedPolicy,
   type CompiledEntries,
   compileSite,
+  emptySite,
   type PolicyEntry,
   type SiteGraph
 } from "../pipeline/compile.ts"
 import type { Exchange } from "../pipeline/exchange.ts"
 import type { Registry } from "../pipeline/registry.ts"
-import type { ConfigPath, Site } from "../pipeline/stage.ts"
+import type { Site } from "../pipeline/stage.ts"
 import { type Policies, type PolicyBranch, writtenAt } from "../routing/normalised.ts"
 import type { Compiling, Problems } from "./problems.ts"
 
@@ -39,7 +40,7 @@ export class Sites {
     )
     return Effect.map(
       this.#problems.collect(compileSite(this.#registry, site, attached, this.#compiled)),
-      (graph) => graph ?? emptySite(site)
+      (graph) => graph ?? emptySite(this.#registry, site)
     )
   }
 
@@ -51,8 +52,12 @@ export class Sites {
   }
 
   #newEntry(branch: PolicyBranch, site: Site): PolicyEntry {
-    const { condition, config, path } = branch
-    const entry = { config, path, writtenAt: (part: ConfigPath) => writtenAt(branch, part) }
+    const { condition, config, path, origins } = branch
+    const entry: PolicyEntry = {
+      config,
+      path,
+      writtenAt: origins === undefined ? undefined : (part) => writtenAt(branch, part)
+    }
     if (condition === undefined) return entry
     const compiled = this.#compileCondition(condition.expression, site)
     if (Result.isSuccess(compiled))
@@ -61,10 +66,3 @@ export class Sites {
     return entry
   }
 }
-
-const emptySite = (site: Site): SiteGraph => ({
-  site,
-  request: [],
-  responses: { backendResponse: new Map(), response: new Map() },
-  effective: {}
-})

@@ -62,58 +62,102 @@ export const compileSite = <R extends Registry>(
   site: Site,
   attached: ReadonlyArray<AttachedPolicy>,
   known: CompiledEntries = new Map()
-): Effect.Effect<SiteGraph, ReadonlyArray<ConfigProblem>, Services<R["policies"]> | Scope.Scope> =>
-  Effect.gen(function* () {
-    const problems: Array<ConfigProblem> = []
-    const compiled = new Map<string, ReadonlyArray<Step>>()
+): Effect.Effect<SiteGraph, ReadonlyArray<ConfigProblem>, Services<R["policies"]> | Scope.Scope> => {
+  if (attached.length === 0) return Effect.succeed(emptySite(registry, site))
+  return Effect.flatMap(compileEntries(registry, site, attached, known), ({ compiled, problems }) =>
+    problems.length > 0 ? Effect.fail(problems) : Effect.succeed(siteGraph(registry, site, attached, compiled))
+  ) as Effect.Effect<SiteGraph, ReadonlyArray<ConfigProblem>, Services<R["policies"]> | Scope.Scope>
+}
+
+interface CompiledPolicies {
+  readonly compiled: ReadonlyMap<string, ReadonlyArray<Step>>
+  readonly problems: ReadonlyArray<ConfigProblem>
+}
+
+const compileEntries = Effect.fnUntraced(function* (
+  registry: Registry,
+  site: Site,
+  attached: ReadonlyArray<AttachedPolicy>,
+  known: CompiledEntries
+) {
+  const problems: Array<ConfigProblem> = []
+  const compiled = new Map<string, ReadonlyArray<Step>>()
+  for (const { name, entries } of attached) {
+    const policy = registry.byName.get(name)
+    if (policy === undefined || !policy.sites.includes(site)) {
+      for (const entry of entries)
+        problems.push(
+          policy === undefined
+            ? unavailable(entry.path, `policy ${name}`)
+            : { path: entry.path, message: `policy ${name} cannot be attached to a ${site}` }
+        )
+      continue
+    }
+    const steps: Array<Step> = []
+    const choice = entries.length > 1 || entries[0]?.condition !== undefined ? new Choice(entries) : undefined
+    for (const [index, entry] of entries.entries()) {
+      const exit = known.get(entry) ?? (yield* Effect.exit(policy.compile(entry.config, { site, path: entry.path })))
+      known.set(entry, exit)
+      if (Exit.isFailure(exit)) {
+        const found = Cause.findErrorOption(exit.cause)
+        if (Option.isNone(found)) return yield* Effect.failCause(exit.cause)
+        for (const problem of found.value) problems.push({ ...problem, path: placed(entry, problem.path) })
+        continue
+      }
+      for (const node of exit.value) steps.push(step(policy, entry, site, node, choice?.at(index)))
+    }
+    compiled.set(name, steps)
+  }
+  return { compiled, problems } satisfies CompiledPolicies
+})
+
+const placed = (entry: PolicyEntry, part: ConfigPath): ConfigPath =>
+  entry.writtenAt === undefined ? [...entry.path, ...part] : entry.writtenAt(part)
+
+const siteGraph = (
+  registry: Registry,
+  site: Site,
+  attached: ReadonlyArray<AttachedPolicy>,
+  compiled: CompiledPolicies["compiled"]
+): SiteGraph => {
+  const request = registry.orders[site].flatMap((name) => compiled.get(name)?.filter((s) => s.phase === site) ?? none)
+  const responsesIn = (phase: ResponsePhase): ReadonlyMap<string, ReadonlyArray<Step>> => {
+    const nodes = [...compiled].flatMap(([name, steps]) => {
+      const own = steps.filter((s) => s.phase === phase)
+      return own.length === 0 ? [] : [[`${site} ${name}`, own] as const]
+    })
+    return nodes.length === 0 ? noResponses : new Map(nodes)
+  }
+  return {
+    site,
+    request: request.length === 0 ? none : request,
+    responses: { backendResponse: responsesIn("backendResponse"), response: responsesIn("response") },
+    effective: effectiveIn(registry, site, attached)
+  }
+}
+
+const noResponses: ReadonlyMap<string, ReadonlyArray<Step>> = new Map()
+
+/** A site at which nothing is attached. */
+export const emptySite = (registry: Registry, site: Site): SiteGraph => ({
+  site,
+  request: none,
+  responses: { backendResponse: noResponses, response: noResponses },
+  effective: effectiveIn(registry, site, [])
+})
+
+/** A function of its own, so that what compiling needed is not kept as long as its result. */
+const effectiveIn =
+  (registry: Registry, site: Site, attached: ReadonlyArray<AttachedPolicy>): EffectivePolicies =>
+  () => {
     const effective: Record<string, unknown> = Object.fromEntries(effectivePolicyKeys.map((key) => [key, null]))
     for (const policy of registry.policies) if (policy.sites.includes(site)) effective[policy.traceKey] ??= null
     for (const { name, entries } of attached) {
       const policy = registry.byName.get(name)
-      if (policy === undefined || !policy.sites.includes(site)) {
-        for (const entry of entries)
-          problems.push(
-            policy === undefined
-              ? unavailable(entry.path, `policy ${name}`)
-              : { path: entry.path, message: `policy ${name} cannot be attached to a ${site}` }
-          )
-        continue
-      }
-      effective[policy.traceKey] = shown(entries)
-      const steps: Array<Step> = []
-      const choice = entries.length > 1 || entries[0]?.condition !== undefined ? new Choice(entries) : undefined
-      for (const [index, entry] of entries.entries()) {
-        const exit = known.get(entry) ?? (yield* Effect.exit(policy.compile(entry.config, { site, path: entry.path })))
-        known.set(entry, exit)
-        if (Exit.isFailure(exit)) {
-          const found = Cause.findErrorOption(exit.cause)
-          if (Option.isNone(found)) return yield* Effect.failCause(exit.cause)
-          const { writtenAt = (part: ConfigPath) => [...entry.path, ...part] } = entry
-          for (const problem of found.value) problems.push({ ...problem, path: writtenAt(problem.path) })
-          continue
-        }
-        for (const node of exit.value) steps.push(step(policy, entry, site, node, choice?.at(index)))
-      }
-      compiled.set(name, steps)
+      if (policy?.sites.includes(site) === true) effective[policy.traceKey] = shown(entries)
     }
-    if (problems.length > 0) return yield* Effect.fail(problems)
-    const request = registry.orders[site].flatMap((name) =>
-      (compiled.get(name) ?? none).filter((s) => s.phase === site)
-    )
-    const responsesIn = (phase: ResponsePhase) =>
-      new Map(
-        [...compiled].flatMap(([name, steps]) => {
-          const nodes = steps.filter((s) => s.phase === phase)
-          return nodes.length === 0 ? [] : [[`${site} ${name}`, nodes] as const]
-        })
-      )
-    return {
-      site,
-      request: request.length === 0 ? none : request,
-      responses: { backendResponse: responsesIn("backendResponse"), response: responsesIn("response") },
-      effective
-    }
-  }) as Effect.Effect<SiteGraph, ReadonlyArray<ConfigProblem>, Services<R["policies"]> | Scope.Scope>
+    return effective
+  }
 
 /** The response steps of the sites that a request has entered, in the order of the phase. */
 export const responseSteps = (
@@ -121,10 +165,12 @@ export const responseSteps = (
   phase: ResponsePhase,
   graphs: ReadonlyArray<SiteGraph>
 ): ReadonlyArray<Step> => {
+  const some = graphs.filter((graph) => graph.responses[phase].size > 0)
+  if (some.length === 0) return none
   const steps = registry.orders[phase].flatMap((name) =>
-    graphs.flatMap((graph) => graph.responses[phase].get(name) ?? none)
+    some.flatMap((graph) => graph.responses[phase].get(name) ?? none)
   )
-  return steps.length === 0 ? none : steps
+  return steps
 }
 
 /** Which entry of a conditional policy applies: decided once, on the way in, and remembered for the response. */

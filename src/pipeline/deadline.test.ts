@@ -85,10 +85,10 @@ const wayOf = (place: Place, work: Effect.Effect<never>, failOpen = false): List
     steps: at("backend"),
     backendResponse: at("backendResponse"),
     response,
-    effective: {},
+    effective: () => ({}),
     call
   }
-  const key = { key: "", name: "", effective: {}, response }
+  const key = { key: "", name: "", effective: () => ({}), response }
   const route: Route = { ...key, namespace: "", rule: undefined, steps: [limit, ...at("route")], choose: () => backend }
   return { ...key, bind: "", gateway: "", steps: [], select: () => ({ route, prefix: undefined, evaluated: () => [] }) }
 }

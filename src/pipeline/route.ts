@@ -8,8 +8,11 @@ import type { Exchange } from "./exchange.ts"
 import type { Step } from "./run.ts"
 import type { StageError } from "./stage.ts"
 
-/** For the trace: the configuration of each policy in force at a site, by trace key; `null` where there is none. */
-export type EffectivePolicies = Readonly<Record<string, unknown>>
+/**
+ * For the trace: the configuration of each policy in force at a site, by trace key; `null` where there is none. Made when
+ * somebody watches, since it would be much of what a large configuration takes in memory.
+ */
+export type EffectivePolicies = () => Readonly<Record<string, unknown>>
 
 export interface Listener {
   /** As `gateway/default`. */

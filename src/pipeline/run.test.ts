@@ -133,7 +133,7 @@ describe("loops", () => {
   })
 })
 
-const place = { key: "", name: "", bind: "", gateway: "", effective: {} }
+const place = { key: "", name: "", bind: "", gateway: "", effective: () => ({}) }
 
 const wayOf = (
   steps: ReadonlyArray<Step>,
@@ -148,7 +148,7 @@ const wayOf = (
     steps: [],
     backendResponse: [],
     response,
-    effective: {},
+    effective: () => ({}),
     call
   }
   const route: Route = { ...place, namespace: "default", rule: undefined, steps, response, choose: () => backend }

@@ -93,7 +93,7 @@ export class Trace implements Watch {
     const place = site === "gateway" ? x.listener : site === "route" ? x.route : x.backend
     if (place === undefined) return
     const effectivePolicy = Object.fromEntries(
-      Object.entries(place.effective).map(([key, policy]) => [key, masked(policy, x.hidden)])
+      Object.entries(place.effective()).map(([key, policy]) => [key, masked(policy, x.hidden)])
     )
     this.#tell({ type: "policySelection", phase: site, effectivePolicy })
   }

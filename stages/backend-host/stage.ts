@@ -4,27 +4,29 @@ import { formatAddress, HostPort } from "../../spec/target.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
 import { authorityRewritten } from "../../src/pipeline/slots.ts"
 import { next } from "../../src/pipeline/stage.ts"
-import { terminal } from "../../src/pipeline/terminal.ts"
+import { type Callee, terminal } from "../../src/pipeline/terminal.ts"
 import { callUpstream, ownAuthority } from "../../src/pipeline/upstream-call.ts"
-import { Upstreams } from "../../src/services/upstreams.ts"
+import { type Upstream, Upstreams } from "../../src/services/upstreams.ts"
 
 export const backendHost = terminal({
   name: "host",
   schema: HostPort,
   maturity: { status: "stable", untrusted: "client+backend" },
   compile: (target) =>
-    Effect.gen(function* () {
-      const authority = ownAuthority(target)
-      const upstream = yield* (yield* Upstreams).open(target, {})
-      return {
-        type: "static",
-        protocol: "http",
-        target: formatAddress(target),
-        prepare: authority === undefined ? undefined : named(authority),
-        keepsTime: true,
-        call: (x) => callUpstream(x, upstream)
-      }
-    })
+    Effect.flatMap(Upstreams, (upstreams) =>
+      Effect.map(upstreams.open(target, {}), (upstream) =>
+        callee(formatAddress(target), ownAuthority(target), upstream)
+      )
+    )
+})
+
+const callee = (target: string, authority: string | undefined, upstream: Upstream): Callee => ({
+  type: "static",
+  protocol: "http",
+  target,
+  prepare: authority === undefined ? undefined : named(authority),
+  keepsTime: true,
+  call: (x) => callUpstream(x, upstream)
 })
 
 /** A backend that is known by name is asked under that name, unless a policy has chosen another. */
