@@ -13,13 +13,39 @@ import {
   Struct
 } from "effect"
 
+/**
+ * Says something of the form in the file. Where the value has the same form it is said once; to turn a schema around and back
+ * copies all that it contains, which adds up over the depth of a file.
+ */
+const ofForm = <S extends Schema.Top>(schema: S, say: (form: Schema.Top) => Schema.Top): S =>
+  (schema.ast.encoding === undefined ? say(schema) : Schema.flip(say(Schema.flip(schema)))) as S
+
+/** An object whose form in the file must pass these checks. */
+const checkedObject = <S extends Schema.Top>(
+  { propertySignatures, indexSignatures, annotations, context, checks }: SchemaAST.Objects,
+  ofTheForm: SchemaAST.Checks
+): S =>
+  Schema.make<S>(
+    new SchemaAST.Objects(propertySignatures, indexSignatures, annotations, checks, undefined, context, ofTheForm)
+  )
+
+/** Annotates the form in the file; one with checks has its annotations on the last of them. */
+const annotated = <S extends Schema.Top>(schema: S, annotations: Schema.Annotations.Documentation<unknown>): S => {
+  const { ast } = schema
+  if (SchemaAST.isObjects(ast) && ast.encoding === undefined && ast.encodingChecks !== undefined) {
+    const checks = ast.encodingChecks.with(-1, ast.encodingChecks.at(-1)!.annotate(annotations))
+    return checkedObject(ast, checks as unknown as SchemaAST.Checks)
+  }
+  return ofForm(schema, (form) => form.annotate(annotations))
+}
+
 /** A field that must be there. */
 export const required = <S extends Schema.Top>(schema: S, description: string): S =>
-  Schema.flip(Schema.flip(schema).annotateKey({ description })) as unknown as S
+  ofForm(schema, (form) => form.annotateKey({ description }))
 
 /** A field that may be left out. An explicit `null` in a file leaves it out, too. */
 export const optional = <S extends Schema.Top>(schema: S, description: string): Schema.optionalKey<S> =>
-  Schema.flip(Schema.flip(Schema.optionalKey(schema)).annotateKey({ description })) as unknown as Schema.optionalKey<S>
+  ofForm(Schema.optionalKey(schema), (form) => form.annotateKey({ description }))
 
 /** A field that takes `value`, in the form of the file, when it is left out. The default is exported with the schema. */
 export const defaulted = <S extends Schema.Top>(
@@ -38,11 +64,11 @@ export const defaulted = <S extends Schema.Top>(
 
 /** Names a form of the file for the JSON Schema and the reference pages. */
 export const named = <S extends Schema.Top>(schema: S, identifier: string, description: string): S =>
-  Schema.annotateEncoded({ identifier, description })(schema) as unknown as S
+  annotated(schema, { identifier, description })
 
 /** Tells where keys belong that an object does not have, or what replaced them. */
 export const hinted = <S extends Schema.Top>(schema: S, hints: Readonly<Record<string, string>>): S =>
-  Schema.annotateEncoded({ hints })(schema) as unknown as S
+  annotated(schema, { hints })
 
 /** What must hold in the form of the file, beyond each field by itself. */
 export interface Rule<I> {
@@ -61,9 +87,14 @@ const checks = <I>(rules: ReadonlyArray<Rule<I>>) =>
 
 /** Adds rules about the form of the file. */
 export const ruled = <S extends Schema.Top>(schema: S, ...rules: ReadonlyArray<Rule<S["Encoded"]>>): S => {
-  let wire: Schema.Top = Schema.flip(schema)
-  for (const check of checks(rules)) wire = wire.check(check)
-  return Schema.flip(wire) as unknown as S
+  const [first, ...others] = checks(rules)
+  if (first === undefined) return schema
+  const { ast } = schema
+  if (!SchemaAST.isObjects(ast) || ast.encoding !== undefined)
+    return Schema.flip(Schema.flip(schema).check(first, ...others)) as unknown as S
+  // The same without turning it around.
+  const { encodingChecks = [] } = ast
+  return checkedObject(ast, [...encodingChecks, first, ...others] as unknown as SchemaAST.Checks)
 }
 
 const nothing: Rule<object> = {
