@@ -1,6 +1,7 @@
 /** What is measured: how each proxy is started, which request it gets, and what it may cost in units of the base. */
 import { generateKeyPairSync, sign } from "node:crypto"
 import { join } from "node:path"
+import { runtimeFlags } from "../bin/launch.mjs"
 
 /** Where a proxy is to listen, and where its backend is. */
 export interface Ports {
@@ -47,7 +48,8 @@ const node = (file: string) => (ports: Ports) => ({
 export const headgate = (config: (ports: Ports) => string): Pick<Scenario, "proxy" | "files"> => ({
   proxy: (_, folder) => ({
     command: process.execPath,
-    args: [join(here, "../src/main/headgate.ts"), "-f", join(folder, "config.yaml")]
+    // As the launcher starts it.
+    args: [...runtimeFlags, join(here, "../src/main/headgate.ts"), "-f", join(folder, "config.yaml")]
   }),
   files: (ports) => ({ "config.yaml": config(ports) })
 })

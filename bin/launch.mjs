@@ -6,6 +6,10 @@ import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 
 const needed = 24
+// A collection of the young generation copies what survives, and when a large configuration is taken over nearly all of it
+// does: in the 32 MiB that it grows to by itself that takes up to 30 ms, in 4 MiB up to 4. Requests cost the same.
+export const runtimeFlags = ["--max-semi-space-size=4"]
+const sized = /--max[-_]semi[-_]space[-_]size/
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 
 /** @param {"headgate" | "headgatectl"} program */
@@ -15,6 +19,12 @@ export const launch = async (program) => {
   const bundle = join(root, "dist", `${program}.mjs`)
   const entry = existsSync(source) ? source : bundle
   if (found >= needed) {
+    const said = [process.env.NODE_OPTIONS ?? "", ...process.execArgv].some((text) => sized.test(text))
+    // The heap is laid out before any program runs, so the same process begins anew. Windows cannot do that.
+    if (program === "headgate" && !said && process.execve !== undefined && process.platform !== "win32") {
+      const args = [...process.execArgv, ...runtimeFlags, entry, ...process.argv.slice(2)]
+      process.execve(process.execPath, [process.execPath, ...args])
+    }
     process.argv[1] = entry
     await import(entry)
     return
@@ -27,7 +37,7 @@ export const launch = async (program) => {
     )
     process.exit(1)
   }
-  const child = spawn(pinned, [entry, ...process.argv.slice(2)], { stdio: "inherit" })
+  const child = spawn(pinned, [...runtimeFlags, entry, ...process.argv.slice(2)], { stdio: "inherit" })
   for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => child.kill(signal))
   child.on("exit", (code, signal) => process.exit(signal === null ? (code ?? 1) : 1))
 }

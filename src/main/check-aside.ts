@@ -4,11 +4,11 @@
  */
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from "node:worker_threads"
 import { Effect } from "effect"
-import type { Outline } from "../../spec/config/outline.ts"
 import { positions } from "../../spec/config/positions.ts"
 import { source as sourceOf } from "../../spec/config/source.ts"
 import { nothingHidden } from "../pipeline/hidden.ts"
 import { type Checked, type ConfigurationText, check, type Language, language } from "./check.ts"
+import { type PackedOutline, unpackOutline } from "./packed-outline.ts"
 import { type Parcel, Unpacking } from "./parcels.ts"
 
 /** What the thread is given. */
@@ -18,7 +18,7 @@ export interface Asked {
 }
 
 /** What the thread hands over. */
-export type Told = Omit<Checked, "positions"> & { readonly outline: Outline | undefined }
+export type Told = Omit<Checked, "positions"> & { readonly outline: PackedOutline | undefined }
 
 /** Characters up to which a text is checked at once: less than starting a thread takes, and than anybody would notice. */
 const smallText = 4096
@@ -55,7 +55,7 @@ const inThread = (source: ConfigurationText) =>
       yield* Effect.yieldNow
     }
     const { outline, ...rest } = unpacking.value as Told
-    return { ...rest, positions: outline && positions(source.name, outline, sourceOf(source.text)) }
+    return { ...rest, positions: outline && positions(source.name, unpackOutline(outline), sourceOf(source.text)) }
   })
 
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error))

@@ -3,6 +3,7 @@ import { constants, setPriority } from "node:os"
 import { parentPort, workerData } from "node:worker_threads"
 import { type Checked, check } from "./check.ts"
 import type { Asked, Told } from "./check-aside.ts"
+import { packOutline } from "./packed-outline.ts"
 import { pack } from "./parcels.ts"
 
 const { source, port } = workerData as Asked
@@ -11,7 +12,10 @@ const { source, port } = workerData as Asked
 if (process.platform === "linux") setPriority(constants.priority.PRIORITY_LOW)
 
 /** The positions are made anew from the text, which both sides have. */
-const told = ({ positions, ...rest }: Checked): Told => ({ ...rest, outline: positions?.outline })
+const told = ({ positions, ...rest }: Checked): Told => ({
+  ...rest,
+  outline: positions && packOutline(positions.outline)
+})
 
 pack(told(check(source)), (parcel) => port.postMessage(parcel))
 parentPort?.postMessage("checked")
