@@ -18,13 +18,10 @@ export const launch = async (program) => {
   const source = join(root, "src", "main", `${program}.ts`)
   const bundle = join(root, "dist", `${program}.mjs`)
   const entry = existsSync(source) ? source : bundle
+  const chosen = [process.env.NODE_OPTIONS ?? "", ...process.execArgv].some((text) => sized.test(text))
+  const flags = program === "headgate" && !chosen ? runtimeFlags : []
   if (found >= needed) {
-    const said = [process.env.NODE_OPTIONS ?? "", ...process.execArgv].some((text) => sized.test(text))
-    // The heap is laid out before any program runs, so the same process begins anew. Windows cannot do that.
-    if (program === "headgate" && !said && process.execve !== undefined && process.platform !== "win32") {
-      const args = [...process.execArgv, ...runtimeFlags, entry, ...process.argv.slice(2)]
-      process.execve(process.execPath, [process.execPath, ...args])
-    }
+    if (flags.length > 0) beginAnew([...process.execArgv, ...flags, entry, ...process.argv.slice(2)])
     process.argv[1] = entry
     await import(entry)
     return
@@ -37,7 +34,18 @@ export const launch = async (program) => {
     )
     process.exit(1)
   }
-  const child = spawn(pinned, [...runtimeFlags, entry, ...process.argv.slice(2)], { stdio: "inherit" })
+  const child = spawn(pinned, [...flags, entry, ...process.argv.slice(2)], { stdio: "inherit" })
   for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => child.kill(signal))
   child.on("exit", (code, signal) => process.exit(signal === null ? (code ?? 1) : 1))
+}
+
+/** The heap is laid out before any program runs, so the same process begins anew, where it can and nobody is attached to it. */
+const beginAnew = (args) => {
+  const attached = process.channel !== undefined || process.execArgv.some((arg) => arg.startsWith("--inspect"))
+  if (attached || process.execve === undefined || process.platform === "win32") return
+  try {
+    process.execve(process.execPath, [process.execPath, ...args])
+  } catch {
+    // It may be forbidden. The size is a matter of speed alone.
+  }
 }

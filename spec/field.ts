@@ -22,21 +22,25 @@ const ofForm = <S extends Schema.Top>(schema: S, say: (form: Schema.Top) => Sche
 
 /** An object whose form in the file must pass these checks. */
 const checkedObject = <S extends Schema.Top>(
+  schema: S,
   { propertySignatures, indexSignatures, annotations, context, checks }: SchemaAST.Objects,
   ofTheForm: SchemaAST.Checks
 ): S =>
-  Schema.make<S>(
+  schema.rebuild(
     new SchemaAST.Objects(propertySignatures, indexSignatures, annotations, checks, undefined, context, ofTheForm)
-  )
+  ) as S
 
 /** Annotates the form in the file; one with checks has its annotations on the last of them. */
 const annotated = <S extends Schema.Top>(schema: S, annotations: Schema.Annotations.Documentation<unknown>): S => {
   const { ast } = schema
-  if (SchemaAST.isObjects(ast) && ast.encoding === undefined && ast.encodingChecks !== undefined) {
-    const checks = ast.encodingChecks.with(-1, ast.encodingChecks.at(-1)!.annotate(annotations))
-    return checkedObject(ast, checks as unknown as SchemaAST.Checks)
-  }
-  return ofForm(schema, (form) => form.annotate(annotations))
+  // A check of the value takes its annotations; the form does not have it.
+  if (ast.checks !== undefined) return Schema.annotateEncoded(annotations)(schema) as unknown as S
+  if (!("encodingChecks" in ast) || ast.encodingChecks === undefined)
+    return ofForm(schema, (form) => form.annotate(annotations))
+  if (!SchemaAST.isObjects(ast) || ast.encoding !== undefined)
+    return Schema.annotateEncoded(annotations)(schema) as unknown as S
+  const checks = ast.encodingChecks.with(-1, ast.encodingChecks.at(-1)!.annotate(annotations))
+  return checkedObject(schema, ast, checks as unknown as SchemaAST.Checks)
 }
 
 /** A field that must be there. */
@@ -94,7 +98,7 @@ export const ruled = <S extends Schema.Top>(schema: S, ...rules: ReadonlyArray<R
     return Schema.flip(Schema.flip(schema).check(first, ...others)) as unknown as S
   // The same without turning it around.
   const { encodingChecks = [] } = ast
-  return checkedObject(ast, [...encodingChecks, first, ...others] as unknown as SchemaAST.Checks)
+  return checkedObject(schema, ast, [...encodingChecks, first, ...others] as unknown as SchemaAST.Checks)
 }
 
 const nothing: Rule<object> = {

@@ -1,39 +1,89 @@
 /** What the launcher starts the program with, which nobody can see who is served by it. */
-import { spawnSync } from "node:child_process"
+import { spawn, spawnSync } from "node:child_process"
 import { join } from "node:path"
+import { text } from "node:stream/consumers"
 import { assert, describe, it } from "@effect/vitest"
 
+const root = join(import.meta.dirname, "..")
 const launcher = new URL("../bin/launch.mjs", import.meta.url).href
+const pinned = join(root, "node_modules/.bin/node")
 
-/** The arguments with which the same process is begun anew; `undefined` when it is not. */
-const begunAnew = (program: string, options: { readonly args?: ReadonlyArray<string>; readonly env?: string }) => {
-  const script = `
-    process.execve = (file, args) => { process.stdout.write(JSON.stringify([file, ...args])); process.exit(0) }
-    const { launch } = await import(${JSON.stringify(launcher)})
-    process.argv = [process.execPath, "launcher", "--version"]
-    await launch(${JSON.stringify(program)})`
-  const { stdout } = spawnSync(process.execPath, [...(options.args ?? []), "--input-type=module", "-e", script], {
-    encoding: "utf8",
-    env: { PATH: process.env["PATH"], NODE_OPTIONS: options.env ?? "" }
-  })
-  return stdout.startsWith("[") ? (JSON.parse(stdout) as ReadonlyArray<string>) : undefined
+interface Circumstances {
+  readonly args?: ReadonlyArray<string>
+  readonly env?: string
+  readonly ipc?: boolean
+  /** The version of a runtime that is too old. */
+  readonly version?: string
 }
 
+/** What the launcher would run in its place; `undefined` when it goes on as it is. */
+const handedOver = async (program: string, { args = [], env = "", ipc = false, version }: Circumstances) => {
+  const script = `
+    import childProcess from "node:child_process"
+    import { syncBuiltinESMExports } from "node:module"
+    const tell = (file, args) => { process.stdout.write(JSON.stringify([file, ...args])); process.exit(0) }
+    childProcess.spawn = tell
+    syncBuiltinESMExports()
+    process.execve = (file, [, ...args]) => tell(file, args)
+    const version = ${JSON.stringify(version ?? null)}
+    if (version !== null) Object.defineProperty(process.versions, "node", { value: version })
+    const { launch } = await import(${JSON.stringify(launcher)})
+    process.argv = [process.execPath, "launcher", "--version"]
+    await launch(${JSON.stringify(program)})
+    process.channel?.unref()`
+  const child = spawn(process.execPath, [...args, "--input-type=module", "-e", script], {
+    env: { PATH: process.env["PATH"], NODE_OPTIONS: env },
+    stdio: ["ignore", "pipe", "ignore", ...(ipc ? (["ipc"] as const) : [])]
+  })
+  const printed = await text(child.stdout!)
+  return printed.startsWith("[") ? (JSON.parse(printed) as ReadonlyArray<string>) : undefined
+}
+
+const flag = "--max-semi-space-size=4"
+const entry = (program: string) => join(root, `src/main/${program}.ts`)
+
 describe("the launcher", () => {
-  it("gives the proxy a small young generation", () => {
-    const [file, , ...args] = begunAnew("headgate", {})!
+  it("gives the proxy a small young generation", async () => {
+    const [file, ...args] = (await handedOver("headgate", {}))!
     assert.strictEqual(file, process.execPath)
-    assert.include(args, "--max-semi-space-size=4")
-    assert.deepStrictEqual(args.slice(-2), [join(import.meta.dirname, "../src/main/headgate.ts"), "--version"])
+    assert.include(args, flag)
+    assert.deepStrictEqual(args.slice(-2), [entry("headgate"), "--version"])
   })
 
-  it("leaves it as it is to whoever chose one", () => {
-    assert.isUndefined(begunAnew("headgate", { args: ["--max-semi-space-size=32"] }))
-    assert.isUndefined(begunAnew("headgate", { env: "--max-semi-space-size=32" }))
-    assert.isUndefined(begunAnew("headgate", { env: "--max_semi_space_size=32" }))
+  it("gives it on a runtime that is too old as well, by way of the pinned one", async () => {
+    const expected = [pinned, flag, entry("headgate"), "--version"]
+    assert.deepStrictEqual(await handedOver("headgate", { version: "20.19.0" }), expected)
   })
 
-  it("starts the command-line tool as it is: nobody waits for its collections", () => {
-    assert.isUndefined(begunAnew("headgatectl", {}))
+  it("leaves it as it is to whoever chose one", async () => {
+    assert.isUndefined(await handedOver("headgate", { args: ["--max-semi-space-size=32"] }))
+    assert.isUndefined(await handedOver("headgate", { env: "--max-semi-space-size=32" }))
+    const env = "--max_semi_space_size=32"
+    assert.deepStrictEqual(await handedOver("headgate", { env, version: "20.19.0" }), [
+      pinned,
+      entry("headgate"),
+      "--version"
+    ])
+  })
+
+  it("leaves a process as it is to whom it is attached", async () => {
+    assert.isUndefined(await handedOver("headgate", { args: ["--inspect=0"] }))
+    assert.isUndefined(await handedOver("headgate", { ipc: true }))
+  })
+
+  it("starts the command-line tool as it is: nobody waits for its collections", async () => {
+    assert.isUndefined(await handedOver("headgatectl", {}))
+    assert.deepStrictEqual(await handedOver("headgatectl", { version: "20.19.0" }), [
+      pinned,
+      entry("headgatectl"),
+      "--version"
+    ])
+  })
+
+  it("starts the proxy all the same where a process may not begin anew", () => {
+    const args = ["--permission", "--allow-fs-read=*", "--allow-worker", join(root, "bin/headgate.mjs"), "--version"]
+    const { status, stdout } = spawnSync(process.execPath, args, { encoding: "utf8" })
+    assert.strictEqual(status, 0)
+    assert.match(stdout, /\d+\.\d+\.\d+/)
   })
 })

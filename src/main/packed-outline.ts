@@ -34,7 +34,7 @@ export const packOutline = ({ values, pieces, names }: Outline): PackedOutline =
   names
 })
 
-/** Unpacks each part when it is first asked for. */
+/** Unpacks each part when it is first asked for; from then on there are both. */
 export const unpackOutline = (packed: PackedOutline): Outline => {
   let values: Int32Array | undefined
   let pieces: Int32Array | undefined

@@ -72,7 +72,7 @@ const places = ["route", "backend", "call", "backendResponse", "response"] as co
 type Place = (typeof places)[number]
 
 /** A way on which one place waits for `work`. */
-const wayOf = (place: Place, work: Effect.Effect<never>, failOpen = false): Listener => {
+const wayOf = (place: Place, work: Effect.Effect<never>, failOpen = false, keepsTime = false): Listener => {
   const at = (phase: Phase) => (phase === place ? [stepOf("waiting", phase, () => work, failOpen)] : [])
   const response = [marking("one"), ...at("response"), marking("two")]
   const call = (): Effect.Effect<Answer, StageError> =>
@@ -86,6 +86,7 @@ const wayOf = (place: Place, work: Effect.Effect<never>, failOpen = false): List
     backendResponse: at("backendResponse"),
     response,
     effective: () => ({}),
+    keepsTime,
     call
   }
   const key = { key: "", name: "", effective: () => ({}), response }
@@ -94,7 +95,10 @@ const wayOf = (place: Place, work: Effect.Effect<never>, failOpen = false): List
 }
 
 /** A request that waits on its way, and what is known of it. */
-const waiting = (place: Place, options: { readonly failOpen?: boolean; readonly observed?: boolean } = {}) =>
+const waiting = (
+  place: Place,
+  options: { readonly failOpen?: boolean; readonly observed?: boolean; readonly keepsTime?: boolean } = {}
+) =>
   Effect.gen(function* () {
     const time = new Time()
     const told: Array<StageFinished> = []
@@ -105,7 +109,7 @@ const waiting = (place: Place, options: { readonly failOpen?: boolean; readonly 
     const serve = makeServe(loop, noHooks, time.clock, () => {})
     const x = request()
     const fiber = yield* Effect.forkChild(
-      Effect.provideService(serve(x, wayOf(place, work, options.failOpen)), Timer, time.after),
+      Effect.provideService(serve(x, wayOf(place, work, options.failOpen, options.keepsTime)), Timer, time.after),
       { startImmediately: true }
     )
     return { time, x, fiber, told, released: () => released }
@@ -130,6 +134,18 @@ describe("the time of a request", () => {
           assert.isTrue(time.idle)
         })
       )
+
+  for (const observed of [false, true])
+    it.effect(`is left to a backend that keeps it${observed ? ", watched or not" : ""}`, () =>
+      Effect.gen(function* () {
+        const { time, fiber, released } = yield* waiting("call", { keepsTime: true, observed })
+        assert.isTrue(time.idle)
+        time.pass(10_000)
+        assert.isUndefined(fiber.pollUnsafe())
+        yield* Fiber.interrupt(fiber)
+        assert.strictEqual(released(), 1)
+      })
+    )
 
   it.effect("names the node that it waited for", () =>
     Effect.gen(function* () {

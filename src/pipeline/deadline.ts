@@ -23,7 +23,7 @@ export const within = <A, E>(
   return left > 0 ? bounded(left, work) : late
 }
 
-/** By hand: `Effect.timeoutOrElse` costs several times as much, and this is on the way of every call of a backend. */
+/** By hand: `Effect.timeoutOrElse` costs several times as much, and calls of backends that do not keep the time come this way. */
 const bounded = <A, E>(milliseconds: number, work: Effect.Effect<A, E>): Effect.Effect<A, E | TimedOut> =>
   Effect.withFiber((parent) =>
     Effect.callback((resume) => {

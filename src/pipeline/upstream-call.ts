@@ -3,7 +3,13 @@ import { isIP } from "node:net"
 import { type Effect, Exit } from "effect"
 import type { Address } from "../../spec/target.ts"
 import type { Answer } from "../http/message.ts"
-import { type Patience, type Upstream, type UpstreamError, UpstreamTimedOut } from "../services/upstreams.ts"
+import {
+  callTimeout,
+  type Patience,
+  type Upstream,
+  type UpstreamError,
+  type UpstreamTimedOut
+} from "../services/upstreams.ts"
 import { requestTimedOut } from "./deadline.ts"
 import type { TimedOut } from "./errors.ts"
 import type { Exchange } from "./exchange.ts"
@@ -39,7 +45,5 @@ const patienceOf = (x: Exchange): Patience<UpstreamTimedOut | TimedOut> | undefi
   const { request, backend } = limits
   const left = request === undefined ? undefined : request - ((x.called ?? x.arrived) - x.arrived)
   if (left !== undefined && (backend === undefined || left <= backend)) return { milliseconds: left, failure: late }
-  return backend === undefined
-    ? undefined
-    : { milliseconds: backend, failure: () => new UpstreamTimedOut({ after: backend }) }
+  return backend === undefined ? undefined : callTimeout(backend)
 }

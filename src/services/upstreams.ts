@@ -53,6 +53,12 @@ export interface Patience<E> {
   readonly failure: () => E
 }
 
+/** That of one call. */
+export const callTimeout = (milliseconds: number): Patience<UpstreamTimedOut> => ({
+  milliseconds,
+  failure: () => new UpstreamTimedOut({ after: milliseconds })
+})
+
 export interface UpstreamRequest<E = never> {
   readonly method: string
   readonly pathAndQuery: string

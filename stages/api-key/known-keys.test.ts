@@ -11,10 +11,17 @@ describe("known keys", () => {
       // What a request can carry is well-formed.
       const keys = texts.map((text) => text.toWellFormed())
       const known = new KnownKeys(keys.map((key, index) => [KnownKeys.digest(key), index]))
-      for (const key of keys) assert.strictEqual(known.find(key), keys.lastIndexOf(key))
+      // The first time by its digest, the second time by its text.
+      for (const key of [...keys, ...keys]) assert.strictEqual(known.find(key), keys.lastIndexOf(key))
       if (!keys.includes(other.toWellFormed())) assert.strictEqual(known.find(other), undefined)
     }
   )
+
+  it("a key of any length is found again", () => {
+    const long = "k".repeat(20_000)
+    const known = new KnownKeys([[KnownKeys.digest(long), "long"]])
+    for (let i = 0; i < 2; i++) assert.deepStrictEqual([known.find(long), known.find(`${long}x`)], ["long", undefined])
+  })
 
   it("digests that begin alike are told apart", () => {
     const digest = KnownKeys.digest("key")

@@ -1,18 +1,21 @@
-/** The keys that a configuration knows, by digest: the keys themselves are not kept. */
+/** The keys that a configuration knows, by digest, and those of them that clients have shown, by their text. */
 import { hash, timingSafeEqual } from "node:crypto"
+import { longestKey } from "../../src/pipeline/authentication/token-cache.ts"
 
 interface Known<A> {
   readonly digest: Buffer
   readonly value: A
 }
 
-/** The digest of the key that is being looked up. */
-const presented = Buffer.alloc(32)
-
 /** Finds what a key stands for. */
 export class KnownKeys<A> {
   /** By the first bytes of the digest: whatever a client learns from how long that takes says nothing about a key. */
   readonly #byPrefix = new Map<number, Array<Known<A>>>()
+  /**
+   * What was found once, so that a digest is made once for each key and not for each request. How long that takes tells
+   * nothing of other keys; see `longestKey`.
+   */
+  readonly #shown = new Map<string, A>()
 
   /** @param entries digests of 32 bytes; the last of several equal ones counts. */
   constructor(entries: Iterable<readonly [digest: Buffer, value: A]>) {
@@ -28,11 +31,19 @@ export class KnownKeys<A> {
   }
 
   find(key: string): A | undefined {
-    // As text it costs half of what it costs in a buffer of its own.
-    presented.write(hash("sha256", key, "latin1"), "latin1")
-    const candidates = this.#byPrefix.get(presented.readUInt32LE(0))
-    if (candidates === undefined) return undefined
-    for (const known of candidates) if (timingSafeEqual(known.digest, presented)) return known.value
+    if (key.length > longestKey) return this.#byDigest(key)
+    let found = this.#shown.get(key)
+    if (found === undefined) {
+      found = this.#byDigest(key)
+      if (found !== undefined) this.#shown.set(key, found)
+    }
+    return found
+  }
+
+  #byDigest(key: string): A | undefined {
+    const digest = KnownKeys.digest(key)
+    for (const known of this.#byPrefix.get(digest.readUInt32LE(0)) ?? [])
+      if (timingSafeEqual(known.digest, digest)) return known.value
     return undefined
   }
 }

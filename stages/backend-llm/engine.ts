@@ -55,6 +55,8 @@ export const modelCalls = (
   type: "ai",
   protocol: "llm",
   target: [...new Set(endpoints.map(({ provider }) => provider.name))].join(","),
+  // The mock takes its time by itself.
+  keepsTime: endpoints.every(({ destination }) => destination.type !== "mock"),
   prepare: (x) => prepare(x, (prepared) => begin(engine, x, prepared)),
   call: (x) => {
     const prepared = x.get(preparedCall)

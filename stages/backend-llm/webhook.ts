@@ -21,7 +21,7 @@ import {
   webhookResponse,
   webhookTimeout
 } from "../../src/protocols/llm/guard/webhook.ts"
-import { Upstreams, UpstreamTimedOut } from "../../src/services/upstreams.ts"
+import { callTimeout, Upstreams } from "../../src/services/upstreams.ts"
 import type { Evaluate } from "./guards.ts"
 
 export type WebhookNeeds = Upstreams | Scope.Scope
@@ -91,7 +91,7 @@ export const compileWebhook = (
           authority,
           headers: list,
           body: content,
-          patience: { milliseconds: timeout, failure: () => new UpstreamTimedOut({ after: timeout }) },
+          patience: callTimeout(timeout),
           upgrade: undefined,
           onInformation: undefined
         })

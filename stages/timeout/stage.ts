@@ -1,6 +1,6 @@
 /**
  * timeout: how long the client waits for response headers. It notes the limits; the engine keeps that of the request, the
- * call of the backend its own. Bodies are never cut: a stream may last.
+ * call of a backend both where it can. Bodies are never cut: a stream may last.
  */
 import { Effect } from "effect"
 import { timeouts } from "../../src/pipeline/slots.ts"

@@ -11,12 +11,11 @@ import type { Answer } from "../../src/http/message.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
 import type { Outcome } from "../../src/pipeline/view.ts"
 import {
-  type Patience,
+  callTimeout,
   type Upstream,
   type UpstreamOptions,
   type UpstreamRequest,
-  Upstreams,
-  UpstreamTimedOut
+  Upstreams
 } from "../../src/services/upstreams.ts"
 
 /** An answer with a line of text. */
@@ -30,10 +29,7 @@ export const text = (status: number, body: string, headers: ReadonlyArray<string
 export const forward =
   (upstream: Upstream, timeout?: number) =>
   (x: Exchange): Effect.Effect<Answer> => {
-    const patience: Patience<UpstreamTimedOut> | undefined =
-      timeout === undefined
-        ? undefined
-        : { milliseconds: timeout, failure: () => new UpstreamTimedOut({ after: timeout }) }
+    const patience = timeout === undefined ? undefined : callTimeout(timeout)
     return upstream
       .send({
         method: x.request.method,

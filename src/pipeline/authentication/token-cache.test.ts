@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
-import { TokenCache } from "./token-cache.ts"
+import { longestKey, TokenCache } from "./token-cache.ts"
 
 const claims = (sub: string) => ({ sub })
 const Use = Schema.Struct({ token: Schema.Literals(["a", "b", "c", "d", "e"]), set: Schema.Boolean })
@@ -31,6 +31,17 @@ describe("the cache of verified tokens", () => {
     cache.set("b", claims("b"), 9)
     cache.clear()
     assert.deepStrictEqual([cache.get("a", 0), cache.get("b", 0)], [undefined, undefined])
+  })
+
+  it("does not hold what the map would tell apart by comparing texts", () => {
+    const cache = new TokenCache()
+    for (const [length, held] of [
+      [longestKey, true],
+      [longestKey + 1, false]
+    ] as const) {
+      cache.set("a".repeat(length), claims("a"), 9)
+      assert.strictEqual(cache.get("a".repeat(length), 0) !== undefined, held)
+    }
   })
 
   it("holds so many characters of tokens, not so many tokens", () => {

@@ -1,8 +1,7 @@
 /**
  * Claims of tokens that were verified, so that a signature is checked once and not on every request. The cache holds two
  * generations and drops the older one when the younger is full, so that a hit writes nothing. Tokens are known by their
- * text: a digest would cost more than all else that a hit does, and no more is learned from how long a look-up takes,
- * since the map compares texts only whose seeded hashes are equal.
+ * text: a digest would cost more than all else that a hit does.
  */
 import type { JsonObject } from "../../cel/value.ts"
 
@@ -14,6 +13,12 @@ interface Verified {
 
 /** Characters of the tokens in one generation: four thousand of a thousand. */
 const defaultCapacity = 4_194_304
+
+/**
+ * The most characters of a text that may be looked up by itself. A map compares only texts whose hashes, of a secret seed, are
+ * equal, so that its time tells nothing of the others; but what is longer than this V8 hashes by its length alone.
+ */
+export const longestKey = 16_383
 
 export class TokenCache {
   readonly #capacity: number
@@ -28,6 +33,7 @@ export class TokenCache {
 
   /** The claims of a token that was verified and is still valid. */
   get(token: string, now: number): JsonObject | undefined {
+    if (token.length > longestKey) return undefined
     let verified = this.#young.get(token)
     if (verified === undefined) {
       verified = this.#old.get(token)
@@ -38,7 +44,7 @@ export class TokenCache {
   }
 
   set(token: string, claims: JsonObject, until: number): void {
-    this.#keep(token, { claims, until })
+    if (token.length <= longestKey) this.#keep(token, { claims, until })
   }
 
   clear(): void {

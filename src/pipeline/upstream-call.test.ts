@@ -1,0 +1,54 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Cause, Effect, Exit } from "effect"
+import { HeaderList } from "../http/header-list.ts"
+import { RequestHead } from "../http/message.ts"
+import type { Upstream } from "../services/upstreams.ts"
+import { Exchange } from "./exchange.ts"
+import { timeouts } from "./slots.ts"
+import { callUpstream } from "./upstream-call.ts"
+
+interface Limits {
+  readonly request?: number
+  readonly backend?: number
+}
+
+/** How long a call may take that begins at 100 ms, 40 ms after its request came; and what it fails with. */
+const patienceOf = ({ request, backend }: Limits) => {
+  const x = new Exchange(
+    new RequestHead("GET", "http", "example.com", "/", new HeaderList()),
+    undefined,
+    { address: "127.0.0.1", port: 1, rawAddress: "127.0.0.1", rawPort: 1 },
+    0,
+    60
+  )
+  x.called = 100
+  if (request !== undefined || backend !== undefined) x.set(timeouts, { request, backend })
+  let asked: readonly [number, string] | undefined
+  const upstream: Upstream = {
+    send: ({ patience }) => {
+      const failure: unknown = patience?.failure()
+      if (patience !== undefined) asked = [patience.milliseconds, failure instanceof Error ? failure.message : ""]
+      return Effect.never
+    }
+  }
+  const call = callUpstream(x, upstream)
+  if (!Exit.isExit(call)) return asked
+  const exit = call as Exit.Exit<unknown, Error>
+  return Exit.isFailure(exit) ? `at once: ${(Cause.squash(exit.cause) as Error).message}` : exit.value
+}
+
+describe("how long a call may take", () => {
+  it.each<readonly [Limits, readonly [number, string] | string | undefined]>([
+    [{}, undefined],
+    [{ backend: 50 }, [50, "upstream call timeout"]],
+    [{ request: 90 }, [50, "request timeout"]],
+    [{ request: 90, backend: 49 }, [49, "upstream call timeout"]],
+    [{ request: 90, backend: 50 }, [50, "request timeout"]],
+    [{ request: 90, backend: 51 }, [50, "request timeout"]],
+    [{ request: 40, backend: 10 }, "at once: request timeout"],
+    [{ request: 39 }, "at once: request timeout"],
+    [{ backend: 0 }, "at once: upstream call timeout"]
+  ])("%j: %j", (limits, expected) => {
+    assert.deepStrictEqual(patienceOf(limits), expected)
+  })
+})
