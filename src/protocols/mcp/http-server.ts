@@ -208,12 +208,16 @@ const hand = (
   const requests = messages.filter((message) => message.kind === "request")
   const host = {
     pulse,
-    now: clock.now,
+    clock,
     keepAliveMillis: config.keepAliveMillis,
     queuedChars: config.limits.queuedChars
   }
-  const reply = new Reply(host, facts, requests.length, respond)
+  const reply = new Reply(host, facts, requests.length, request.timeLimit, respond)
   reply.onOver = over
+  reply.onLate = () => {
+    session.expire()
+    if (session.kind !== "session") session.end(forwardedHeaders(request.headers))
+  }
   const headers = forwardedHeaders(request.headers)
   const ledger = makeLedger(facts, request.observer, clock)
   if (session.kind === "session") facts.sessionId = session.id === "" ? undefined : session.id

@@ -69,6 +69,7 @@ export class Session implements LinkHost {
   readonly naming: Naming
   readonly ownership = new Ownership()
   readonly requests: LinkHost["requests"]
+  readonly closingCancels: boolean
   readonly pendingRequests: number
   readonly after: LinkHost["after"]
   readonly #backend: Backend
@@ -99,6 +100,7 @@ export class Session implements LinkHost {
     this.pendingRequests = backend.config.limits.pendingRequests
     this.after = backend.clock.after
     this.requests = kind === "session" ? "routed" : kind === "modern" ? "refused" : "answered"
+    this.closingCancels = kind === "modern"
     this.lastUsed = backend.clock.now()
   }
 
@@ -179,6 +181,12 @@ export class Session implements LinkHost {
 
   warn(target: string, message: string): void {
     this.#backend.warn({ backend: this.#backend.config.name, target, message })
+  }
+
+  /** Cancels what is unanswered of requests whose time is up. All targets are told before anybody draws conclusions. */
+  expire(): void {
+    const late = [...this.#links.values()].flatMap((link) => link.withdrawLate())
+    for (const { call, failure } of late) call.out.failed(failure)
   }
 
   /** A session without a living target is over: its client begins a new one. */
