@@ -212,13 +212,14 @@ const hand = (
     keepAliveMillis: config.keepAliveMillis,
     queuedChars: config.limits.queuedChars
   }
-  const reply = new Reply(host, facts, requests.length, request.timeLimit, respond)
+  const reply = new Reply(host, facts, requests.length, respond)
   reply.onOver = over
-  reply.onLate = () => {
-    session.expire()
-    if (session.kind !== "session") session.end(forwardedHeaders(request.headers))
-  }
   const headers = forwardedHeaders(request.headers)
+  if (request.timeLimit !== undefined)
+    reply.limit(request.timeLimit, () => {
+      session.expire()
+      if (session.kind !== "session") session.end(headers)
+    })
   const ledger = makeLedger(facts, request.observer, clock)
   if (session.kind === "session") facts.sessionId = session.id === "" ? undefined : session.id
   const [first] = messages

@@ -47,8 +47,6 @@ export class Reply implements RequestReply, Beating {
   headWaits = false
   /** Runs when the exchange is over: everything answered, or the client gone. */
   onOver: (clientGone: boolean) => void = () => {}
-  /** Runs when the answer has not begun in time, before it is refused: whatever is under way for it ends now. */
-  onLate: () => void = () => {}
   readonly #host: ReplyHost
   readonly #respond: (response: McpResponse) => void
   readonly #startedAt: number
@@ -57,31 +55,35 @@ export class Reply implements RequestReply, Beating {
   #stream: EventStream | undefined
   #over = false
   #late: McpFailure | undefined
-  #stopTimer = () => {}
+  #stopTimer: (() => void) | undefined
 
   /** `due` answers are expected. */
-  constructor(
-    host: ReplyHost,
-    facts: McpFacts,
-    due: number,
-    timeLimit: McpTimeLimit | undefined,
-    respond: (response: McpResponse) => void
-  ) {
+  constructor(host: ReplyHost, facts: McpFacts, due: number, respond: (response: McpResponse) => void) {
     this.#host = host
     this.facts = facts
     this.#due = due
     this.#respond = respond
     this.#startedAt = host.clock.now()
     if (host.keepAliveMillis > 0) host.pulse.add(this)
-    if (timeLimit !== undefined)
-      this.#stopTimer = host.clock.after(timeLimit.millis, () => this.#expire(requestLate(timeLimit.message)))
+  }
+
+  /**
+   * Refuses the answer if it has not begun by then. A head that only the keep-alive has sent is no beginning: the failure
+   * follows as an event. `end` runs before, and ends whatever is under way for the answer.
+   */
+  limit({ millis, message }: McpTimeLimit, end: () => void): void {
+    this.#stopTimer = this.#host.clock.after(millis, () => {
+      this.#late = requestLate(message)
+      end()
+      if (!this.#over) this.fail(this.#late, undefined)
+    })
   }
 
   /** A message that accompanies a call. `false`: the source should pause. */
   message(text: string, mark: McpEventMark | undefined): boolean {
     if (this.#over) return true
     if (!this.headWaits) {
-      this.#stopTimer()
+      this.#stopTimer?.()
       return this.#open().push(event(text, mark), this.#host.clock.now())
     }
     this.#held += event(text, mark)
@@ -104,7 +106,7 @@ export class Reply implements RequestReply, Beating {
   /** One of the answers, whole. */
   answer(text: string, mark: McpEventMark | undefined): void {
     if (this.#over) return
-    this.#stopTimer()
+    this.#stopTimer?.()
     const frame = event(text, mark)
     if (--this.#due > 0) {
       if (this.headWaits) this.#held += frame
@@ -157,13 +159,6 @@ export class Reply implements RequestReply, Beating {
     } else if (now - this.#stream.writtenAt >= this.#host.keepAliveMillis) this.#stream.push(keepAlive, now)
   }
 
-  /** A head that only the keep-alive has sent is no answer yet: the failure follows as an event. */
-  #expire(failure: McpFailure): void {
-    this.#late = failure
-    this.onLate()
-    if (!this.#over) this.fail(failure, undefined)
-  }
-
   #open(): EventStream {
     if (this.#stream !== undefined) return this.#stream
     const stream = new EventStream(this.#host.clock.now(), this.#host.queuedChars, (gone) => this.#end(gone))
@@ -181,7 +176,7 @@ export class Reply implements RequestReply, Beating {
   #end(clientGone: boolean): void {
     if (this.#over) return
     this.#over = true
-    this.#stopTimer()
+    this.#stopTimer?.()
     this.#host.pulse.delete(this)
     this.onOver(clientGone)
   }
