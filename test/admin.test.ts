@@ -557,6 +557,9 @@ routes:
         samples("stage_runs_total").map(({ labels, value }) => [labels["node"], labels["phase"], value]),
         [["directResponse", "route", 1]]
       )
+      assert.deepStrictEqual(samples("stage_duration_seconds_count"), [
+        { labels: { phase: "route", policy: "directResponse", node: "directResponse" }, value: 1 }
+      ])
       for (const name of ["event_loop_lag_seconds", "process_memory_bytes"]) assert.isNotEmpty(samples(name), name)
 
       assert.strictEqual((yield* scrape("/stats/prometheus")).status, 200)

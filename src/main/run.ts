@@ -7,6 +7,7 @@ import { type Address, type BindFailed, show } from "../../layers/http/address.t
 import { serveManagement } from "../../layers/management-server.ts"
 import type { Problem } from "../../spec/config/problem.ts"
 import { variables } from "../../spec/environment.ts"
+import { StageTimes, stageTimes } from "../pipeline/latency.ts"
 import { never, type Sampler } from "../pipeline/sampling.ts"
 import { Files } from "../services/files.ts"
 import { Log } from "../services/log.ts"
@@ -54,6 +55,11 @@ export interface Running {
 export type StartFailed = InvalidConfiguration | BindFailed | UnreadableConfiguration
 
 export const run = <R>(
+  options: RunOptions<R>
+): Effect.Effect<Running, StartFailed, R | Files | Log | Metrics | Scope.Scope> =>
+  Metrics.use((metrics) => Effect.provideService(running(options), StageTimes, stageTimes(metrics)))
+
+const running = <R>(
   options: RunOptions<R>
 ): Effect.Effect<Running, StartFailed, R | Files | Log | Metrics | Scope.Scope> =>
   Effect.gen(function* () {
