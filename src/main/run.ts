@@ -22,10 +22,9 @@ import type { Dialect } from "./dialect.ts"
 import { type Gateway, startGateway } from "./gateway.ts"
 import { isIdle } from "./idle-settings.ts"
 import { memory } from "./process-memory.ts"
-import { gatherRuntime } from "./runtime-metrics.ts"
+import { buildInfo, gatherRuntime } from "./runtime-metrics.ts"
 import { InvalidConfiguration, makeSnapshot } from "./snapshot.ts"
 import { suggestions } from "./suggestions.ts"
-import { version } from "./version.ts"
 
 export interface RunOptions<R> {
   readonly dialect: Dialect<R>
@@ -67,7 +66,7 @@ const running = <R>(
     const log = yield* Log
     const metrics = yield* Metrics
     const files = yield* Files
-    metrics.gauge("build_info", "What was built.", ["tag"]).series([version.version]).record(1)
+    buildInfo(metrics).record(1)
 
     const configuration = (text: string) => ({ name: source.name, text, env, home: env["HOME"] })
     const text = yield* source.read
