@@ -1,12 +1,13 @@
 /** The management servers of a running gateway, as an operator, a probe, a scraper and a hostile web page meet them. */
 import { execFile, spawnSync } from "node:child_process"
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { connect, createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, type Scope } from "effect"
+import { adminList } from "../src/main/endpoints.ts"
 import { type Headgate, type StartOptions, start } from "../src/main/library.ts"
 import { type Received, type Sent, send } from "./client.ts"
 import { eventually } from "./http/raw-client.ts"
@@ -51,6 +52,7 @@ describe("methods", () => {
     ["/config_dump", ["GET", "HEAD"]],
     ["/config_problems", ["GET", "HEAD"]],
     ["/config.schema.json", ["GET", "HEAD"]],
+    ["/trace-event.schema.json", ["GET", "HEAD"]],
     ["/memory", ["GET", "HEAD"]],
     ["/debug/graph", ["GET", "HEAD"]],
     ["/logging", ["POST"]],
@@ -69,6 +71,12 @@ describe("methods", () => {
         assert.strictEqual((yield* admin("/debug/trace", { method })).status, 405, method)
       for (const path of ["/nothing", "/config_dump/x", "/debug", "/debug/trace/x", "/%2e%2e/config_dump"])
         assert.strictEqual((yield* admin(path)).status, 404, path)
+      assert.sameMembers(
+        adminList.map(([path]) => path),
+        ["/debug/trace", ...allowed.map(([path]) => path).filter((path) => path !== "/")]
+      )
+      const { body: index } = yield* admin("/")
+      for (const [path, { method }] of adminList) assert.include(index, `<code>${method} ${path}</code>`)
     })
   )
 })
@@ -557,6 +565,11 @@ routes:
         samples("stage_runs_total").map(({ labels, value }) => [labels["node"], labels["phase"], value]),
         [["directResponse", "route", 1]]
       )
+      assert.deepStrictEqual(samples("stage_duration_seconds_count"), [
+        { labels: { phase: "route", policy: "directResponse", node: "directResponse" }, value: 1 }
+      ])
+      const described = readFileSync(join(import.meta.dirname, "../spec/generated/reference/metrics.md"), "utf8")
+      for (const [, name] of body.matchAll(/^# HELP (\S+)/gm)) assert.include(described, `\`${name}\``)
       for (const name of ["event_loop_lag_seconds", "process_memory_bytes"]) assert.isNotEmpty(samples(name), name)
 
       assert.strictEqual((yield* scrape("/stats/prometheus")).status, 200)
