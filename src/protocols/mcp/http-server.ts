@@ -215,10 +215,13 @@ const hand = (
   const reply = new Reply(host, facts, requests.length, respond)
   reply.onOver = over
   const headers = forwardedHeaders(request.headers)
-  if (request.timeLimit !== undefined)
-    reply.limit(request.timeLimit, () => {
+  const { timeLimit } = request
+  if (timeLimit !== undefined)
+    reply.limit(timeLimit, () => {
       session.expire()
-      if (session.kind !== "session") session.end(headers)
+      if (session.kind === "session") return
+      // A handshake of ours may still be unanswered.
+      session.end(headers, { _tag: "TargetTimeout", status: 504, message: timeLimit.message })
     })
   const ledger = makeLedger(facts, request.observer, clock)
   if (session.kind === "session") facts.sessionId = session.id === "" ? undefined : session.id

@@ -1,6 +1,7 @@
 /** One session: its links to targets, its listening stream, and who may use it. */
 import type { McpHttp } from "../../services/mcp-http.ts"
 import type { McpStdio } from "../../services/mcp-stdio.ts"
+import type { TargetFailure } from "../../services/mcp-transport.ts"
 import type { LinkHost, Outlet } from "./call.ts"
 import type { Ledger } from "./call-record.ts"
 import type { McpBackendConfig, McpTarget } from "./config.ts"
@@ -195,11 +196,11 @@ export class Session implements LinkHost {
       this.end(undefined)
   }
 
-  /** With headers, the sessions at the targets are ended as well. */
-  end(farewell: ReadonlyArray<string> | undefined): void {
+  /** With headers, the sessions at the targets are ended as well. `why` is told to whoever still waits. */
+  end(farewell: ReadonlyArray<string> | undefined, why: TargetFailure = linkFailure.closed): void {
     if (this.ended) return
     this.ended = true
-    for (const link of this.#links.values()) link.close(farewell)
+    for (const link of this.#links.values()) link.close(farewell, why)
     for (const stream of [...this.#streams]) stream.close()
     this.onEnded()
   }

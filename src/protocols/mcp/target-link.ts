@@ -184,9 +184,9 @@ export class TargetLink {
     })
   }
 
-  close(farewell: ReadonlyArray<string> | undefined): void {
+  close(farewell: ReadonlyArray<string> | undefined, why: TargetFailure): void {
     this.#transport?.close(farewell)
-    this.#fail(linkFailure.closed)
+    this.#fail(why)
   }
 
   #call(call: Call) {

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { McpRequest, McpTimeLimit } from "./contract.ts"
+import type { McpObserver, McpRequest, McpTimeLimit, McpUpstreamCall } from "./contract.ts"
 import { FakeTarget, type Json, posting, rehearse, serving } from "./rehearsal.ts"
 
 const timeLimit: McpTimeLimit = { millis: 1_000, message: "request timeout" }
@@ -208,10 +208,16 @@ describe("a handshake that is not answered in time", () => {
   it("fails the request that waits for it", async () => {
     const t = new FakeTarget("t", true)
     const relay = await rehearse([t], { statefulMode: "stateless" })
-    const begun = relay.begin(limited(call(1)))
+    const finished: Array<McpUpstreamCall> = []
+    const observer: McpObserver = { started: () => undefined, finished: (call) => finished.push(call) }
+    const begun = relay.begin({ ...limited(call(1)), observer })
     relay.clock.advance(1_000)
     assert.deepStrictEqual(JSON.parse(begun.response()!.text()), late(1))
     assert.deepStrictEqual(t.methods(), ["initialize"])
+    assert.deepStrictEqual(
+      finished.map(({ method, failure }) => [method, failure]),
+      [["initialize", { message: "request timeout" }]]
+    )
     assert.isTrue(t.connections[0]!.closed)
     await relay.close()
   })
