@@ -3,10 +3,12 @@ import { type AddressInfo, createServer as createTcpServer, type Socket } from "
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Scope } from "effect"
+import { TestClock } from "effect/testing"
 import { McpHttp, type McpHttpEndpoint } from "../../src/services/mcp-http.ts"
 import type { McpEventMark, McpTransport, TargetFailure } from "../../src/services/mcp-transport.ts"
 import { layer } from "./layer.ts"
 import { endpointPath } from "./legacy-sse.ts"
+import type { UpstreamLimits } from "./upstream.ts"
 
 type Handler = (request: IncomingMessage, response: ServerResponse, body: string) => void
 
@@ -29,7 +31,8 @@ const until = async (what: string, condition: () => boolean) => {
 const begin = async (
   handler: Handler,
   endpoint: Partial<McpHttpEndpoint> = {},
-  limits: { readonly messageChars?: number; readonly errorBytes?: number } = {}
+  limits: Partial<UpstreamLimits> = {},
+  run: <A>(effect: Effect.Effect<A>) => Promise<A> = Effect.runPromise
 ) => {
   const seen: Array<{
     readonly method: string
@@ -46,7 +49,7 @@ const begin = async (
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
   const { port } = server.address() as AddressInfo
   const scope = Scope.makeUnsafe()
-  const context = await Effect.runPromise(Layer.buildWithScope(Layer.fresh(layer(limits)), scope))
+  const context = await run(Layer.buildWithScope(Layer.fresh(layer(limits)), scope))
   const service = await Effect.runPromise(Effect.provideContext(McpHttp, context))
   const connect = (
     session?: string,
@@ -521,4 +524,58 @@ describe("legacy HTTP+SSE to a target", () => {
       await target.close()
     }
   })
+
+  it("keeps what waits for the endpoint up to a limit", async () => {
+    const handlers: Array<() => void> = []
+    const target = await begin(
+      (request, response) => {
+        if (request.method === "POST") return response.writeHead(202).end()
+        response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders()
+        handlers.push(() => response.write("event: endpoint\ndata: /messages\n\n"))
+      },
+      { protocol: "sse", path: "/sse" },
+      { queuedChars: 2 * outgoing(1).message.length }
+    )
+    const { transport, ends } = target.connect()
+    for (const stream of [1, 2, 3, 4]) transport.send(outgoing(stream, undefined, false))
+    const notTaken = { _tag: "TargetBusy", status: 503, message: "upstream does not take its messages" } as const
+    assert.deepStrictEqual(ends.splice(0), [
+      [3, notTaken],
+      [4, notTaken]
+    ])
+    await until("the stream", () => handlers.length > 0)
+    handlers[0]!()
+    await until("what waited", () => ends.length === 2)
+    assert.deepStrictEqual(
+      target.seen.map(({ body }) => body),
+      ["", '{"stream":1}', '{"stream":2}']
+    )
+    transport.close(undefined)
+    await target.close()
+  })
+
+  it.effect("a target that names no endpoint within the time to connect is dead, and no other", () =>
+    Effect.gen(function* () {
+      const run = Effect.runPromiseWith(yield* Effect.context<never>())
+      const endpoint = { protocol: "sse", path: "/sse", connections: { connectTimeout: 3_000 } } as const
+      const start = (handler: Handler) => Effect.promise(() => begin(handler, endpoint, {}, run))
+      const silent = yield* start((_, response) =>
+        response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders()
+      )
+      const naming = yield* start(sse((_stream, _body, response) => response.writeHead(202).end()))
+      const [dying, closed, living] = [silent.connect(), silent.connect(), naming.connect()]
+      for (const { transport } of [dying, closed, living]) transport.send(outgoing(1, undefined, false))
+      yield* Effect.promise(() => until("the endpoint", () => living.ends.length > 0))
+      closed.transport.close(undefined)
+      yield* TestClock.adjust(2_999)
+      assert.deepStrictEqual(dying.deaths, [])
+      yield* TestClock.adjust(1)
+      const late = { _tag: "TargetTimeout", status: 504, message: "upstream named no endpoint in time" }
+      assert.deepStrictEqual(dying.deaths, [late])
+      yield* TestClock.adjust("1 hour")
+      assert.deepStrictEqual([closed.deaths, living.deaths], [[], []])
+      living.transport.close(undefined)
+      yield* Effect.promise(() => Promise.all([silent.close(), naming.close()]))
+    })
+  )
 })

@@ -8,7 +8,7 @@ import { askPlainly } from "./plain.ts"
 import { streamableTransport } from "./streamable.ts"
 import type { Upstream, UpstreamLimits } from "./upstream.ts"
 
-/** Defaults: 16 Mi characters a message, 1 MiB of a refusal, one agent for all targets that are connected to alike. */
+/** Defaults: 16 Mi characters a message, 1 MiB of a refusal, 32 Mi characters that wait, one agent for all targets that are connected to alike. */
 export interface McpHttpOptions extends UpstreamLimits {
   /** The connections of a target: TLS, tunnel, address checks. Default: agents that are closed with the scope. */
   readonly dispatcherFor: (address: McpHttpAddress) => Dispatcher
@@ -48,17 +48,16 @@ export const layer = (options: Partial<McpHttpOptions> = {}): Layer.Layer<McpHtt
     Effect.gen(function* () {
       const limits = {
         messageChars: options.messageChars ?? 16 * 1024 * 1024,
-        errorBytes: options.errorBytes ?? 1024 * 1024
+        errorBytes: options.errorBytes ?? 1024 * 1024,
+        queuedChars: options.queuedChars ?? 32 * 1024 * 1024
       }
       const dispatcherFor = options.dispatcherFor ?? (yield* agents)
-      const run = Effect.runForkWith(yield* Effect.context<never>())
+      const run = Effect.runCallbackWith(yield* Effect.context<never>())
       const upstreamAt = (address: McpHttpAddress): Upstream => ({
         address,
         origin: originOf(address),
         dispatcher: dispatcherFor(address),
-        run: (effect) => {
-          run(effect)
-        },
+        run: (effect) => run(effect),
         limits
       })
       return {

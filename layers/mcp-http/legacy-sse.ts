@@ -1,6 +1,8 @@
 /** HTTP with SSE as of 2024-11-05: one event stream for everything the target says, and an endpoint that it names. */
+import { Effect } from "effect"
 import type { McpUpstreamRequest } from "../../src/services/mcp-http.ts"
 import type { McpOutgoing, McpTransport, McpTransportEvents, TargetFailure } from "../../src/services/mcp-transport.ts"
+import { settle } from "../http/connector.ts"
 import { eventSource } from "./event-source.ts"
 import { callUpstream, type Upstream, type UpstreamCall } from "./upstream.ts"
 
@@ -9,6 +11,8 @@ const closedOnReceive = broken("upstream closed on receive")
 const badEndpoint = broken("upstream named an endpoint of another origin")
 const badType = broken("unexpected content type")
 const tooLarge = broken("upstream sent a message over the limit")
+const late: TargetFailure = { _tag: "TargetTimeout", status: 504, message: "upstream named no endpoint in time" }
+const notTaken: TargetFailure = { _tag: "TargetBusy", status: 503, message: "upstream does not take its messages" }
 
 /** Path and query to post to; `undefined` if the target wants us to go elsewhere: it may not choose our destination. */
 export const endpointPath = (origin: string, streamPath: string, data: string): string | undefined => {
@@ -21,19 +25,30 @@ export const endpointPath = (origin: string, streamPath: string, data: string): 
   return named.startsWith("/") ? named : `/${named}`
 }
 
-/** The stream opens with the first message and carries its headers; its end is the end of the connection. */
+/**
+ * The stream opens with the first message and carries its headers; its end is the end of the connection. The connection
+ * is made when the endpoint is known, so the time to connect is the time to name it.
+ */
 export const legacySseTransport = (upstream: Upstream, path: string, events: McpTransportEvents): McpTransport => {
   const { limits, origin } = upstream
   const posts = new Map<number, UpstreamCall>()
   let waiting: Array<McpOutgoing> = []
+  let waitingChars = 0
   let postPath: string | undefined
   let listening: UpstreamCall | undefined
+  let stopDeadline = () => {}
   let over = false
+
+  const end = () => {
+    over = true
+    waiting = []
+    stopDeadline()
+    listening?.abort()
+  }
 
   const die = (failure: TargetFailure) => {
     if (over) return
-    over = true
-    listening?.abort()
+    end()
     events.onDeath(failure)
   }
 
@@ -44,6 +59,8 @@ export const legacySseTransport = (upstream: Upstream, path: string, events: Mcp
       headers: [...headers, "accept", "text/event-stream"],
       body: undefined
     }
+    const { connectTimeout } = settle(upstream.address.connections ?? {})
+    stopDeadline = upstream.run(Effect.delay(Effect.sync(() => die(late)), connectTimeout))
     listening = callUpstream(upstream, request, true, {
       onFailure: die,
       onHead: (head) => {
@@ -72,6 +89,7 @@ export const legacySseTransport = (upstream: Upstream, path: string, events: Mcp
   const named = (data: string) => {
     postPath = endpointPath(origin, path, data)
     if (postPath === undefined) return die(badEndpoint)
+    stopDeadline()
     const queue = waiting
     waiting = []
     for (const message of queue) post(message)
@@ -105,6 +123,8 @@ export const legacySseTransport = (upstream: Upstream, path: string, events: Mcp
     send: (message) => {
       if (over) return
       if (postPath !== undefined) return post(message)
+      if (waitingChars + message.message.length > limits.queuedChars) return events.onEnd(message.stream, notTaken)
+      waitingChars += message.message.length
       waiting.push(message)
       if (listening === undefined) connect(message.headers)
     },
@@ -114,8 +134,7 @@ export const legacySseTransport = (upstream: Upstream, path: string, events: Mcp
     release: () => {},
     abandon: () => {},
     close: () => {
-      over = true
-      listening?.abort()
+      end()
       for (const call of posts.values()) call.abort()
       posts.clear()
     }

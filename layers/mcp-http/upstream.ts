@@ -11,17 +11,19 @@ export interface Upstream {
   readonly address: McpHttpAddress
   readonly origin: string
   readonly dispatcher: Dispatcher
-  /** Runs policies that have to wait. */
-  readonly run: (effect: Effect.Effect<void>) => void
+  /** Runs what has to wait; the returned function gives it up. */
+  readonly run: (effect: Effect.Effect<void>) => () => void
   readonly limits: UpstreamLimits
 }
 
-/** What is read of a target. */
+/** What is read of a target, and kept for it. */
 export interface UpstreamLimits {
   /** Characters of one message. */
   readonly messageChars: number
   /** Bytes of a refusal that is handed to the client. */
   readonly errorBytes: number
+  /** Characters of messages that wait for a target which has not said yet where to post them. */
+  readonly queuedChars: number
 }
 
 /** Status and headers of a success. */

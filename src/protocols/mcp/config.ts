@@ -26,7 +26,7 @@ export interface McpLimits {
   readonly bodyBytes: number
   /** Characters that may wait for a client which does not read its stream. */
   readonly queuedChars: number
-  /** Requests of one session that may be unanswered at a time. */
+  /** Requests that a target may leave unanswered in one session at a time, and as many other messages that it has not taken. */
   readonly pendingRequests: number
   /** Messages of a batch (2025-03-26 only). */
   readonly batchMessages: number

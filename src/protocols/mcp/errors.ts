@@ -72,6 +72,9 @@ export const notSent = (modern: boolean, detail: string): RpcRefusal =>
     ? rpcRefusal(400, code.invalidParams, detail)
     : rpcRefusal(500, code.internal, `failed to send message: ${detail}`)
 
+/** A session has one handshake. */
+export const begunAlready: RpcRefusal = notSent(false, "the session is initialized already")
+
 /** No target is left that could be asked. */
 export const noUpstreams = (modern: boolean): RpcRefusal =>
   modern
@@ -106,7 +109,8 @@ export const linkFailure = {
     "gateway cannot route direct server-to-client requests; return an input_required result instead"
   ),
   duplicateId: rpcRefusal(400, code.invalidRequest, "a request with this id is still unanswered"),
-  tooManyRequests: rpcRefusal(503, code.internal, "too many unanswered requests in this session")
+  tooManyRequests: rpcRefusal(503, code.internal, "too many unanswered requests in this session"),
+  tooManyMessages: rpcRefusal(503, code.internal, "too many messages of this session are on their way")
 } as const
 
 /** What a failure says in a JSON-RPC error. */

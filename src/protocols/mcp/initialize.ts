@@ -1,6 +1,6 @@
 /** The handshake of a client: forwarded to every target, answered as one server, and the birth of a session. */
 import { idText, resultMessage } from "./envelope.ts"
-import { linkFailure, notSent, noUpstreams, refusal } from "./errors.ts"
+import { begunAlready, linkFailure, noUpstreams, refusal } from "./errors.ts"
 import { broadcast, type Exchange, fail, send } from "./exchange.ts"
 import { edited, filteredObject, objectAt, path, stringIn } from "./json-text.ts"
 import { mergedInitialize, negotiatedVersion } from "./merge.ts"
@@ -14,7 +14,7 @@ export const initialize = (exchange: Exchange) => {
   const { backend, session, message, params, reply } = exchange
   const { failureMode, targets } = backend.config
   const stateful = session.kind === "session"
-  if (session.id !== "") return fail(exchange, notSent(false, "the session is initialized already"))
+  if (session.id !== "") return fail(exchange, begunAlready)
   const failOpen = failureMode === "failOpen"
   if (targets.length === 0 && !failOpen) return fail(exchange, refusal.noBackends)
   const links = session.links()

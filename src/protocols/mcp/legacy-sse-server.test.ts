@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { type Json, type Rehearsal, rehearse, serving } from "./rehearsal.ts"
+import { defaultLimits } from "./config.ts"
+import { FakeTarget, type Json, type Rehearsal, rehearse, serving } from "./rehearsal.ts"
 
 const bytes = (message: unknown) =>
   new TextEncoder().encode(typeof message === "string" ? message : JSON.stringify(message))
@@ -122,6 +123,113 @@ describe("legacy HTTP+SSE server", () => {
     target.connections[0]?.events.onDeath({ _tag: "TargetBroken", status: 500, message: "gone" })
     assert.isTrue(stream.ended())
     assert.strictEqual(relay.relay.sessions(), 0)
+    await relay.close()
+  })
+
+  it("names its own session, whatever session the client's path names", async () => {
+    const relay = await rehearse([serving("t", true, {})])
+    const victim = open(relay)
+    const [, foreign] = victim.endpoint.split("sessionId=")
+    const table = [
+      ["/sse", "/sse?"],
+      ["/sse?", "/sse?"],
+      [`/sse?sessionId=${foreign}`, "/sse?"],
+      [`/sse?session%49d=${foreign}&a=%31&&b`, "/sse?a=%31&&b&"],
+      [`/sse?a=1?b&sessionId=${foreign}&sessionId`, "/sse?a=1?b&"],
+      [`/sse?sessionIds=1&x=sessionId=2`, "/sse?sessionIds=1&x=sessionId=2&"]
+    ] as const
+    for (const [path, kept] of table) {
+      const { stream, endpoint, post } = open(relay, { path })
+      const [before, id, ...more] = endpoint.split(/(?<=[?&])sessionId=/)
+      assert.deepStrictEqual([before, more], [kept, []], path)
+      assert.notStrictEqual(id, foreign)
+      assert.strictEqual(post(initialize).status, 202)
+      assert.match(stream.text(), /"id":0,"result"/, path)
+    }
+    assert.notMatch(victim.stream.text(), /"result"/)
+    await relay.close()
+  })
+
+  it("refuses a message that names two sessions", async () => {
+    const relay = await rehearse([serving("t", true, {})])
+    const { endpoint } = open(relay)
+    const named = endpoint.split("sessionId=")[1]
+    const body = bytes(initialize)
+    for (const path of [`${endpoint}&sessionId=other`, `/sse?sessionId=other&sessionId=${named}`]) {
+      const response = relay.ask({ path, body })
+      assert.strictEqual(response.status, 422)
+      assert.strictEqual(response.text(), "mcp: failed to process session_id query parameter")
+    }
+    assert.strictEqual(relay.ask({ path: `${endpoint}&sessionId=${named}`, body }).status, 202)
+    await relay.close()
+  })
+
+  it("takes nothing before a handshake: no target is started for it", async () => {
+    const target = new FakeTarget("t", true)
+    const relay = await rehearse([target])
+    const { post } = open(relay)
+    const oneWay = [
+      { jsonrpc: "2.0", method: "notifications/initialized" },
+      { jsonrpc: "2.0", method: "notifications/progress", params: { progressToken: 1, progress: 1 } },
+      { jsonrpc: "2.0", id: 1, result: {} },
+      { jsonrpc: "2.0", id: 1, error: { code: 1, message: "no" } }
+    ]
+    for (const message of oneWay) {
+      const refused = post(message)
+      assert.strictEqual(refused.status, 400)
+      assert.strictEqual(refused.text(), "mcp: session header is required for non-initialize requests")
+    }
+    post({ jsonrpc: "2.0", id: 2, method: "tools/list" })
+    assert.deepStrictEqual(target.connections, [])
+    post(initialize)
+    for (const message of oneWay) assert.strictEqual(post(message).status, 202)
+    assert.strictEqual(target.heard.length, 5)
+    await relay.close()
+  })
+
+  it("keeps no more messages on their way than requests may be open", async () => {
+    const target = serving("t", true, {})
+    const relay = await rehearse([target], { limits: { ...defaultLimits, pendingRequests: 3 } })
+    const { stream, post } = open(relay)
+    post(initialize)
+    target.takes = false
+    const notification = { jsonrpc: "2.0", method: "notifications/roots/list_changed" }
+    const facts = [1, 2, 3, 4, 5].map(() => post(notification).facts)
+    assert.strictEqual(target.heard.length, 4)
+    assert.deepStrictEqual(
+      facts.map(({ calls }) => calls.length),
+      [1, 1, 1, 0, 0]
+    )
+    target.connections[0]?.events.onEnd(target.last.stream, undefined)
+    post(notification)
+    post(notification)
+    assert.strictEqual(target.heard.length, 5)
+    post({ jsonrpc: "2.0", id: 1, method: "ping" })
+    assert.match(stream.text(), /"id":1,"error":\{"code":-32601/)
+    await relay.close()
+  })
+
+  it("begins once, however many handshakes come, and again when one has failed", async () => {
+    const target = new FakeTarget("t", false)
+    const relay = await rehearse([target])
+    const { stream, post } = open(relay)
+    for (let id = 0; id < 50; id++) post({ ...initialize, id })
+    assert.deepStrictEqual(target.methods(), ["initialize"])
+    const refused = stream.text().match(/"id":\d+,"error":\{"code":-32603,"message":"[^"]*"/g) ?? []
+    assert.strictEqual(refused.length, 49)
+    assert.strictEqual(
+      refused[0],
+      '"id":1,"error":{"code":-32603,"message":"failed to send message: the session is initialized already"'
+    )
+    target.refuse(target.last, -32602, "unsupported version")
+    post({ ...initialize, id: "again" })
+    post({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: "again" } })
+    post({ ...initialize, id: "last" })
+    target.answer(target.last, { protocolVersion: "2025-11-25", capabilities: {}, serverInfo: {} })
+    post({ ...initialize, id: "late" })
+    assert.match(stream.text(), /"id":"last","result"/)
+    assert.match(stream.text(), /"id":"late","error"/)
+    assert.strictEqual(target.connections[0]?.listening.length, 1)
     await relay.close()
   })
 })

@@ -7,8 +7,8 @@ import type { McpEventMark } from "../../services/mcp-transport.ts"
 import { makeLedger, noFacts } from "./call-record.ts"
 import type { McpFacts, McpRequest, McpResponse } from "./contract.ts"
 import { dispatch } from "./dispatch.ts"
-import { decodeMessage, idText, isNotJsonRpc, paramsOf } from "./envelope.ts"
-import { codeOf, failureAnswer, failureMessage, type McpFailure, refusal, undecodable } from "./errors.ts"
+import { decodeMessage, idText, isNotJsonRpc, paramsOf, type RpcRequest } from "./envelope.ts"
+import { begunAlready, codeOf, failureAnswer, failureMessage, type McpFailure, refusal, undecodable } from "./errors.ts"
 import { EventStream } from "./event-stream.ts"
 import { forwardedHeaders } from "./headers.ts"
 import { notifyTargets, replyToTarget } from "./one-way.ts"
@@ -27,12 +27,37 @@ const utf8 = new TextDecoder("utf-8", { ignoreBOM: true })
 class Conversation implements ListeningStream, Beating {
   readonly session: Session
   readonly stream: EventStream
+  /** A handshake is not answered yet. */
+  greeting = false
   readonly #backend: Backend
 
   constructor(backend: Backend, session: Session, onClose: () => void) {
     this.#backend = backend
     this.session = session
     this.stream = new EventStream(backend.clock.now(), backend.config.limits.queuedChars, onClose)
+  }
+
+  /** Begins a handshake, which lasts until its reply. */
+  greet(reply: RequestReply): RequestReply {
+    this.greeting = true
+    const over = () => {
+      this.greeting = false
+    }
+    return {
+      ...reply,
+      answer: (text, mark) => {
+        over()
+        reply.answer(text, mark)
+      },
+      fail: (failure, id) => {
+        over()
+        reply.fail(failure, id)
+      },
+      drop: () => {
+        over()
+        reply.drop()
+      }
+    }
   }
 
   message(text: string, mark: McpEventMark | undefined): boolean {
@@ -76,7 +101,23 @@ const replyOn = (conversation: Conversation, facts: McpFacts): RequestReply => (
   drop: () => {}
 })
 
-const queryOf = (path: string) => new URLSearchParams(path.split("?")[1] ?? "")
+/** Path, and query where there is one: it may hold question marks itself. */
+const splitPath = (path: string): readonly [path: string, query: string] => {
+  const mark = path.indexOf("?")
+  return mark < 0 ? [path, ""] : [path.slice(0, mark), path.slice(mark + 1)]
+}
+
+/** The session that a path names; `undefined` for none, and for several. */
+const sessionNamed = (path: string): string | undefined => {
+  const [id, ...others] = new Set(new URLSearchParams(splitPath(path)[1]).getAll("sessionId"))
+  return others.length > 0 || id === "" ? undefined : id
+}
+
+/** Why a request has to wait its turn: nothing comes before the handshake, and no handshake beside another. */
+const outOfTurn = ({ greeting, session }: Conversation, { method }: RpcRequest): McpFailure | undefined => {
+  if (method === "initialize") return greeting ? begunAlready : undefined
+  return session.id === "" ? refusal.sessionRequired : undefined
+}
 
 /** All open conversations of a backend. */
 export class LegacySseServer {
@@ -104,8 +145,8 @@ export class LegacySseServer {
     }
     if (request.method === "GET") return this.#begin(request, binding, facts, respond, refuse)
     if (request.method !== "POST") return refuse(refusal.sseMethodNotAllowed)
-    const id = queryOf(request.path ?? "").get("sessionId")
-    if (id === null || id === "") return refuse(refusal.noSessionQuery)
+    const id = sessionNamed(request.path ?? "")
+    if (id === undefined) return refuse(refusal.noSessionQuery)
     const conversation = this.#conversations.get(id)
     if (conversation === undefined || !isFor(conversation, binding)) return refuse(refusal.sessionNotFound)
     return this.#post(conversation, request, facts, respond, refuse)
@@ -167,14 +208,18 @@ export class LegacySseServer {
     if ("_tag" in era) return refuse(era)
     facts.sessionId = session.id === "" ? undefined : session.id
     if (message.kind === "request" || message.kind === "notification") facts.method = message.method
+    // A request is told on the stream. Nobody would hear of other messages, and they would start the targets.
+    if (message.kind !== "request" && session.id === "" && !conversation.greeting)
+      return refuse(refusal.sessionRequired)
     const backend = this.#backend
     const ledger = makeLedger(facts, request.observer, backend.clock)
     const reply = replyOn(conversation, facts)
     const headers = forwardedHeaders(request.headers)
     respond({ status: 202, headers: [], body: "", facts })
     switch (message.kind) {
-      case "request":
-        if (session.id === "" && message.method !== "initialize") reply.fail(refusal.sessionRequired, idText(message))
+      case "request": {
+        const early = outOfTurn(conversation, message)
+        if (early !== undefined) reply.fail(early, idText(message))
         else {
           const { authorize } = request
           const params = paramsOf(message)
@@ -186,12 +231,13 @@ export class LegacySseServer {
             routingHeaders: false,
             authorize,
             ledger,
-            reply,
+            reply: message.method === "initialize" ? conversation.greet(reply) : reply,
             message,
             params
           })
         }
         break
+      }
       case "notification":
         notifyTargets({ backend, session, headers, ledger, reply }, message, () => {})
         break
@@ -211,8 +257,12 @@ const listener = (conversation: Conversation) => ({
 const isFor = ({ session }: Conversation, binding: SessionBinding): boolean =>
   session.binding.principal === binding.principal && session.binding.listener === binding.listener
 
-/** The client's own path, with the session: it survives rewrites on the way here. */
+/**
+ * The client's own path, with this session and no other: a client that was made to ask for a path with somebody's
+ * session would post there. The path survives rewrites on the way here.
+ */
 const endpointOf = ({ originalPath, path }: McpRequest, id: string): string => {
-  const own = originalPath ?? path ?? "/sse"
-  return `${own}${own.includes("?") ? "&" : "?"}sessionId=${id}`
+  const [own, query] = splitPath(originalPath ?? path ?? "/sse")
+  const kept = query.split("&").filter((pair) => !new URLSearchParams(pair).has("sessionId"))
+  return `${own}?${[...(query === "" ? [] : kept), `sessionId=${id}`].join("&")}`
 }

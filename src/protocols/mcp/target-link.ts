@@ -67,6 +67,8 @@ export class TargetLink {
   #nextStream = 1
   readonly #streams = new Map<number, Stream>()
   readonly #pending = new Map<string, Pending>()
+  /** Notifications and replies that the target has not taken yet. */
+  #untaken = 0
   /** Calls whose stream ended early: a resumed stream of the client may still bring the answer. */
   readonly #suspended = new Suspended()
   /** Messages that wait for the handshake. */
@@ -221,6 +223,8 @@ export class TargetLink {
   ) {
     const transport = this.#transport
     if (this.dead !== undefined || transport === undefined) return done(this.dead ?? linkFailure.closed)
+    if (this.#untaken >= this.#host.pendingRequests) return done(linkFailure.tooManyMessages)
+    this.#untaken++
     const record = ledger.begin(this.target.name, method ?? "response", undefined)
     const stream = this.#nextStream++
     this.#streams.set(stream, { kind: "notify", done, record })
@@ -371,6 +375,7 @@ export class TargetLink {
     this.#streams.delete(stream)
     switch (use.kind) {
       case "notify":
+        this.#untaken--
         use.record.end(failure)
         return use.done(failure)
       case "listen":
