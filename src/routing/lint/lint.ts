@@ -15,6 +15,7 @@ import { limits } from "./limits.ts"
 import { references, replacedRoutes, shadowed, unservedHosts, unusedModels, withoutBackend } from "./reachability.ts"
 import { neverTrue } from "./rules.ts"
 import { unknownTargets } from "./targets.ts"
+import { unguarded } from "./unguarded.ts"
 
 /** Every warning, in the order of the text. */
 export const lint = (configuration: Configuration): ReadonlyArray<Problem> => {
@@ -31,6 +32,7 @@ export const lint = (configuration: Configuration): ReadonlyArray<Problem> => {
     ...dynamicExposed(configuration),
     ...keysExposed(configuration),
     ...optionalAuthentication(configuration),
+    ...unguarded(configuration),
     ...inlineCredentials(configuration),
     ...insecureTls(configuration),
     ...openCors(configuration),
