@@ -40,7 +40,7 @@ export const warn = (code: Code, path: Path, message: string, about: "key" | "va
   about
 })
 
-interface RouteOnListeners {
+export interface RouteOnListeners {
   readonly route: Route
   readonly listeners: ReadonlyArray<Listener>
 }

@@ -11,7 +11,7 @@ import {
   openCors,
   optionalAuthentication
 } from "./exposure.ts"
-import { limits } from "./limits.ts"
+import { limits, remoteLimits } from "./limits.ts"
 import { references, replacedRoutes, shadowed, unservedHosts, unusedModels, withoutBackend } from "./reachability.ts"
 import { neverTrue } from "./rules.ts"
 import { unknownTargets } from "./targets.ts"
@@ -37,6 +37,7 @@ export const lint = (configuration: Configuration): ReadonlyArray<Problem> => {
     ...insecureTls(configuration),
     ...openCors(configuration),
     ...limits(configuration),
+    ...remoteLimits(configuration),
     ...neverTrue(configuration),
     ...deprecated(configuration)
   ]

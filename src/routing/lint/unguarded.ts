@@ -21,7 +21,7 @@ interface AiLike {
 }
 
 /** The ends of paths that carry conversations, which are what guards read, with what they speak. */
-const conversations: Readonly<Record<string, string>> = {
+export const conversations: Readonly<Record<string, string>> = {
   "/v1/chat/completions": "completions",
   "/v1/messages": "messages",
   "/v1/responses": "responses",
@@ -103,7 +103,7 @@ const besideProviders = (
             writtenAt(branch, ["routes", end]),
             speaks === undefined
               ? `every path without an entry of its own is forwarded past the guards at ${formatPath(guards)}; leave "*" out and write what each path in use speaks`
-              : `conversations on this path are forwarded past the guards at ${formatPath(guards)}; write ${speaks} instead`
+              : `conversations ${end === "*" ? "without an entry of their own" : "on this path"} are forwarded past the guards at ${formatPath(guards)}; write ${end === "*" ? `an entry that says ${speaks}` : `${speaks} instead`}`
           )
         )
       })
