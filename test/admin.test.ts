@@ -1,6 +1,6 @@
 /** The management servers of a running gateway, as an operator, a probe, a scraper and a hostile web page meet them. */
 import { execFile, spawnSync } from "node:child_process"
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { connect, createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -557,6 +557,11 @@ routes:
         samples("stage_runs_total").map(({ labels, value }) => [labels["node"], labels["phase"], value]),
         [["directResponse", "route", 1]]
       )
+      assert.deepStrictEqual(samples("stage_duration_seconds_count"), [
+        { labels: { phase: "route", policy: "directResponse", node: "directResponse" }, value: 1 }
+      ])
+      const described = readFileSync(join(import.meta.dirname, "../spec/generated/reference/metrics.md"), "utf8")
+      for (const [, name] of body.matchAll(/^# HELP (\S+)/gm)) assert.include(described, `\`${name}\``)
       for (const name of ["event_loop_lag_seconds", "process_memory_bytes"]) assert.isNotEmpty(samples(name), name)
 
       assert.strictEqual((yield* scrape("/stats/prometheus")).status, 200)

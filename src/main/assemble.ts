@@ -6,7 +6,7 @@ import { Effect, Result, type Scope } from "effect"
 import { responseSteps, type SiteGraph } from "../pipeline/compile.ts"
 import { NoBackend } from "../pipeline/errors.ts"
 import type { Exchange } from "../pipeline/exchange.ts"
-import { Latency } from "../pipeline/latency.ts"
+import { Latency, StageTimes } from "../pipeline/latency.ts"
 import { masked } from "../pipeline/masked.ts"
 import type { Registry, Services } from "../pipeline/registry.ts"
 import type { Backend, EffectivePolicies, Listener, Route } from "../pipeline/route.ts"
@@ -62,7 +62,7 @@ export const assemble = <R extends Registry>(
   parts: Parts<R>,
   config: Normalised.Normalised
 ): Effect.Effect<Assembled, ReadonlyArray<ConfigProblem>, Services<R["policies"]> | Scope.Scope> =>
-  Effect.suspend(() => new Assembly(parts, config).run())
+  Effect.flatMap(StageTimes, (times) => new Assembly(parts, config, times).run())
 
 /** What is neither a policy of the registry nor a terminal, and the parts that nothing here reads, are refused: never ignored. */
 const availableIn = ({ registry, terminals }: Parts<Registry>): Available => ({
@@ -92,15 +92,17 @@ interface Tables {
 class Assembly {
   readonly #parts: Parts<Registry>
   readonly #config: Normalised.Normalised
+  readonly #times: StageTimes
   readonly #problems = new Problems()
   readonly #ways: Array<Way> = []
   readonly #callees = new Map<string, Callee | undefined>()
   readonly #sites: Sites
   readonly #attachedTo: (listener: Normalised.Listener) => Attached
 
-  constructor(parts: Parts<Registry>, config: Normalised.Normalised) {
+  constructor(parts: Parts<Registry>, config: Normalised.Normalised, times: StageTimes) {
     this.#parts = parts
     this.#config = config
+    this.#times = times
     this.#sites = new Sites(parts.registry, parts.compileCondition, this.#problems)
     this.#attachedTo = attachments(config)
   }
@@ -256,7 +258,7 @@ class Assembly {
         this.#problems.add({ path: toolRules.path, message: "mcpAuthorization needs an mcp backend" })
       const [ofTerminal, ofStages] = parted(policies, this.#terminal(source)?.applies ?? [])
       return Effect.map(this.#sites.compile("backend", ofStages), (graph) =>
-        compiledBackend(this.#parts.registry, source, callee, [gateway, route, graph], ofTerminal)
+        compiledBackend(this.#parts.registry, this.#times, source, callee, [gateway, route, graph], ofTerminal)
       )
     })
   }
@@ -318,13 +320,14 @@ const compiledWay = (
 
 const compiledBackend = (
   registry: Registry,
+  times: StageTimes,
   source: Normalised.Backend,
   { type, protocol, target, prepare, answered, call, keepsTime }: Callee,
   sites: readonly [gateway: SiteGraph, route: SiteGraph, backend: SiteGraph],
   ofTerminal: Normalised.Policies
 ): Backend => {
   const own = (phase: "backend" | "backendResponse", run: Callee["prepare"]) =>
-    run === undefined ? [] : [terminalStep(source, phase, run)]
+    run === undefined ? [] : [terminalStep(source, phase, run, times)]
   const { request, effective } = sites[2]
   return {
     name: source.name,
@@ -385,20 +388,25 @@ const withInForce = (
 const terminalStep = (
   source: Normalised.Backend,
   phase: "backend" | "backendResponse",
-  run: NonNullable<Callee["prepare"]>
-): Step => ({
-  policy: source.destination.kind,
-  node: phase === "backend" ? source.destination.kind : `${source.destination.kind}.answered`,
-  site: "backend",
-  phase,
-  path: configPath(source),
-  failOpen: false,
-  // The engine alone calls steps, and what it hands them is the exchange itself.
-  run: (view) => run(view as Exchange),
-  condition: undefined,
-  holds: undefined,
-  latency: new Latency()
-})
+  run: NonNullable<Callee["prepare"]>,
+  times: StageTimes
+): Step => {
+  const { kind } = source.destination
+  const node = phase === "backend" ? kind : `${kind}.answered`
+  return {
+    policy: kind,
+    node,
+    site: "backend",
+    phase,
+    path: configPath(source),
+    failOpen: false,
+    // The engine alone calls steps, and what it hands them is the exchange itself.
+    run: (view) => run(view as Exchange),
+    condition: undefined,
+    holds: undefined,
+    latency: new Latency(times(phase, kind, node))
+  }
+}
 
 const wide: ReadonlySet<BackendLevel> = new Set(["gateway", "gatewayPort", "listener"])
 

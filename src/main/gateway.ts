@@ -23,6 +23,7 @@ import type { AssembledBind } from "./assemble.ts"
 import type { ConfigurationText } from "./check.ts"
 import { checkAside } from "./check-aside.ts"
 import type { Dialect } from "./dialect.ts"
+import { configurationGauges } from "./runtime-metrics.ts"
 import { type InvalidConfiguration, makeSnapshot, type Snapshot } from "./snapshot.ts"
 import { inSlices } from "./time-slices.ts"
 
@@ -70,17 +71,7 @@ export const startGateway = <R>(
     const log = yield* Log
     const metrics = yield* Metrics
     const { clocks } = options
-    const synchronized = metrics
-      .gauge("config_synchronized", "Whether the newest configuration is in force.", [])
-      .series([])
-
-    const held = metrics
-      .gauge(
-        "configurations_held",
-        "Configurations in memory: the one in force, and those that requests still run on.",
-        []
-      )
-      .series([])
+    const { synchronized, held } = configurationGauges(metrics)
     const snapshots = new Set([first])
 
     let current = first

@@ -1,7 +1,9 @@
-import { readdirSync, readFileSync } from "node:fs"
+import { globSync, readdirSync, readFileSync } from "node:fs"
 import { join, relative, resolve } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { generated } from "./generate.ts"
+
+const registration = /\.(?:counter|gauge|histogram|gathered)\(\s*"([a-z_]+)"/g
 
 describe("generated files", () => {
   const folder = resolve(import.meta.dirname, "../../spec/generated")
@@ -14,6 +16,16 @@ describe("generated files", () => {
     assert.deepStrictEqual(written.sort(), Object.keys(files).sort(), "run npm run generate")
     for (const [name, text] of Object.entries(files))
       assert.strictEqual(readFileSync(join(folder, name), "utf8"), text, `${name}: run npm run generate`)
+  })
+
+  it("describe every metric that anything registers", () => {
+    const root = resolve(import.meta.dirname, "../..")
+    const sources = globSync("{src,stages,layers}/**/*.ts", { cwd: root }).filter((name) => !name.endsWith(".test.ts"))
+    const names = sources.flatMap((name) =>
+      [...readFileSync(join(root, name), "utf8").matchAll(registration)].map(([, metric]) => metric!)
+    )
+    assert.isAbove(names.length, 20)
+    for (const name of names) assert.include(files["reference/metrics.md"], `\`headgate_${name}\``)
   })
 
   it("link to pages and headings that exist", () => {

@@ -9,6 +9,7 @@ import { language } from "./check.ts"
 import { commandsPage } from "./commands-page.ts"
 import { isIdle } from "./idle-settings.ts"
 import { jsonSchema } from "./json-schemas.ts"
+import { metricsPage } from "./metrics-page.ts"
 import { type SchemaKind, schemaFile, schemaKinds } from "./schema-kinds.ts"
 
 /** Every generated file by its path below `spec/generated`. */
@@ -22,7 +23,8 @@ export const generated = (): Readonly<Record<string, string>> => {
     ...Object.fromEntries(kinds.map((kind) => [schemaFile(kind), jsonSchema(kind)])),
     ...Object.fromEntries(pages),
     "reference/environment.md": environmentPage(variables, isIdle),
-    "reference/commands.md": commandsPage()
+    "reference/commands.md": commandsPage(),
+    "reference/metrics.md": metricsPage()
   }
 }
 

@@ -7,6 +7,7 @@ import { type Address, type BindFailed, show } from "../../layers/http/address.t
 import { serveManagement } from "../../layers/management-server.ts"
 import type { Problem } from "../../spec/config/problem.ts"
 import { variables } from "../../spec/environment.ts"
+import { StageTimes, stageTimes } from "../pipeline/latency.ts"
 import { never, type Sampler } from "../pipeline/sampling.ts"
 import { Files } from "../services/files.ts"
 import { Log } from "../services/log.ts"
@@ -21,10 +22,9 @@ import type { Dialect } from "./dialect.ts"
 import { type Gateway, startGateway } from "./gateway.ts"
 import { isIdle } from "./idle-settings.ts"
 import { memory } from "./process-memory.ts"
-import { gatherRuntime } from "./runtime-metrics.ts"
+import { buildInfo, gatherRuntime } from "./runtime-metrics.ts"
 import { InvalidConfiguration, makeSnapshot } from "./snapshot.ts"
 import { suggestions } from "./suggestions.ts"
-import { version } from "./version.ts"
 
 export interface RunOptions<R> {
   readonly dialect: Dialect<R>
@@ -56,12 +56,17 @@ export type StartFailed = InvalidConfiguration | BindFailed | UnreadableConfigur
 export const run = <R>(
   options: RunOptions<R>
 ): Effect.Effect<Running, StartFailed, R | Files | Log | Metrics | Scope.Scope> =>
+  Metrics.use((metrics) => Effect.provideService(running(options), StageTimes, stageTimes(metrics)))
+
+const running = <R>(
+  options: RunOptions<R>
+): Effect.Effect<Running, StartFailed, R | Files | Log | Metrics | Scope.Scope> =>
   Effect.gen(function* () {
     const { dialect, source, env, ephemeral = false } = options
     const log = yield* Log
     const metrics = yield* Metrics
     const files = yield* Files
-    metrics.gauge("build_info", "What was built.", ["tag"]).series([version.version]).record(1)
+    buildInfo(metrics).record(1)
 
     const configuration = (text: string) => ({ name: source.name, text, env, home: env["HOME"] })
     const text = yield* source.read

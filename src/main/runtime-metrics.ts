@@ -1,8 +1,23 @@
-/** Metrics that are gathered at each scrape: the latency of every node, the event loop, and memory. */
+/** The metrics of the process itself: its configurations, and at each scrape the time of every node, the event loop, and memory. */
 import { monitorEventLoopDelay } from "node:perf_hooks"
 import type { Step } from "../pipeline/run.ts"
-import type { Metrics, Sample } from "../services/metrics.ts"
+import type { Metrics, Sample, Series } from "../services/metrics.ts"
 import type { Assembled } from "./assemble.ts"
+import { version } from "./version.ts"
+
+export const buildInfo = (metrics: Metrics["Service"]): Series =>
+  metrics.gauge("build_info", "What was built.", ["tag"]).series([version.version])
+
+export const configurationGauges = (metrics: Metrics["Service"]) => ({
+  synchronized: metrics.gauge("config_synchronized", "Whether the newest configuration is in force.", []).series([]),
+  held: metrics
+    .gauge(
+      "configurations_held",
+      "Configurations in memory: the one in force, and those that requests still run on.",
+      []
+    )
+    .series([])
+})
 
 export const gatherRuntime = (metrics: Metrics["Service"], current: () => Assembled): void => {
   const labels = ["phase", "policy", "node", "path"]

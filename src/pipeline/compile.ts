@@ -5,7 +5,7 @@
 import { Cause, Effect, Exit, Option, type Scope } from "effect"
 import { effectivePolicyKeys } from "../../spec/trace-events.ts"
 import type { Exchange } from "./exchange.ts"
-import { Latency } from "./latency.ts"
+import { Latency, StageTimes } from "./latency.ts"
 import { masked } from "./masked.ts"
 import type { Registry, Services } from "./registry.ts"
 import type { EffectivePolicies } from "./route.ts"
@@ -80,6 +80,7 @@ const compileEntries = Effect.fnUntraced(function* (
   attached: ReadonlyArray<AttachedPolicy>,
   known: CompiledEntries
 ) {
+  const times = yield* StageTimes
   const problems: Array<ConfigProblem> = []
   const compiled = new Map<string, ReadonlyArray<Step>>()
   for (const { name, entries } of attached) {
@@ -104,7 +105,7 @@ const compileEntries = Effect.fnUntraced(function* (
         for (const problem of found.value) problems.push({ ...problem, path: placed(entry, problem.path) })
         continue
       }
-      for (const node of exit.value) steps.push(step(policy, entry, site, node, choice?.at(index)))
+      for (const node of exit.value) steps.push(step(policy, entry, site, node, choice?.at(index), times))
     }
     compiled.set(name, steps)
   }
@@ -197,8 +198,10 @@ const step = (
   entry: PolicyEntry,
   site: Site,
   node: Effect.Success<ReturnType<AnyPolicy["compile"]>>[number],
-  chosen: ((exchange: Exchange) => boolean) | undefined
+  chosen: ((exchange: Exchange) => boolean) | undefined,
+  times: StageTimes
 ): Step => {
+  const phase = node.phase === "request" ? site : node.phase
   const own = node.when
   const holds =
     chosen === undefined ? own?.holds : own === undefined ? chosen : (x: Exchange) => chosen(x) && own.holds(x)
@@ -206,13 +209,13 @@ const step = (
     policy: policy.name,
     node: node.name,
     site,
-    phase: node.phase === "request" ? site : node.phase,
+    phase,
     path: entry.path,
     failOpen: policy.failOpen?.(entry.config, node.name) ?? false,
     run: node.run,
     condition: [entry.condition?.text, own?.text].filter((text) => text !== undefined).join(" && ") || undefined,
     holds,
-    latency: new Latency()
+    latency: new Latency(times(phase, policy.name, node.name))
   }
 }
 

@@ -18,6 +18,7 @@ import type { Endpoint } from "./endpoint.ts"
 import { isMockFormat } from "./mock-upstream.ts"
 import { LlmFailed } from "./refused.ts"
 import { canonicalPath, type Outcome, type Prepared } from "./request.ts"
+import { guardChecks } from "./series.ts"
 
 export interface Engine {
   readonly accounting: Accounting
@@ -30,7 +31,7 @@ export const makeEngine = Effect.gen(function* () {
   const clock = yield* Monotonic
   const metrics = yield* Metrics
   const catalogs = yield* Catalogs
-  const checks = metrics.counter("guardrail_checks_total", "What guards decided.", ["phase", "action"])
+  const checks = guardChecks(metrics)
   const engine: Engine = {
     clock,
     accounting: makeAccounting(metrics, catalogs.current, clock),

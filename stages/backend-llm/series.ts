@@ -48,6 +48,9 @@ const once = <K extends string>(make: (key: K) => Series) => {
   }
 }
 
+export const guardChecks = (metrics: Metrics["Service"]) =>
+  metrics.counter("guardrail_checks_total", "What guards decided.", ["phase", "action"])
+
 export const makeCallSeries = (metrics: Metrics["Service"]) => {
   const tokens = metrics.histogram(
     "gen_ai_client_token_usage",

@@ -1,0 +1,71 @@
+/** The reference page of the metrics: every family that some part of the proxy counts in, as that part registers it. */
+import { guardChecks, makeCallSeries } from "../../stages/backend-llm/series.ts"
+import { makeMcpSeries } from "../../stages/backend-mcp/series.ts"
+import { stageTimes } from "../pipeline/latency.ts"
+import { makeRecorder } from "../pipeline/record.ts"
+import type { Logger } from "../services/log.ts"
+import type { Family, Metrics } from "../services/metrics.ts"
+import type { Assembled } from "./assemble.ts"
+import { buildInfo, configurationGauges, gatherRuntime } from "./runtime-metrics.ts"
+
+interface Described {
+  readonly name: string
+  readonly help: string
+  readonly type: "counter" | "gauge" | "histogram"
+  readonly labels: ReadonlyArray<string>
+  readonly buckets: ReadonlyArray<number>
+}
+
+/** The families that are registered by `register`, which nothing is counted in. */
+const registered = (register: (metrics: Metrics["Service"]) => void): ReadonlyArray<Described> => {
+  const found: Array<Described> = []
+  const family =
+    (type: Described["type"]) =>
+    (name: string, help: string, labels: ReadonlyArray<string>, buckets: ReadonlyArray<number> = []): Family => {
+      found.push({ name, help, type, labels, buckets })
+      return { series: () => ({ record: () => {} }) }
+    }
+  register({
+    counter: family("counter"),
+    gauge: family("gauge"),
+    histogram: family("histogram"),
+    gathered: (name, help, type, labels) => family(type)(name, help, labels),
+    remove: () => {},
+    read: () => Promise.resolve([]),
+    scrape: () => Promise.resolve({ contentType: "", text: "" })
+  })
+  return found
+}
+
+const quiet: Logger = { enabled: () => false, log: () => {} }
+const nothing: Assembled = { binds: [], ways: [] }
+
+const sections: ReadonlyArray<readonly [title: string, register: (metrics: Metrics["Service"]) => void]> = [
+  ["Requests", (metrics) => makeRecorder(quiet, metrics, () => 0)],
+  ["Models", (metrics) => [makeCallSeries(metrics), guardChecks(metrics)]],
+  ["MCP servers", makeMcpSeries],
+  ["The process", (metrics) => [stageTimes(metrics), gatherRuntime(metrics, () => nothing)]],
+  ["The configuration", (metrics) => [configurationGauges(metrics), buildInfo(metrics)]]
+]
+
+const code = (names: ReadonlyArray<string | number>): string => names.map((name) => `\`${name}\``).join(", ")
+
+const row = ({ name, help, type, labels, buckets }: Described): string =>
+  `| \`headgate_${name}\` | ${type} | ${help} | ${code(labels)} | ${code(buckets)} |`
+
+export const metricsPage = (): string => `# Metrics
+
+They are served in the Prometheus text format at \`/metrics\` of the stats port (\`config.statsAddr\`, 15020), and sent to the OpenTelemetry
+collector that the [OTEL_* variables](environment.md) name. Durations are in seconds, sizes in bytes, costs in US dollars. A label whose value
+is not known says \`unknown\`; a histogram also has a bucket without a bound. \`config.metrics.remove\` leaves families out.
+${sections
+  .map(
+    ([title, register]) => `
+## ${title}
+
+| Metric | Kind | What it counts | Labels | Buckets |
+|---|---|---|---|---|
+${registered(register).map(row).join("\n")}
+`
+  )
+  .join("")}`
