@@ -42,8 +42,7 @@ const covers = (wide: RouteMatch, narrow: RouteMatch): boolean =>
 
 /** The order in which matches of the same host name and the same path are tried. */
 const compare = (a: Candidate, b: Candidate): number => {
-  const rank = ({ match: { path, method, headers = [], query = [] } }: Candidate) => [
-    -(path.pathPrefix?.length ?? 0),
+  const rank = ({ match: { method, headers = [], query = [] } }: Candidate) => [
     method === undefined ? 1 : 0,
     -headers.length,
     -query.length
@@ -55,7 +54,7 @@ const compare = (a: Candidate, b: Candidate): number => {
 }
 
 const hostsOf = (route: Route): ReadonlyArray<string> =>
-  route.hostnames.length === 0 ? ["*"] : route.hostnames.map(inLowerCase)
+  route.hostnames.length === 0 ? ["*"] : route.hostnames.map((name) => name.toLowerCase() || "*")
 
 /** The matches of one listener or one group by host name and path. */
 const indexed = (routes: ReadonlyArray<Route>): ReadonlyMap<string, ReadonlyArray<Candidate>> => {
