@@ -7,6 +7,7 @@ import { join } from "node:path"
 import { promisify } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, type Scope } from "effect"
+import { adminList } from "../src/main/endpoints.ts"
 import { type Headgate, type StartOptions, start } from "../src/main/library.ts"
 import { type Received, type Sent, send } from "./client.ts"
 import { eventually } from "./http/raw-client.ts"
@@ -51,6 +52,7 @@ describe("methods", () => {
     ["/config_dump", ["GET", "HEAD"]],
     ["/config_problems", ["GET", "HEAD"]],
     ["/config.schema.json", ["GET", "HEAD"]],
+    ["/trace-event.schema.json", ["GET", "HEAD"]],
     ["/memory", ["GET", "HEAD"]],
     ["/debug/graph", ["GET", "HEAD"]],
     ["/logging", ["POST"]],
@@ -69,6 +71,12 @@ describe("methods", () => {
         assert.strictEqual((yield* admin("/debug/trace", { method })).status, 405, method)
       for (const path of ["/nothing", "/config_dump/x", "/debug", "/debug/trace/x", "/%2e%2e/config_dump"])
         assert.strictEqual((yield* admin(path)).status, 404, path)
+      assert.sameMembers(
+        adminList.map(([path]) => path),
+        ["/debug/trace", ...allowed.map(([path]) => path).filter((path) => path !== "/")]
+      )
+      const { body: index } = yield* admin("/")
+      for (const [path, { method }] of adminList) assert.include(index, `<code>${method} ${path}</code>`)
     })
   )
 })

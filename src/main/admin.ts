@@ -12,6 +12,7 @@ import type { RouteGraph } from "../pipeline/graph.ts"
 import { mermaid } from "../pipeline/graph.ts"
 import type { Watchers } from "../pipeline/watchers.ts"
 import type { LogControl } from "../services/log.ts"
+import { type AdminPath, adminEndpoints, adminList } from "./endpoints.ts"
 import { jsonSchema } from "./json-schemas.ts"
 import { type SchemaKind, schemaFile, schemaKinds } from "./schema-kinds.ts"
 
@@ -47,8 +48,9 @@ const traceQueue = 1024
 const defaultRate = 1000
 
 export const adminRoutes = (controls: Controls) => {
-  const route = (path: `/${string}`, methods: ReadonlyArray<string>, handler: Handler) =>
-    HttpRouter.add(
+  const route = (path: AdminPath | "/", handler: Handler) => {
+    const methods = path !== "/" && adminEndpoints[path].method === "POST" ? ["POST"] : ["GET", "HEAD"]
+    return HttpRouter.add(
       "*",
       path,
       Effect.gen(function* () {
@@ -60,19 +62,16 @@ export const adminRoutes = (controls: Controls) => {
         return yield* handler
       })
     )
-  const get = ["GET", "HEAD"]
-  const post = ["POST"]
+  }
 
   return Layer.mergeAll(
-    route("/", get, Effect.succeed(HttpServerResponse.text(index, { contentType: "text/html" }))),
+    route("/", Effect.succeed(HttpServerResponse.text(index, { contentType: "text/html" }))),
     route(
       "/config_dump",
-      get,
       Effect.sync(() => json(controls.configDump()))
     ),
     route(
       "/config_problems",
-      get,
       Effect.map(HttpServerRequest.HttpServerRequest, (request) => {
         const format = queryOf(request).get("format") ?? "json"
         if (!isProblemFormat(format)) return plain(400, `format is one of ${problemFormats.join(", ")}\n`)
@@ -83,18 +82,15 @@ export const adminRoutes = (controls: Controls) => {
     ...schemaNames.map((kind) =>
       route(
         `/${schemaFile(kind)}`,
-        get,
         Effect.sync(() => HttpServerResponse.text(jsonSchema(kind), { contentType: "application/schema+json" }))
       )
     ),
     route(
       "/memory",
-      get,
       Effect.sync(() => json(controls.memory()))
     ),
     route(
       "/debug/graph",
-      get,
       Effect.map(HttpServerRequest.HttpServerRequest, (request) =>
         queryOf(request).get("format") === "mermaid"
           ? plain(200, controls.graphs().map(mermaid).join("\n"))
@@ -103,7 +99,6 @@ export const adminRoutes = (controls: Controls) => {
     ),
     route(
       "/logging",
-      post,
       Effect.map(HttpServerRequest.HttpServerRequest, (request) => {
         const query = queryOf(request)
         const level = query.get("level") ?? undefined
@@ -115,7 +110,6 @@ export const adminRoutes = (controls: Controls) => {
     ),
     route(
       "/quitquitquit",
-      post,
       Effect.sync(() => {
         controls.shutdown()
         return plain(200, "shutdown now\n")
@@ -123,7 +117,6 @@ export const adminRoutes = (controls: Controls) => {
     ),
     route(
       "/debug/trace",
-      post,
       Effect.map(HttpServerRequest.HttpServerRequest, (request) => {
         const query = queryOf(request)
         const expression = query.get("expression")
@@ -144,18 +137,8 @@ export const adminRoutes = (controls: Controls) => {
 const loggingUsage =
   "usage: POST /logging?level=<level> or ?level=<target>=<level>[,...]; ?reset goes back to the start\n"
 
-const index = `<!doctype html><title>Headgate</title><h1>Headgate</h1><ul>${[
-  ["GET", "/config_dump", "the configuration in force"],
-  ["GET", "/config_problems", "what is wrong with the file as it was read last, and what is doubtful; ?format="],
-  ["GET", "/config.schema.json", "the JSON Schema of the file, for editors"],
-  ["GET", "/trace-event.schema.json", "the JSON Schema of an event of a trace"],
-  ["GET", "/debug/graph", "the graph of every route; ?format=mermaid"],
-  ["POST", "/debug/trace", "the trace of the next request; ?expression=, ?follow"],
-  ["POST", "/logging", "the log level; ?level=, ?reset"],
-  ["GET", "/memory", "memory of the process"],
-  ["POST", "/quitquitquit", "graceful shutdown"]
-]
-  .map(([method, path, what]) => `<li><code>${method} ${path}</code> ${what}</li>`)
+const index = `<!doctype html><title>Headgate</title><h1>Headgate</h1><ul>${adminList
+  .map(([path, { method, about }]) => `<li><code>${method} ${path}</code> ${about}</li>`)
   .join("")}</ul>`
 
 /**

@@ -7,6 +7,7 @@ import { referencePages } from "../../spec/generate/reference.ts"
 import { schemas } from "../../stages/schemas.ts"
 import { language } from "./check.ts"
 import { commandsPage } from "./commands-page.ts"
+import { endpointsPage } from "./endpoints.ts"
 import { isIdle } from "./idle-settings.ts"
 import { jsonSchema } from "./json-schemas.ts"
 import { metricsPage } from "./metrics-page.ts"
@@ -25,6 +26,7 @@ export const generated = (): Readonly<Record<string, string>> => {
     ...Object.fromEntries(pages),
     "reference/environment.md": environmentPage(variables, isIdle),
     "reference/commands.md": commandsPage(),
+    "reference/endpoints.md": endpointsPage(),
     "reference/metrics.md": metricsPage(),
     "reference/warnings.md": warningsPage()
   }

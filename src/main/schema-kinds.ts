@@ -9,4 +9,4 @@ export const schemaKinds = {
 export type SchemaKind = keyof typeof schemaKinds
 
 /** The name of a schema as a file and below the address of the admin interface. */
-export const schemaFile = (kind: SchemaKind): string => `${kind}.schema.json`
+export const schemaFile = <K extends SchemaKind>(kind: K): `${K}.schema.json` => `${kind}.schema.json`

@@ -66,10 +66,10 @@ const guardsOf = (branch: PolicyBranch): Path | undefined => {
   return writtenAt(branch, ["promptGuard", request.length > 0 ? "request" : "response", 0]).slice(0, -2)
 }
 
-/** Models of the `llm` section forward every path that is not known: without a rule about paths, any client may use one. */
+/** Models of the `llm` section forward every path that is not known: without a rule about paths, any client may use one. The mock has nobody to forward to. */
 const besideModels = (models: ReadonlyArray<Model>): ReadonlyArray<Complaint> =>
-  models.flatMap(({ policies, passthrough, path }) =>
-    (policies["ai"]?.branches ?? []).flatMap((branch) => {
+  models.flatMap(({ provider, policies, passthrough, path }) =>
+    (provider.kind === "mock" ? [] : (policies["ai"]?.branches ?? [])).flatMap((branch) => {
       const guards = guardsOf(branch)
       if (guards === undefined || Object.values(policies).some(judgesPaths)) return []
       const at = passthrough === undefined ? guards : [...path, "passthrough"]
