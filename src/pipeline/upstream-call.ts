@@ -39,7 +39,7 @@ export const callUpstream = (x: Exchange, upstream: Upstream): Effect.Effect<Ans
 const late = () => requestTimedOut
 
 /** What is left to the whole request, or what one call may take, whichever ends first. */
-const patienceOf = (x: Exchange): Patience<UpstreamTimedOut | TimedOut> | undefined => {
+export const patienceOf = (x: Exchange): Patience<UpstreamTimedOut | TimedOut> | undefined => {
   const limits = x.get(timeouts)
   if (limits === undefined) return undefined
   const { request, backend } = limits

@@ -11,7 +11,7 @@ export class McpRefused
   }>
   implements StageError
 {
-  readonly reason = "MCP"
+  readonly reason = this.status === 504 ? "Timeout" : "MCP"
   readonly source = this.status < 500 ? "client" : "backend"
   readonly retryable = false
 }

@@ -6,20 +6,25 @@ import { createHash } from "node:crypto"
 import { Effect, Exit, Result } from "effect"
 import { HeaderList } from "../../src/http/header-list.ts"
 import type { Answer } from "../../src/http/message.ts"
+import { within } from "../../src/pipeline/deadline.ts"
+import type { TimedOut } from "../../src/pipeline/errors.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
 import { mcpAuthorizer } from "../../src/pipeline/mcp-rules.ts"
 import * as slots from "../../src/pipeline/slots.ts"
 import type { ConfigProblem } from "../../src/pipeline/stage.ts"
 import { terminal } from "../../src/pipeline/terminal.ts"
+import { patienceOf } from "../../src/pipeline/upstream-call.ts"
 import { noFacts } from "../../src/protocols/mcp/call-record.ts"
 import { type McpTarget, mcpBackendConfig } from "../../src/protocols/mcp/config.ts"
-import type { McpFacts, McpRelay, McpResponse } from "../../src/protocols/mcp/contract.ts"
+import type { McpFacts, McpRelay, McpResponse, McpTimeLimit } from "../../src/protocols/mcp/contract.ts"
 import { McpFamily } from "../../src/protocols/mcp/family.ts"
 import { McpProcess } from "../../src/protocols/mcp/process.ts"
 import { makeMcpRelay } from "../../src/protocols/mcp/relay.ts"
 import { Kept, KeptKind } from "../../src/services/kept.ts"
 import { Log } from "../../src/services/log.ts"
 import { Metrics } from "../../src/services/metrics.ts"
+import { Monotonic } from "../../src/services/monotonic.ts"
+import type { UpstreamTimedOut } from "../../src/services/upstreams.ts"
 import { EventStreamBody } from "./event-stream-body.ts"
 import { McpRefused } from "./refused.ts"
 import { McpBackend } from "./schema.ts"
@@ -44,6 +49,7 @@ export const backendMcp = terminal({
       }
       if (problems.length > 0) return yield* Effect.fail(problems)
       const { log } = yield* Log
+      const now = yield* Monotonic
       const { owner, product, clock } = yield* McpProcess
       const { sessionIds, sessionTtl, identify } = yield* McpFamily
       const { statefulMode, prefixMode, failureMode, dnsRebindingProtection } = config
@@ -65,15 +71,19 @@ export const backendMcp = terminal({
         type: "mcp",
         protocol: "mcp",
         target: targets.map(({ name }) => name).join(","),
+        keepsTime: true,
         call: (x) =>
           x.request.method === "POST"
-            ? Effect.flatMapEager(x.readRequestBody(), (body) => relayed(served, x, body))
-            : relayed(served, x, nothing)
+            ? Effect.flatMapEager(timed(x, now, x.readRequestBody()), (body) => posted(served, x, now, body))
+            : timed(x, now, relayed(served, x, nothing, undefined))
       }
     })
 })
 
 const nothing = new Uint8Array(0)
+
+const timed = <A, E>(x: Exchange, now: () => number, work: Effect.Effect<A, E>): Effect.Effect<A, E | TimedOut> =>
+  Exit.isExit(work) ? work : within(x, now, work)
 
 type McpAnswer = Exit.Exit<Answer, McpRefused>
 
@@ -84,7 +94,26 @@ interface Served {
   readonly count: (x: Exchange, facts: McpFacts) => void
 }
 
-const relayed = ({ relay, targets, count }: Served, x: Exchange, body: Uint8Array) => {
+/** The relay keeps the time of a call, since it has to cancel it at the target. */
+const posted = (
+  served: Served,
+  x: Exchange,
+  now: () => number,
+  body: Uint8Array
+): Effect.Effect<Answer, McpRefused | TimedOut | UpstreamTimedOut> => {
+  const patience = patienceOf(x)
+  if (patience === undefined) return relayed(served, x, body, undefined)
+  const millis = patience.milliseconds - (now() - (x.called ?? x.arrived))
+  const failure = patience.failure()
+  return millis <= 0 ? Exit.fail(failure) : relayed(served, x, body, { millis, message: failure.message })
+}
+
+const relayed = (
+  { relay, targets, count }: Served,
+  x: Exchange,
+  body: Uint8Array,
+  timeLimit: McpTimeLimit | undefined
+) => {
   const rules = x.get(slots.mcpRules)
   // Those of a stream are final when it is over; and a client may not wait for any response.
   let facts = noFacts()
@@ -104,6 +133,7 @@ const relayed = ({ relay, targets, count }: Served, x: Exchange, body: Uint8Arra
       listener: x.listener?.key ?? "",
       authorize: rules === undefined ? undefined : mcpAuthorizer(rules, x, x.request.headers.get("mcp-session-id")),
       observer: observerOf(x, targets),
+      timeLimit,
       facts
     }),
     (response) => {

@@ -2,10 +2,14 @@
 import { object, optional } from "../../spec/field.ts"
 import { Duration } from "../../spec/primitives.ts"
 
-export const Timeout = object("Timeout", "Answers 504 when a request or one try of it takes too long.", {
-  requestTimeout: optional(
-    Duration,
-    "From the arrival of the request to the head of the answer. Whatever the route waits for meanwhile counts: the client's body, policies, retries and delays. The body of the answer is not limited, so streams survive."
-  ),
-  backendRequestTimeout: optional(Duration, "For each try, from the call of the backend to the head of its answer.")
-})
+export const Timeout = object(
+  "Timeout",
+  "Answers 504 when a request or one try of it takes too long. A call of an MCP server is cancelled there.",
+  {
+    requestTimeout: optional(
+      Duration,
+      "From the arrival of the request to the head of the answer. Whatever the route waits for meanwhile counts: the client's body, policies, retries and delays. The body of the answer is not limited, so streams survive."
+    ),
+    backendRequestTimeout: optional(Duration, "For each try, from the call of the backend to the head of its answer.")
+  }
+)

@@ -13,8 +13,14 @@ export interface Outlet {
   readonly gone: () => boolean
 }
 
+/** The outlet of a client's request, whose answer may have to begin within a time. */
+export interface RequestOutlet extends Outlet {
+  /** Why nothing more is to be done for the request, once its time is up. */
+  readonly late: () => McpFailure | undefined
+}
+
 /** Where a call reports. Exactly one of `answered`, `failed` and `suspended` ends it. */
-export interface CallOutlet extends Outlet {
+export interface CallOutlet extends RequestOutlet {
   readonly answered: (answer: RpcResponse | RpcError, mark: McpEventMark | undefined) => void
   readonly failed: (failure: McpFailure) => void
   /** The stream ended before the answer, and its event ids tell the client how to ask for the rest. */
@@ -52,6 +58,8 @@ export interface LinkHost {
   readonly pendingRequests: number
   /** Requests of targets: to the client, refused because the protocol has none, or answered in the client's stead. */
   readonly requests: "routed" | "refused" | "answered"
+  /** Whoever closes the stream of a request has cancelled it (2026-07-28). Before that it had to be said. */
+  readonly closingCancels: boolean
   readonly after: (millis: number, action: () => void) => () => void
   /** The stream for messages of shared channels that belong to no call. */
   readonly listener: () => Outlet | undefined

@@ -45,6 +45,12 @@ export interface McpObserver {
   readonly finished: (call: McpUpstreamCall) => void
 }
 
+/** How long the answer to the messages of a POST may take to begin, and what its client is told when it did not. */
+export interface McpTimeLimit {
+  readonly millis: number
+  readonly message: string
+}
+
 /** One HTTP request to an MCP backend, its body read. */
 export interface McpRequest {
   readonly method: string
@@ -63,6 +69,8 @@ export interface McpRequest {
   readonly listener: string
   readonly authorize?: McpAuthorize | undefined
   readonly observer?: McpObserver | undefined
+  /** Calls that are unanswered then are cancelled. The form of 2024-11-05 answers at once, so none applies there. */
+  readonly timeLimit?: McpTimeLimit | undefined
   /** Filled as far as the request is understood, also when its client does not wait. Those of the response count, if one comes. */
   readonly facts?: McpFacts | undefined
 }

@@ -91,6 +91,9 @@ export const unknownMethod = (modern: boolean, method: string): RpcRefusal =>
 
 const broken = (message: string): TargetBroken => ({ _tag: "TargetBroken", status: 500, message })
 
+/** The time that a request may take is up. */
+export const requestLate = (message: string): RpcRefusal => rpcRefusal(504, code.internal, message)
+
 /** Why a call to a target ends without its answer. */
 export const linkFailure = {
   closed: broken("upstream closed on receive"),

@@ -106,6 +106,7 @@ export const send = (
       message: (text, mark) => reply.message(text, marked(mark)),
       whenDrained: (resume) => reply.whenDrained(resume),
       gone: () => reply.gone(),
+      late: () => reply.late(),
       answered: (answer, mark) => {
         if (answer.kind === "error") {
           noteError(exchange, answer)
@@ -166,7 +167,8 @@ export const broadcast = (exchange: Exchange, { links, textFor, failOpen, lenien
       related: {
         message: (text) => text === "" || reply.message(text, undefined),
         whenDrained: (resume) => reply.whenDrained(resume),
-        gone: () => reply.gone()
+        gone: () => reply.gone(),
+        late: () => reply.late()
       }
     },
     (link, out) => callTo(exchange, undefined, textFor(link), false, (answer) => answer.text, out),

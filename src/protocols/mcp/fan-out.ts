@@ -1,5 +1,5 @@
 /** One request to several targets: sends it, waits for all, and applies the failure mode. */
-import type { Call, CallOutlet, Outlet } from "./call.ts"
+import type { Call, CallOutlet, RequestOutlet } from "./call.ts"
 import { errorOf, type RpcError, type RpcResponse } from "./envelope.ts"
 import { code, type McpFailure } from "./errors.ts"
 import type { TargetLink } from "./target-link.ts"
@@ -29,7 +29,7 @@ export interface FanOutRule {
   readonly timeoutMillis: number
   readonly after: (millis: number, action: () => void) => () => void
   /** Gets what the targets say in the course of the calls. */
-  readonly related: Outlet
+  readonly related: RequestOutlet
 }
 
 type Part = RpcResponse | RpcError | McpFailure | "cancelled" | undefined
@@ -103,6 +103,7 @@ export const fanOut = (
       message: (text, mark) => rule.related.message(text, mark),
       whenDrained: (resume) => rule.related.whenDrained(resume),
       gone: () => rule.related.gone(),
+      late: () => rule.related.late(),
       answered: (answer) => report(index, answer),
       failed: (failure) => report(index, failure),
       suspended: () => report(index, "cancelled")

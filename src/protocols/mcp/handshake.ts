@@ -36,6 +36,8 @@ export const handshake = (link: TargetLink, { version, headers, ledger }: Introd
       message: () => true,
       whenDrained: (resume) => resume(),
       gone: () => true,
+      // It ends with the session.
+      late: () => undefined,
       answered: (answer) => {
         if (answer.kind === "error") link.release(refused(errorOf(answer).message), () => {})
         else

@@ -208,13 +208,21 @@ const hand = (
   const requests = messages.filter((message) => message.kind === "request")
   const host = {
     pulse,
-    now: clock.now,
+    clock,
     keepAliveMillis: config.keepAliveMillis,
     queuedChars: config.limits.queuedChars
   }
   const reply = new Reply(host, facts, requests.length, respond)
   reply.onOver = over
   const headers = forwardedHeaders(request.headers)
+  const { timeLimit } = request
+  if (timeLimit !== undefined)
+    reply.limit(timeLimit, () => {
+      session.expire()
+      if (session.kind === "session") return
+      // A handshake of ours may still be unanswered.
+      session.end(headers, { _tag: "TargetTimeout", status: 504, message: timeLimit.message })
+    })
   const ledger = makeLedger(facts, request.observer, clock)
   if (session.kind === "session") facts.sessionId = session.id === "" ? undefined : session.id
   const [first] = messages

@@ -1,6 +1,6 @@
 /** The handshake of a client: forwarded to every target, answered as one server, and the birth of a session. */
 import { idText, resultMessage } from "./envelope.ts"
-import { notSent, noUpstreams, refusal } from "./errors.ts"
+import { linkFailure, notSent, noUpstreams, refusal } from "./errors.ts"
 import { broadcast, type Exchange, fail, send } from "./exchange.ts"
 import { edited, filteredObject, objectAt, path, stringIn } from "./json-text.ts"
 import { mergedInitialize, negotiatedVersion } from "./merge.ts"
@@ -56,7 +56,8 @@ export const initialize = (exchange: Exchange) => {
     lenient: false,
     merge: (answers) => {
       // A target that failed to begin has no part in the session.
-      for (const link of links) if (!answers.some((answered) => answered.link === link)) link.close(undefined)
+      for (const link of links)
+        if (!answers.some((answered) => answered.link === link)) link.close(undefined, linkFailure.closed)
       const merged = mergedInitialize(answers, clientVersion, backend.product, stateful)
       begun(merged.version)
       return merged.text

@@ -64,6 +64,7 @@ const replyOn = (conversation: Conversation, facts: McpFacts): RequestReply => (
   message: (text) => conversation.message(text, undefined),
   whenDrained: (resume) => conversation.whenDrained(resume),
   gone: () => conversation.gone(),
+  late: () => undefined,
   answer: (text) => {
     conversation.message(text, undefined)
   },

@@ -2,7 +2,7 @@
  * Who serves a name when names carry no prefix (`prefixMode: never`): reads the lists of all targets to the end and
  * remembers the owners until a target says that its list has changed.
  */
-import type { Call, CallOutlet, Outlet } from "./call.ts"
+import type { Call, CallOutlet, RequestOutlet } from "./call.ts"
 import type { Ledger } from "./call-record.ts"
 import { errorOf, type RpcResponse } from "./envelope.ts"
 import { code, type McpFailure, rpcRefusal } from "./errors.ts"
@@ -45,7 +45,7 @@ export interface InventoryRequest {
   readonly ledger: Ledger
   readonly failOpen: boolean
   readonly maxPages: number
-  readonly related: Outlet
+  readonly related: RequestOutlet
   readonly none: McpFailure
 }
 
@@ -91,6 +91,7 @@ export const takeInventory = (
       message: (text, mark) => related.message(text, mark),
       whenDrained: (resume) => related.whenDrained(resume),
       gone: () => related.gone(),
+      late: () => related.late(),
       answered: (answer) => {
         if (answer.kind === "response") arrived(link, answer, number)
         else if (errorOf(answer).code === code.methodNotFound) arrived(link, undefined, number)

@@ -47,6 +47,8 @@ export class FakeTarget {
   refusesToOpen: TargetFailure | undefined
   /** What a request to listen meets: acceptance, a failure, or silence. */
   listens: "opens" | "silent" | TargetFailure = "opens"
+  /** Whether it says that it has taken what needs no answer. */
+  takes = true
   hear: (heard: Heard) => void
 
   constructor(name: string, shared: boolean, hear: (heard: Heard) => void = () => {}) {
@@ -96,7 +98,7 @@ export class FakeTarget {
         const heard = { text: message, message: parsed, stream, method, headers, connection }
         this.heard.push(heard)
         this.hear(heard)
-        if (!expectsAnswer) events.onEnd(stream, undefined)
+        if (!expectsAnswer && this.takes) events.onEnd(stream, undefined)
       },
       listen: (stream, _headers, lastEventId) => {
         connection.listening.push({ stream, lastEventId })

@@ -3,9 +3,9 @@
  * that are there at once leave as one piece, everything else becomes an event stream.
  */
 import type { McpEventMark } from "../../services/mcp-transport.ts"
-import type { Outlet } from "./call.ts"
-import type { McpFacts, McpResponse } from "./contract.ts"
-import { codeOf, failureAnswer, failureMessage, type McpFailure } from "./errors.ts"
+import type { RequestOutlet } from "./call.ts"
+import type { McpClock, McpFacts, McpResponse, McpTimeLimit } from "./contract.ts"
+import { codeOf, failureAnswer, failureMessage, type McpFailure, requestLate } from "./errors.ts"
 import { EventStream } from "./event-stream.ts"
 import type { Beating, Pulse } from "./pulse.ts"
 import { event, keepAlive } from "./sse.ts"
@@ -13,7 +13,7 @@ import { event, keepAlive } from "./sse.ts"
 /** What a reply needs of its backend. */
 export interface ReplyHost {
   readonly pulse: Pulse
-  readonly now: () => number
+  readonly clock: McpClock
   readonly keepAliveMillis: number
   readonly queuedChars: number
 }
@@ -27,7 +27,7 @@ export const eventStreamHeaders: ReadonlyArray<string> = [
 ]
 
 /** Where the answer to a request goes, and everything that belongs to it. */
-export interface RequestReply extends Outlet {
+export interface RequestReply extends RequestOutlet {
   readonly facts: McpFacts
   /** Headers besides those of an event stream; what is there when the head leaves. */
   readonly headers: Array<string>
@@ -54,6 +54,8 @@ export class Reply implements RequestReply, Beating {
   #held = ""
   #stream: EventStream | undefined
   #over = false
+  #late: McpFailure | undefined
+  #stopTimer: (() => void) | undefined
 
   /** `due` answers are expected. */
   constructor(host: ReplyHost, facts: McpFacts, due: number, respond: (response: McpResponse) => void) {
@@ -61,14 +63,29 @@ export class Reply implements RequestReply, Beating {
     this.facts = facts
     this.#due = due
     this.#respond = respond
-    this.#startedAt = host.now()
+    this.#startedAt = host.clock.now()
     if (host.keepAliveMillis > 0) host.pulse.add(this)
+  }
+
+  /**
+   * Refuses the answer if it has not begun by then. A head that only the keep-alive has sent is no beginning: the failure
+   * follows as an event. `end` runs before, and ends whatever is under way for the answer.
+   */
+  limit({ millis, message }: McpTimeLimit, end: () => void): void {
+    this.#stopTimer = this.#host.clock.after(millis, () => {
+      this.#late = requestLate(message)
+      end()
+      if (!this.#over) this.fail(this.#late, undefined)
+    })
   }
 
   /** A message that accompanies a call. `false`: the source should pause. */
   message(text: string, mark: McpEventMark | undefined): boolean {
     if (this.#over) return true
-    if (!this.headWaits) return this.#open().push(event(text, mark), this.#host.now())
+    if (!this.headWaits) {
+      this.#stopTimer?.()
+      return this.#open().push(event(text, mark), this.#host.clock.now())
+    }
     this.#held += event(text, mark)
     return true
   }
@@ -82,25 +99,32 @@ export class Reply implements RequestReply, Beating {
     return this.#over
   }
 
+  late(): McpFailure | undefined {
+    return this.#late
+  }
+
   /** One of the answers, whole. */
   answer(text: string, mark: McpEventMark | undefined): void {
     if (this.#over) return
+    this.#stopTimer?.()
     const frame = event(text, mark)
     if (--this.#due > 0) {
       if (this.headWaits) this.#held += frame
-      else this.#open().push(frame, this.#host.now())
+      else this.#open().push(frame, this.#host.clock.now())
       return
     }
     if (this.#stream === undefined) this.#whole(200, [...eventStreamHeaders, ...this.headers], this.#held + frame)
     else {
-      this.#stream.push(frame, this.#host.now())
+      this.#stream.push(frame, this.#host.clock.now())
       this.#stream.end()
     }
   }
 
   /** One answer is a failure. `id` is JSON text. */
-  fail(failure: McpFailure, id: string | undefined): void {
+  fail(problem: McpFailure, id: string | undefined): void {
     if (this.#over) return
+    // What fails because it was ended for want of time.
+    const failure = this.#late ?? problem
     this.facts.errorCode ??= codeOf(failure)
     this.facts.errorMessage ??= failure.message
     if (this.#stream !== undefined || this.#held !== "" || this.#due > 1) {
@@ -137,9 +161,9 @@ export class Reply implements RequestReply, Beating {
 
   #open(): EventStream {
     if (this.#stream !== undefined) return this.#stream
-    const stream = new EventStream(this.#host.now(), this.#host.queuedChars, (gone) => this.#end(gone))
+    const stream = new EventStream(this.#host.clock.now(), this.#host.queuedChars, (gone) => this.#end(gone))
     this.#stream = stream
-    if (this.#held !== "") stream.push(this.#held, this.#host.now())
+    if (this.#held !== "") stream.push(this.#held, this.#host.clock.now())
     this.#respond({ status: 200, headers: [...eventStreamHeaders, ...this.headers], body: stream, facts: this.facts })
     return stream
   }
@@ -152,6 +176,7 @@ export class Reply implements RequestReply, Beating {
   #end(clientGone: boolean): void {
     if (this.#over) return
     this.#over = true
+    this.#stopTimer?.()
     this.#host.pulse.delete(this)
     this.onOver(clientGone)
   }

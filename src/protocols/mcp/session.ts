@@ -1,6 +1,7 @@
 /** One session: its links to targets, its listening stream, and who may use it. */
 import type { McpHttp } from "../../services/mcp-http.ts"
 import type { McpStdio } from "../../services/mcp-stdio.ts"
+import type { TargetFailure } from "../../services/mcp-transport.ts"
 import type { LinkHost, Outlet } from "./call.ts"
 import type { Ledger } from "./call-record.ts"
 import type { McpBackendConfig, McpTarget } from "./config.ts"
@@ -69,6 +70,7 @@ export class Session implements LinkHost {
   readonly naming: Naming
   readonly ownership = new Ownership()
   readonly requests: LinkHost["requests"]
+  readonly closingCancels: boolean
   readonly pendingRequests: number
   readonly after: LinkHost["after"]
   readonly #backend: Backend
@@ -99,6 +101,7 @@ export class Session implements LinkHost {
     this.pendingRequests = backend.config.limits.pendingRequests
     this.after = backend.clock.after
     this.requests = kind === "session" ? "routed" : kind === "modern" ? "refused" : "answered"
+    this.closingCancels = kind === "modern"
     this.lastUsed = backend.clock.now()
   }
 
@@ -181,17 +184,23 @@ export class Session implements LinkHost {
     this.#backend.warn({ backend: this.#backend.config.name, target, message })
   }
 
+  /** Cancels what is unanswered of requests whose time is up. All targets are told before anybody draws conclusions. */
+  expire(): void {
+    const late = [...this.#links.values()].flatMap((link) => link.withdrawLate())
+    for (const { call, failure } of late) call.out.failed(failure)
+  }
+
   /** A session without a living target is over: its client begins a new one. */
   died(): void {
     if (this.#links.size === this.#targets.length && [...this.#links.values()].every((link) => link.dead !== undefined))
       this.end(undefined)
   }
 
-  /** With headers, the sessions at the targets are ended as well. */
-  end(farewell: ReadonlyArray<string> | undefined): void {
+  /** With headers, the sessions at the targets are ended as well. `why` is told to whoever still waits. */
+  end(farewell: ReadonlyArray<string> | undefined, why: TargetFailure = linkFailure.closed): void {
     if (this.ended) return
     this.ended = true
-    for (const link of this.#links.values()) link.close(farewell)
+    for (const link of this.#links.values()) link.close(farewell, why)
     for (const stream of [...this.#streams]) stream.close()
     this.onEnded()
   }

@@ -154,6 +154,7 @@ const merge = (exchange: Exchange, shares: Shares, textFor: (share: Filter) => s
       message: (text: string) => text === "" || heard(link, text),
       whenDrained: (resume: () => void) => reply.whenDrained(resume),
       gone: () => reply.gone(),
+      late: () => reply.late(),
       answered: (answer: Parameters<typeof noteError>[1] | { readonly kind: "response" }) => {
         if (answer.kind === "error") {
           noteError(exchange, answer)

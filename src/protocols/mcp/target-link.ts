@@ -25,6 +25,7 @@ import {
   withId
 } from "./envelope.ts"
 import { code, linkFailure, type McpFailure } from "./errors.ts"
+import { forwardedHeaders } from "./headers.ts"
 import { notificationForClient, requestForClient } from "./inbound.ts"
 import { callOfMessage, newest } from "./shared-channel.ts"
 import { Suspended } from "./suspended.ts"
@@ -169,14 +170,30 @@ export class TargetLink {
     pending.record.end({ message: "abandoned" })
   }
 
-  close(farewell: ReadonlyArray<string> | undefined): void {
+  /** Cancels the calls whose request has no time left. Who made them is still to be told. */
+  withdrawLate(): ReadonlyArray<{ readonly call: Call; readonly failure: McpFailure }> {
+    return [...this.#pending.values()].flatMap((pending) => {
+      const { call, record } = pending
+      const failure = call.out.late()
+      if (failure === undefined) return []
+      this.#forget(pending)
+      record.end({ message: failure.message })
+      this.#sayCancelled(call, failure.message)
+      this.#transport?.abandon(pending.stream)
+      return [{ call, failure }]
+    })
+  }
+
+  close(farewell: ReadonlyArray<string> | undefined, why: TargetFailure): void {
     this.#transport?.close(farewell)
-    this.#fail(linkFailure.closed)
+    this.#fail(why)
   }
 
   #call(call: Call) {
     const transport = this.#transport
     if (this.dead !== undefined || transport === undefined) return call.out.failed(this.dead ?? linkFailure.closed)
+    const late = call.out.late()
+    if (late !== undefined) return call.out.failed(late)
     const key = idKey(call.id)
     if (this.#pending.has(key)) return call.out.failed(linkFailure.duplicateId)
     if (this.#pending.size >= this.#host.pendingRequests) return call.out.failed(linkFailure.tooManyRequests)
@@ -210,6 +227,27 @@ export class TargetLink {
     const { trace } = record
     const own = trace === undefined ? headers : withTraceHeaders(headers, trace)
     transport.send({ message: text, stream, expectsAnswer: false, method, headers: own })
+  }
+
+  /** A handshake is never cancelled (MCP base protocol, cancellation), and a new protocol closes the stream instead. */
+  #sayCancelled(call: Call, reason: string) {
+    const transport = this.#transport
+    if (transport === undefined || call.method === "initialize") return
+    if (this.#host.closingCancels && !transport.shared) return
+    const method = "notifications/cancelled"
+    const record = call.ledger.begin(this.target.name, method, undefined)
+    const headers = forwardedHeaders(call.headers)
+    const stream = this.#nextStream++
+    transport.send({
+      message: `{"jsonrpc":"2.0","method":"${method}","params":{"requestId":${call.idText},"reason":${JSON.stringify(reason)}}}`,
+      stream,
+      expectsAnswer: false,
+      method,
+      headers: record.trace === undefined ? headers : withTraceHeaders(headers, record.trace)
+    })
+    // Nobody waits for it, and a session that closes now does not take it back.
+    transport.release(stream)
+    record.end(undefined)
   }
 
   #forget(pending: Pending) {
