@@ -25,32 +25,55 @@ export interface Guardian {
   readonly close: () => void
 }
 
+/** A shell that lived for less than so many milliseconds is not replaced before there is something new to watch. */
+const shortest = 1000
+
 /** Starts with the first group that it is given. Where there is no shell, nothing is watched. */
 export const makeGuardian = (): Guardian => {
+  const groups = new Set<number>()
   let shell: ChildProcess | undefined
   const tell = (line: string) => {
     if (shell?.stdin?.writable === true) shell.stdin.write(line)
   }
-  const start = (): ChildProcess => {
-    // In a group of its own: what is sent to ours (Ctrl-C) must not reach it.
-    const started = spawn("/bin/sh", ["-c", script], { detached: true, stdio: ["pipe", "ignore", "ignore"], env: {} })
-    started.on("error", () => {})
-    started.stdin?.on("error", () => {})
-    started.unref()
-    // A pipe is a socket here; it must not keep the process alive either.
-    const stdin = started.stdin as { unref?: () => void } | null
-    stdin?.unref?.()
-    return started
+  /** Starts the shell, which then knows of all groups. */
+  const start = () => {
+    const begun = performance.now()
+    try {
+      // In a group of its own: what is sent to ours (Ctrl-C) must not reach it.
+      const started = spawn("/bin/sh", ["-c", script], { detached: true, stdio: ["pipe", "ignore", "ignore"], env: {} })
+      const over = () => {
+        if (shell !== started) return
+        shell = undefined
+        if (groups.size > 0 && performance.now() - begun >= shortest) start()
+      }
+      started.on("error", over)
+      started.on("exit", over)
+      started.stdin?.on("error", () => {})
+      started.unref()
+      // A pipe is a socket here; it must not keep the process alive either.
+      const stdin = started.stdin as { unref?: () => void } | null
+      stdin?.unref?.()
+      shell = started
+    } catch {
+      // Want of memory, say: the next group tries again.
+      return
+    }
+    for (const group of groups) tell(`+ ${group}\n`)
   }
   return {
     watch: (group) => {
-      shell ??= start()
-      tell(`+ ${group}\n`)
+      groups.add(group)
+      if (shell === undefined) start()
+      else tell(`+ ${group}\n`)
     },
-    release: (group) => tell(`- ${group}\n`),
+    release: (group) => {
+      groups.delete(group)
+      tell(`- ${group}\n`)
+    },
     close: () => {
-      shell?.stdin?.end()
+      const last = shell
       shell = undefined
+      last?.stdin?.end()
     }
   }
 }

@@ -73,6 +73,35 @@ const message = (text: string, stream: number, expectsAnswer: boolean) => ({
 const family = 'sleep 1000 & echo "$$ $!" >&2;'
 const pids = (stderr: ReadonlyArray<string>) => (stderr[0] ?? "").split(" ").map(Number)
 
+/** Opens all descriptors, then a child, twice; and once more when there are some again. */
+const exhausting = `
+  import { openSync, closeSync } from "node:fs"
+  import { Effect } from "effect"
+  import { McpStdio } from "${new URL("../../src/services/mcp-stdio.ts", import.meta.url)}"
+  import { layer } from "${new URL("./layer.ts", import.meta.url)}"
+  const command = { cmd: "/bin/sh", args: ["-c", "cat"], env: {}, clearEnv: false }
+  const events = { onMessage() {}, onOpen() {}, onEnd() {}, onDeath() {} }
+  const open = ({ open }) => {
+    const opened = open(command, { backend: "b", backendName: "b", target: "t", principal: "" }, events)
+    return "_tag" in opened ? opened.message : "started"
+  }
+  await Effect.runPromise(Effect.scoped(Effect.gen(function*() {
+    const stdio = yield* McpStdio
+    const held = []
+    try {
+      while (true) held.push(openSync("/dev/null"))
+    } catch {}
+    const found = [open(stdio)]
+    // What the failed child says of itself comes later.
+    yield* Effect.sleep(20)
+    found.push(open(stdio))
+    yield* Effect.sleep(20)
+    for (const descriptor of held) closeSync(descriptor)
+    found.push(open(stdio))
+    console.log(JSON.stringify(found))
+  }).pipe(Effect.provide(layer({ perBackend: 1, graceMillis: 50 })))))
+`
+
 describe("child processes", () => {
   it("speak in lines, in both directions", async () => {
     const { open, close } = await start()
@@ -125,6 +154,48 @@ describe("child processes", () => {
     assert.deepStrictEqual(deaths, [
       { _tag: "TargetNotStarted", status: 500, message: "stdio target could not be started: ENOENT" }
     ])
+    await close()
+  })
+
+  it("that the system refuses at once are reported so, and are not counted", async () => {
+    const { open, close } = await start({ perBackend: 1 })
+    const refused = { _tag: "TargetNotStarted", status: 500 } as const
+    for (let i = 0; i < 2; i++) assert.include(open(shell("cat", { args: ["\0"] })).refusal, refused)
+    const { transport, messages } = open(shell("cat"))
+    transport.send(message('{"a":1}', 1, true))
+    await until("the echo", () => messages.length > 0)
+    await close()
+  })
+
+  it("that no file descriptor is left for are reported so, and are not counted", async () => {
+    const [line] = await once(
+      spawn("/bin/sh", ["-c", `ulimit -n 64; exec "$0" --input-type=module -e "$1"`, process.execPath, exhausting], {
+        stdio: ["ignore", "pipe", "inherit"]
+      }).stdout,
+      "data"
+    )
+    assert.deepStrictEqual(JSON.parse(String(line)), [
+      "stdio target could not be started: EMFILE",
+      "stdio target could not be started: EMFILE",
+      "started"
+    ])
+  })
+
+  it("whose last words lack the end of a line are heard", async () => {
+    const { open, stderr, close } = await start()
+    open(shell("printf last >&2"))
+    await until("the words", () => stderr.length > 0)
+    assert.deepStrictEqual(stderr, ["last"])
+    await close()
+  })
+
+  it("let go of what a grandchild outside of the group holds", async () => {
+    const { open, stderr, close } = await start()
+    const { deaths } = open(shell(`setsid sh -c 'echo $$ >&2; sleep 1; echo late >&2' & exit 0`))
+    await until("the death", () => deaths.length > 0)
+    const [pid] = stderr.map(Number)
+    await until("the end", () => !alive(pid!))
+    assert.strictEqual(stderr.length, 1)
     await close()
   })
 

@@ -84,22 +84,23 @@ export const layer = (options: Partial<StdioOptions> = {}): Layer.Layer<McpStdio
           const principal = owner.principal === "" ? undefined : JSON.stringify([owner.backend, owner.principal])
           if (backends.of(owner.backend) >= settings.perBackend) return busy("backend")
           if (principal !== undefined && principals.of(principal) >= settings.perPrincipal) return busy("principal")
-          backends.add(owner.backend, 1)
-          if (principal !== undefined) principals.add(principal, 1)
-          const { transport, group } = startTransport(
+          const started = startTransport(
             command,
             settings,
             guardian,
             events,
             () => {
-              groups.delete(group)
+              if (!("_tag" in started)) groups.delete(started.group)
               backends.add(owner.backend, -1)
               if (principal !== undefined) principals.add(principal, -1)
             },
             (line) => settings.log(owner, line)
           )
-          groups.add(group)
-          return transport
+          if ("_tag" in started) return started
+          backends.add(owner.backend, 1)
+          if (principal !== undefined) principals.add(principal, 1)
+          groups.add(started.group)
+          return started.transport
         }
       }
     })

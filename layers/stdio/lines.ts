@@ -31,6 +31,11 @@ export class Lines {
     return this.#bytes <= this.#limit || this.#overflow()
   }
 
+  /** The stream is over: what it said last may lack the end of the line. */
+  flush(): void {
+    if (this.#bytes > 0) this.#end(Buffer.alloc(0))
+  }
+
   #end(last: Buffer): void {
     const line = this.#chunks.length === 0 ? last : Buffer.concat([...this.#chunks, last])
     this.#chunks = []

@@ -25,19 +25,36 @@ export interface ProcessGroup {
   readonly ended: Promise<void>
 }
 
-/** `onGone` runs once, when the child has ended and its output was read, or when it could not be started. */
+/** Why there is no child: some failures are known at once, and leave not even its streams. */
+const spawned = (command: McpStdioCommand): ChildProcessWithoutNullStreams | NodeJS.ErrnoException => {
+  try {
+    const child = spawn(command.cmd, command.args, {
+      detached: true,
+      env: environment(command, process.env),
+      stdio: ["pipe", "pipe", "pipe"],
+      windowsHide: true
+    })
+    if (child.stdin !== undefined) return child
+    // It also says so by itself, later.
+    child.on("error", () => {})
+    return Object.assign(new Error("no file descriptor is left"), { code: "EMFILE" })
+  } catch (cause) {
+    return cause instanceof Error ? cause : new Error(String(cause))
+  }
+}
+
+/**
+ * `onGone` runs once, later, when the child has ended and its output was read, or when it could not be started. What is
+ * known at once to have failed is returned instead.
+ */
 export const startProcessGroup = (
   command: McpStdioCommand,
   graceMillis: number,
   guardian: Guardian,
   onGone: (error: Error | undefined) => void
-): ProcessGroup => {
-  const child = spawn(command.cmd, command.args, {
-    detached: true,
-    env: environment(command, process.env),
-    stdio: ["pipe", "pipe", "pipe"],
-    windowsHide: true
-  })
+): ProcessGroup | NodeJS.ErrnoException => {
+  const child = spawned(command)
+  if (child instanceof Error) return child
   const { pid } = child
   let gone = false
   let stopping = false
@@ -60,6 +77,9 @@ export const startProcessGroup = (
   const finish = (error: Error | undefined) => {
     if (gone) return
     gone = true
+    // A grandchild that has left the group may hold the other ends for long.
+    child.stdout.destroy()
+    child.stderr.destroy()
     onGone(error)
     resolve()
   }

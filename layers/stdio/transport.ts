@@ -15,7 +15,7 @@ export interface StdioLimits {
   readonly graceMillis: number
 }
 
-/** Longer lines on standard error are cut in the log. */
+/** A longer line on standard error is dropped, with what came behind it in the same piece. */
 const stderrLineBytes = 8 * 1024
 
 const broken = (message: string): TargetFailure => ({ _tag: "TargetBroken", status: 500, message })
@@ -34,7 +34,10 @@ export interface StdioTransport {
   readonly group: ProcessGroup
 }
 
-/** `onGone` runs when the process has ended, for whatever reason; `onStderr` gets its log lines. */
+/**
+ * `onGone` runs later, when the process has ended, for whatever reason; `onStderr` gets its log lines. A failure is returned
+ * when it is known at once that there will be no process.
+ */
 export const startTransport = (
   command: McpStdioCommand,
   limits: StdioLimits,
@@ -42,7 +45,7 @@ export const startTransport = (
   events: McpTransportEvents,
   onGone: () => void,
   onStderr: (line: string) => void
-): StdioTransport => {
+): StdioTransport | TargetFailure => {
   let over = false
   const die = (failure: TargetFailure) => {
     if (over) return
@@ -53,6 +56,7 @@ export const startTransport = (
     die(error === undefined ? closed : notStarted(error))
     onGone()
   })
+  if (group instanceof Error) return notStarted(group)
   const { child } = group
   const output = new Lines(limits.lineBytes, (line) => {
     if (!over) events.onMessage(line, undefined, undefined)
@@ -66,6 +70,7 @@ export const startTransport = (
   child.stderr.on("data", (chunk: Buffer) => {
     if (!log.push(chunk)) onStderr("(a longer line was dropped)")
   })
+  child.stderr.on("close", () => log.flush())
   for (const stream of [child.stdout, child.stderr]) stream.on("error", () => {})
 
   return {

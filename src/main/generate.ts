@@ -12,6 +12,7 @@ import { isIdle } from "./idle-settings.ts"
 import { jsonSchema } from "./json-schemas.ts"
 import { metricsPage } from "./metrics-page.ts"
 import { type SchemaKind, schemaFile, schemaKinds } from "./schema-kinds.ts"
+import { warningsPage } from "./warnings-page.ts"
 
 /** Every generated file by its path below `spec/generated`. */
 export const generated = (): Readonly<Record<string, string>> => {
@@ -26,7 +27,8 @@ export const generated = (): Readonly<Record<string, string>> => {
     "reference/environment.md": environmentPage(variables, isIdle),
     "reference/commands.md": commandsPage(),
     "reference/endpoints.md": endpointsPage(),
-    "reference/metrics.md": metricsPage()
+    "reference/metrics.md": metricsPage(),
+    "reference/warnings.md": warningsPage()
   }
 }
 

@@ -1,25 +1,62 @@
 /** What is open to whoever reaches a port: the admin interface, the keys of providers, any destination; and checks that check too little. */
 
-import { formatPath } from "../../../spec/config/path.ts"
+import { formatPath, type Path } from "../../../spec/config/path.ts"
 import type { Complaint } from "../../../spec/config/positions.ts"
-import { attachments } from "../attach.ts"
-import type { AttachedPolicy, Listener, Normalised, Policies, Route } from "../normalised.ts"
+import { type Attached, attachments } from "../attach.ts"
+import { mergeGatewayPolicies, mergeRoutePolicies } from "../merge.ts"
+import type { AttachedPolicy, Backend, BackendReference, Normalised, Policies, Route } from "../normalised.ts"
 import type { Configuration } from "../read.ts"
-import { allPolicies, routesWithListeners, warn } from "./finding.ts"
+import { allPolicies, type RouteOnListeners, routesWithListeners, warn } from "./finding.ts"
 
+/** Policies that let no request pass that they know nothing of, unless they are in a mode in which they do. */
 const authenticating = ["apiKey", "jwtAuth", "mcpAuthentication", "basicAuth", "oidc", "extAuthz", "authorization"]
 
-const isAuthenticated = (policies: Policies): boolean => authenticating.some((name) => Object.hasOwn(policies, name))
+/** Policies that decide about a request whoever sent it. */
+const deciding = ["extAuthz", "authorization", "mcpAuthorization"]
 
-/** Whether a request reaches a route on one of its listeners without having shown a credential. */
+const decides = ({ policies }: { readonly policies: Policies }): boolean =>
+  deciding.some((name) => Object.hasOwn(policies, name))
+
+/** Whether a request without a credential passes. */
+const isLax = ({ branches }: AttachedPolicy): boolean =>
+  branches.some(({ config }) => {
+    const { mode } = config as { readonly mode?: string }
+    return mode === "optional" || mode === "permissive"
+  })
+
+const backendOf = (config: Normalised, { target }: BackendReference): Backend | undefined =>
+  target.kind === "backend" ? config.backends[target.key] : undefined
+
+/** Whether rules of a backend, or of every model behind it, decide about a call. */
+const isDecidedAt = (attached: Attached, route: Route, backend: Backend, reference: BackendReference): boolean =>
+  attached.backend([route], backend, reference).some(decides) ||
+  (backend.destination.kind === "llm" && backend.destination.config.models.every(decides))
+
+/**
+ * Whether a request reaches a backend of a route on one of its listeners without having shown a credential. Where
+ * authentication is there and does not insist, it is the answer.
+ */
 const openness = (config: Normalised) => {
   const attachedTo = attachments(config)
-  return (route: Route, listeners: ReadonlyArray<Listener>): boolean =>
-    listeners.some((listener) => {
+  return (
+    { route, listeners }: RouteOnListeners,
+    backend: Backend,
+    reference: BackendReference
+  ): "open" | AttachedPolicy | undefined => {
+    for (const listener of listeners) {
       const attached = attachedTo(listener)
-      return ![...attached.gateway, ...attached.route([route])].some(({ policies }) => isAuthenticated(policies))
-    })
+      if (isDecidedAt(attached, route, backend, reference)) continue
+      const phases = [mergeGatewayPolicies(attached.gateway), mergeRoutePolicies(attached.route([route]))]
+      const found = phases.flatMap((policies) => authenticating.flatMap((name) => policies[name] ?? []))
+      if (found.every(isLax)) return found[0] ?? "open"
+    }
+    return undefined
+  }
 }
+
+/** What closes it. */
+const advice = (open: "open" | AttachedPolicy, policies: string): string =>
+  open === "open" ? `add ${policies}` : `${formatPath(open.path)} does not insist on one: set mode: strict there`
 
 const loopback = /^(?:off$|unix:|localhost:|127\.|\[::1\]:)/
 
@@ -41,7 +78,8 @@ export const adminExposed = ({ normalised }: Configuration): ReadonlyArray<Compl
       normalised,
       "internal",
       "admin-exposed",
-      "the admin interface is open to whoever reaches the port; add an authentication policy"
+      "the admin interface is open to whoever reaches the port",
+      "an authentication policy"
     )
   ]
 }
@@ -51,15 +89,18 @@ const exposed = (
   config: Normalised,
   kind: "internal" | "dynamic",
   code: "admin-exposed" | "dynamic-exposed",
-  message: string
+  message: string,
+  missing: string
 ): ReadonlyArray<Complaint> => {
   const isOpen = openness(config)
-  return routesWithListeners(config).flatMap(({ route, listeners }) => {
-    const found = route.backends.filter(
-      ({ target }) => target.kind === "backend" && config.backends[target.key]?.destination.kind === kind
-    )
-    return found.length > 0 && isOpen(route, listeners) ? found.map(({ path }) => warn(code, path, message)) : []
-  })
+  return routesWithListeners(config).flatMap((place) =>
+    place.route.backends.flatMap((reference) => {
+      const backend = backendOf(config, reference)
+      if (backend?.destination.kind !== kind) return []
+      const open = isOpen(place, backend, reference)
+      return open === undefined ? [] : [warn(code, reference.path, `${message}; ${advice(open, missing)}`)]
+    })
+  )
 }
 
 /** Any destination, for whoever reaches the port. */
@@ -68,22 +109,22 @@ export const dynamicExposed = ({ normalised }: Configuration): ReadonlyArray<Com
     normalised,
     "dynamic",
     "dynamic-exposed",
-    "whoever reaches the port can reach any destination through it; add an authentication or authorization policy"
+    "whoever reaches the port can reach any destination through it",
+    "an authentication or authorization policy"
   )
 
 /** Provider keys that are used for whoever reaches the port. */
 export const keysExposed = ({ normalised }: Configuration): ReadonlyArray<Complaint> => {
   const isOpen = openness(normalised)
-  return routesWithListeners(normalised).flatMap(({ route, listeners }) => {
-    if (!isOpen(route, listeners)) return []
+  return routesWithListeners(normalised).flatMap((place) => {
+    const { route } = place
     return route.backends.flatMap((reference) => {
-      const { target } = reference
-      const backend = target.kind === "backend" ? normalised.backends[target.key] : undefined
+      const backend = backendOf(normalised, reference)
       if (backend === undefined) return []
       const { destination } = backend
       const inner =
         destination.kind === "llm"
-          ? destination.config.models.map(({ policies }) => policies)
+          ? destination.config.models.filter((model) => !decides(model)).map(({ policies }) => policies)
           : destination.kind === "ai"
             ? destination.config.groups.flatMap(({ providers }) => providers.map(({ policies }) => policies))
             : []
@@ -91,13 +132,14 @@ export const keysExposed = ({ normalised }: Configuration): ReadonlyArray<Compla
       const auth = all
         .map((policies) => policies["backendAuth"])
         .find((policy) => policy !== undefined && carriesKey(policy))
-      return auth === undefined
+      const open = auth && isOpen(place, backend, reference)
+      return auth === undefined || open === undefined
         ? []
         : [
             warn(
               "key-exposed",
               auth.path,
-              `this credential is used for whoever reaches ${formatPath(route.path)}; add an authentication policy to it`
+              `this credential is used for whoever reaches ${formatPath(route.path)}; ${advice(open, "an authentication policy to it")}`
             )
           ]
     })
@@ -115,22 +157,35 @@ const withMode = ["apiKey", "jwtAuth", "basicAuth"]
 
 /** Authentication whose mode was left out, so that it lets requests without a credential pass, with no rule to catch them. */
 export const optionalAuthentication = ({ normalised, positions }: Configuration): ReadonlyArray<Complaint> => {
+  const attachedTo = attachments(normalised)
   const told = new Map<string, Complaint>()
-  for (const policies of allPolicies(normalised)) {
-    if (Object.hasOwn(policies, "authorization") || Object.hasOwn(policies, "extAuthz")) continue
-    for (const name of withMode) {
-      const policy = policies[name]
-      if (policy === undefined || positions.has([...policy.path, "mode"])) continue
-      told.set(
-        policy.path.join("/"),
-        warn(
-          "optional-authentication",
-          policy.path,
-          "mode is left out and is optional: requests without a credential pass; set mode: strict, or mode: optional to keep it"
-        )
-      )
+  for (const { route, listeners } of routesWithListeners(normalised))
+    for (const listener of listeners.length === 0 ? [undefined] : listeners) {
+      const attached = attachedTo(listener)
+      const later = attached.route([route])
+      // What is decided about the route or behind it catches what any phase let pass.
+      const isCaught =
+        later.some(decides) ||
+        (route.backends.length > 0 &&
+          route.backends.every((reference) => {
+            const backend = backendOf(normalised, reference)
+            return backend !== undefined && isDecidedAt(attached, route, backend, reference)
+          }))
+      if (isCaught) continue
+      const earlier = attached.gateway.some(decides) ? [] : attached.gateway
+      for (const { policies } of [...earlier, ...later])
+        for (const name of withMode)
+          for (const { path } of policies[name]?.branches ?? [])
+            if (!positions.has([...path, "mode"]))
+              told.set(
+                path.join("/"),
+                warn(
+                  "optional-authentication",
+                  path,
+                  "mode is left out and is optional: requests without a credential pass; set mode: strict, or mode: optional to keep it"
+                )
+              )
     }
-  }
   return [...told.values()]
 }
 
@@ -143,20 +198,29 @@ export const inlineCredentials = ({ inlineCredentials }: Configuration): Readonl
 /** Servers whose certificates are not verified. */
 export const insecureTls = ({ normalised }: Configuration): ReadonlyArray<Complaint> => {
   const told = new Map<string, Complaint>()
+  const look = (tls: object, path: Path) => {
+    for (const key of ["insecure", "insecureHost"])
+      if ((tls as Readonly<Record<string, unknown>>)[key] === true) {
+        const at = [...path, key]
+        told.set(
+          at.join("/"),
+          warn("insecure-tls", at, "the certificate of the server is not fully verified; set root or hostname instead")
+        )
+      }
+  }
   for (const policies of allPolicies(normalised))
-    for (const { config, path } of policies["backendTLS"]?.branches ?? [])
-      for (const key of ["insecure", "insecureHost"])
-        if ((config as Readonly<Record<string, unknown>>)[key] === true) {
-          const at = [...path, key]
-          told.set(
-            at.join("/"),
-            warn(
-              "insecure-tls",
-              at,
-              "the certificate of the server is not fully verified; set root or hostname instead"
-            )
-          )
-        }
+    for (const { config, path } of policies["backendTLS"]?.branches ?? []) look(config as object, path)
+  for (const { destination, path } of Object.values(normalised.backends))
+    if (destination.kind === "mcp")
+      for (const [index, { policies }] of destination.config.targets.entries())
+        if (policies?.backendTLS !== undefined)
+          look(policies.backendTLS, [
+            ...(path.at(-1) === "mcp" ? path : [...path, "mcp"]),
+            "targets",
+            index,
+            "policies",
+            "backendTLS"
+          ])
   return [...told.values()]
 }
 

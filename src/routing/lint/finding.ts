@@ -17,6 +17,7 @@ export const codes = {
   "key-exposed": "the key of a provider, used for whoever reaches the port",
   "dynamic-exposed": "any destination, for whoever reaches the port",
   "optional-authentication": "authentication that lets requests without a credential pass because its mode is left out",
+  "unguarded-path": "prompt guards beside paths that are forwarded past them",
   "inline-credential": "a credential written out in the file",
   "insecure-tls": "a server whose certificate is not verified",
   "cors-any-origin-with-credentials": "credentials for every web page",
@@ -39,7 +40,7 @@ export const warn = (code: Code, path: Path, message: string, about: "key" | "va
   about
 })
 
-interface RouteOnListeners {
+export interface RouteOnListeners {
   readonly route: Route
   readonly listeners: ReadonlyArray<Listener>
 }

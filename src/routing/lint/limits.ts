@@ -16,24 +16,47 @@ interface Limit {
 
 const day = 24 * 3_600_000
 
+/** What counts tokens where no model is. */
+const noModel = "counts model tokens, but no backend of the route is a model"
+
 /** Findings about all local limits. */
-export const limits = ({ normalised, positions }: Configuration): ReadonlyArray<Complaint> => {
-  const onRoutes = routesWithListeners(normalised).map(({ route }) => ({
-    policy: route.policies["localRateLimit"],
-    modelsBehind: () => servesModels(normalised, route)
-  }))
-  // Whether models are behind a target is not looked into.
-  const targeted = normalised.targeted
-    .filter(({ policy }) => policy.name === "localRateLimit")
-    .map(({ policy }) => ({ policy, modelsBehind: () => true }))
-  return [...onRoutes, ...targeted].flatMap(({ policy, modelsBehind }) =>
-    (policy?.branches ?? []).flatMap(({ config, path }) => {
+export const limits = ({ normalised, positions }: Configuration): ReadonlyArray<Complaint> =>
+  placesOf(normalised, "localRateLimit").flatMap(({ policy, modelsBehind }) =>
+    policy.branches.flatMap(({ config, path }) => {
       const list = config as ReadonlyArray<Limit>
       // A conditional entry is one limit, written without the list.
       const at = (index: number): Path => (positions.has([...path, index]) ? [...path, index] : path)
       return list.flatMap((_, index) => ofOne(index, list, at(index), modelsBehind))
     })
   )
+
+interface RemoteLimits {
+  readonly descriptors: ReadonlyArray<{ readonly type: "requests" | "tokens" }>
+}
+
+/** Of the limits that a server keeps it alone knows the size; but tokens are counted here. */
+export const remoteLimits = ({ normalised }: Configuration): ReadonlyArray<Complaint> =>
+  placesOf(normalised, "remoteRateLimit").flatMap(({ policy, modelsBehind }) =>
+    policy.branches.flatMap(({ config, path }) =>
+      (config as RemoteLimits).descriptors.flatMap(({ type }, index) =>
+        type === "tokens" && !modelsBehind()
+          ? [warn("limit-never-binds", [...path, "descriptors", index], noModel)]
+          : []
+      )
+    )
+  )
+
+/** A policy everywhere it is, and whether models are behind it. */
+const placesOf = (config: Normalised, name: "localRateLimit" | "remoteRateLimit") => {
+  const onRoutes = routesWithListeners(config).flatMap(({ route }) => {
+    const policy = route.policies[name]
+    return policy === undefined ? [] : [{ policy, modelsBehind: () => servesModels(config, route) }]
+  })
+  // Whether models are behind a target is not looked into.
+  const targeted = config.targeted
+    .filter(({ policy }) => policy.name === name)
+    .map(({ policy }) => ({ policy, modelsBehind: () => true }))
+  return [...onRoutes, ...targeted]
 }
 
 const ofOne = (
@@ -44,8 +67,7 @@ const ofOne = (
 ): ReadonlyArray<Complaint> => {
   const limit = list[index]!
   if (limit.maxTokens === 0) return [warn("limit-refuses-all", path, "maxTokens is 0, so every request is refused")]
-  if (limit.type === "tokens" && !modelsBehind())
-    return [warn("limit-never-binds", path, "counts model tokens, but no backend of the route is a model")]
+  if (limit.type === "tokens" && !modelsBehind()) return [warn("limit-never-binds", path, noModel)]
   // Of two that are the same the first one counts.
   const tighter = list.findIndex(
     (other, at) =>

@@ -11,10 +11,11 @@ import {
   openCors,
   optionalAuthentication
 } from "./exposure.ts"
-import { limits } from "./limits.ts"
+import { limits, remoteLimits } from "./limits.ts"
 import { references, replacedRoutes, shadowed, unservedHosts, unusedModels, withoutBackend } from "./reachability.ts"
 import { neverTrue } from "./rules.ts"
 import { unknownTargets } from "./targets.ts"
+import { unguarded } from "./unguarded.ts"
 
 /** Every warning, in the order of the text. */
 export const lint = (configuration: Configuration): ReadonlyArray<Problem> => {
@@ -31,10 +32,12 @@ export const lint = (configuration: Configuration): ReadonlyArray<Problem> => {
     ...dynamicExposed(configuration),
     ...keysExposed(configuration),
     ...optionalAuthentication(configuration),
+    ...unguarded(configuration),
     ...inlineCredentials(configuration),
     ...insecureTls(configuration),
     ...openCors(configuration),
     ...limits(configuration),
+    ...remoteLimits(configuration),
     ...neverTrue(configuration),
     ...deprecated(configuration)
   ]

@@ -18,21 +18,31 @@ const pathKey = ({ path }: RouteMatch): string => {
   return path.regex === undefined ? `> ${path.pathPrefix.replace(/\/+$/, "")}` : `~ ${path.regex}`
 }
 
-const coversList = (wide: ReadonlyArray<object> = [], narrow: ReadonlyArray<object> = []): boolean => {
-  const texts = new Set(narrow.map((each) => JSON.stringify(each)))
-  return wide.every((each) => texts.has(JSON.stringify(each)))
+interface Condition {
+  readonly name: string
 }
+
+const coversList = <A extends Condition>(
+  wide: ReadonlyArray<A> = [],
+  narrow: ReadonlyArray<A> = [],
+  nameOf = (name: string) => name
+): boolean => {
+  const textOf = (each: A) => JSON.stringify({ ...each, name: nameOf(each.name) })
+  const texts = new Set(narrow.map(textOf))
+  return wide.every((each) => texts.has(textOf(each)))
+}
+
+const inLowerCase = (name: string) => name.toLowerCase()
 
 /** Whether every request that matches `narrow` matches `wide`, their paths being the same. */
 const covers = (wide: RouteMatch, narrow: RouteMatch): boolean =>
   (wide.method === undefined || wide.method === narrow.method) &&
-  coversList(wide.headers, narrow.headers) &&
+  coversList(wide.headers, narrow.headers, inLowerCase) &&
   coversList(wide.query, narrow.query)
 
 /** The order in which matches of the same host name and the same path are tried. */
 const compare = (a: Candidate, b: Candidate): number => {
-  const rank = ({ match: { path, method, headers = [], query = [] } }: Candidate) => [
-    -(path.pathPrefix?.length ?? 0),
+  const rank = ({ match: { method, headers = [], query = [] } }: Candidate) => [
     method === undefined ? 1 : 0,
     -headers.length,
     -query.length
@@ -43,7 +53,8 @@ const compare = (a: Candidate, b: Candidate): number => {
   return a.route.key < b.route.key ? -1 : a.route.key > b.route.key ? 1 : a.index - b.index
 }
 
-const hostsOf = (route: Route): ReadonlyArray<string> => (route.hostnames.length === 0 ? ["*"] : route.hostnames)
+const hostsOf = (route: Route): ReadonlyArray<string> =>
+  route.hostnames.length === 0 ? ["*"] : route.hostnames.map((name) => name.toLowerCase() || "*")
 
 /** The matches of one listener or one group by host name and path. */
 const indexed = (routes: ReadonlyArray<Route>): ReadonlyMap<string, ReadonlyArray<Candidate>> => {
@@ -101,13 +112,13 @@ const hostsMeet = (route: string, listener: string): boolean => {
   return route === listener || (route.startsWith("*.") && below(route, listener))
 }
 
-/** Host names of routes that none of their listeners serves. */
+/** Host names of routes, of requests and of connections, that none of their listeners serves. */
 export const unservedHosts = (config: Normalised): ReadonlyArray<Complaint> =>
-  routesWithListeners(config).flatMap(({ route, listeners }) =>
+  [...routesWithListeners(config), ...tcpRoutesWithListeners(config)].flatMap(({ route, listeners }) =>
     listeners.length === 0
       ? []
       : route.hostnames.flatMap((host, index) =>
-          listeners.some((listener: Listener) => hostsMeet(host.toLowerCase(), listener.hostname.toLowerCase()))
+          listeners.some(({ hostname }) => hostsMeet(host.toLowerCase(), hostname.toLowerCase()))
             ? []
             : [
                 warn(
@@ -118,6 +129,17 @@ export const unservedHosts = (config: Normalised): ReadonlyArray<Complaint> =>
               ]
         )
   )
+
+const tcpRoutesWithListeners = (config: Normalised) => {
+  const all = config.binds.flatMap(({ listeners }) =>
+    listeners.flatMap((listener) => listener.tcpRoutes.map((route) => ({ route, listener })))
+  )
+  const byPlace = Map.groupBy(all, ({ route }) => route.path.join("/"))
+  return [...byPlace.values()].map((found) => ({
+    route: found[0]!.route,
+    listeners: found.map(({ listener }) => listener)
+  }))
+}
 
 const listenerList = (listeners: ReadonlyArray<Listener>) =>
   listeners.map(({ key, hostname }) => `${key} (${hostname})`).join(", ")

@@ -38,6 +38,13 @@ export const neverTrue = ({ normalised }: Configuration): ReadonlyArray<Complain
         for (const [index, { effect, expression }] of rulesOf(branch).entries())
           look(expression, [...branch.path, "rules", index], consequences[effect])
       }
+  for (const { destination } of Object.values(normalised.backends))
+    if (destination.kind === "llm")
+      for (const { routing, path } of destination.config.virtualModels)
+        if (routing.kind === "conditional")
+          for (const [index, { when }] of routing.targets.entries())
+            if (when !== undefined)
+              look(when, [...path, "routing", "conditional", "targets", index, "when"], "this target is never chosen")
   return [...told.values()]
 }
 
