@@ -60,12 +60,7 @@ export const legacySseTransport = (upstream: Upstream, path: string, events: Mcp
       body: undefined
     }
     const { connectTimeout } = settle(upstream.address.connections ?? {})
-    stopDeadline = upstream.run(
-      Effect.delay(
-        Effect.sync(() => die(late)),
-        connectTimeout
-      )
-    )
+    stopDeadline = upstream.run(Effect.map(Effect.sleep(connectTimeout), () => die(late)))
     listening = callUpstream(upstream, request, true, {
       onFailure: die,
       onHead: (head) => {
