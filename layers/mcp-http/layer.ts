@@ -8,7 +8,10 @@ import { askPlainly } from "./plain.ts"
 import { streamableTransport } from "./streamable.ts"
 import type { Upstream, UpstreamLimits } from "./upstream.ts"
 
-/** Defaults: 16 Mi characters a message, 1 MiB of a refusal, 32 Mi characters that wait, one agent for all targets that are connected to alike. */
+/**
+ * Defaults: 16 Mi characters a message, 1 MiB of a refusal, 32 Mi characters that wait, one agent for all targets that
+ * are connected to alike.
+ */
 export interface McpHttpOptions extends UpstreamLimits {
   /** The connections of a target: TLS, tunnel, address checks. Default: agents that are closed with the scope. */
   readonly dispatcherFor: (address: McpHttpAddress) => Dispatcher
