@@ -39,7 +39,7 @@ const handedOver = async (program: string, { args = [], env = "", ipc = false, v
   return printed.startsWith("[") ? (JSON.parse(printed) as ReadonlyArray<string>) : undefined
 }
 
-const flag = "--max-semi-space-size=4"
+const flag = "--max-semi-space-size=8"
 const entry = (program: string) => join(root, `src/main/${program}.ts`)
 
 describe("the launcher", () => {
