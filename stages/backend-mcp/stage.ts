@@ -104,8 +104,8 @@ const posted = (
   const patience = patienceOf(x)
   if (patience === undefined) return relayed(served, x, body, undefined)
   const millis = patience.milliseconds - (now() - (x.called ?? x.arrived))
-  const failure = patience.failure()
-  return millis <= 0 ? Exit.fail(failure) : relayed(served, x, body, { millis, message: failure.message })
+  if (millis <= 0) return Exit.fail(patience.failure())
+  return relayed(served, x, body, { millis, message: () => patience.failure().message })
 }
 
 const relayed = (

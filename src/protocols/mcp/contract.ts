@@ -48,7 +48,8 @@ export interface McpObserver {
 /** How long the answer to the messages of a POST may take to begin, and what its client is told when it did not. */
 export interface McpTimeLimit {
   readonly millis: number
-  readonly message: string
+  /** Asked when the time is up, since a failure is dear to make. */
+  readonly message: () => string
 }
 
 /** One HTTP request to an MCP backend, its body read. */

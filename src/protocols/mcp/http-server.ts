@@ -221,7 +221,7 @@ const hand = (
       session.expire()
       if (session.kind === "session") return
       // A handshake of ours may still be unanswered.
-      session.end(headers, { _tag: "TargetTimeout", status: 504, message: timeLimit.message })
+      session.end(headers, { _tag: "TargetTimeout", status: 504, message: timeLimit.message() })
     })
   const ledger = makeLedger(facts, request.observer, clock)
   if (session.kind === "session") facts.sessionId = session.id === "" ? undefined : session.id

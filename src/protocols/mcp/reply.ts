@@ -73,7 +73,7 @@ export class Reply implements RequestReply, Beating {
    */
   limit({ millis, message }: McpTimeLimit, end: () => void): void {
     this.#stopTimer = this.#host.clock.after(millis, () => {
-      this.#late = requestLate(message)
+      this.#late = requestLate(message())
       end()
       if (!this.#over) this.fail(this.#late, undefined)
     })

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import type { McpObserver, McpRequest, McpTimeLimit, McpUpstreamCall } from "./contract.ts"
 import { FakeTarget, type Json, posting, rehearse, serving } from "./rehearsal.ts"
 
-const timeLimit: McpTimeLimit = { millis: 1_000, message: "request timeout" }
+const timeLimit: McpTimeLimit = { millis: 1_000, message: () => "request timeout" }
 const limited = (message: unknown, headers: Readonly<Record<string, string>> = {}): Partial<McpRequest> => ({
   ...posting(message, headers),
   timeLimit
@@ -95,7 +95,7 @@ describe("a call that is not answered in time", () => {
   it("is told in the words of its limit", async () => {
     const relay = await rehearse([silent("t", true)])
     const session = { "mcp-session-id": relay.initialize() }
-    const own = { ...posting(call(1), session), timeLimit: { millis: 5, message: "upstream call timeout" } }
+    const own = { ...posting(call(1), session), timeLimit: { millis: 5, message: () => "upstream call timeout" } }
     const begun = relay.begin(own)
     relay.clock.advance(5)
     assert.deepStrictEqual(JSON.parse(begun.response()!.text()), late(1, "upstream call timeout"))
