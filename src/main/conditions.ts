@@ -3,6 +3,7 @@ import { Result } from "effect"
 import type { CustomFunctions } from "../cel/custom-functions.ts"
 import { compile } from "../cel/expression.ts"
 import type { Exchange } from "../pipeline/exchange.ts"
+import { inBothReadings, readsPath } from "../pipeline/readings.ts"
 import type { CompileCondition } from "./sites.ts"
 
 /** Compiles the conditions of a configuration, which may call its functions. */
@@ -17,9 +18,13 @@ export const conditions =
     const expression = compiled.success
     const { requestBody, requestBodyPrefix } = expression.attributes
     // Whether the body is there when a policy is chosen depends on how the client sends it, which must not decide.
-    return requestBody || requestBodyPrefix
-      ? Result.fail(["a condition cannot read the body: a policy is chosen before the body has come"])
-      : Result.succeed((x) => expression.test(x.variables))
+    if (requestBody || requestBodyPrefix)
+      return Result.fail(["a condition cannot read the body: a policy is chosen before the body has come"])
+    return Result.succeed(
+      readsPath(expression)
+        ? (x) => inBothReadings(x.request, () => expression.test(x.variables))
+        : (x) => expression.test(x.variables)
+    )
   }
 
 /** The expression of a trace, over the request as it was received. */

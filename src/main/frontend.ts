@@ -12,6 +12,7 @@ export interface Frontend {
 
 export const frontendOf = ({ http, tcp }: Frontends): Frontend => ({
   limits: {
+    paths: http?.paths ?? defaultLimits.paths,
     maxHeaders: http?.http1MaxHeaders ?? defaultLimits.maxHeaders,
     idleTimeout: http?.http1IdleTimeout ?? defaultLimits.idleTimeout,
     maxConnectionDuration: http?.maxConnectionDuration,

@@ -68,6 +68,19 @@ export class ClientStalled extends Data.TaggedError("ClientStalled") implements 
   override readonly message = "the request body did not come in time"
 }
 
+/** The path has no normal form, or it can be read in two ways that are not decided alike. */
+export class UnreadablePath
+  extends Data.TaggedError("UnreadablePath")<{ readonly detail: string }>
+  implements StageError
+{
+  readonly status = 400
+  readonly source = "client"
+  readonly retryable = false
+  override get message() {
+    return this.detail
+  }
+}
+
 /** A policy cannot be applied to this request. */
 export class FilterFailed extends Data.TaggedError("FilterFailed")<{ readonly detail: string }> implements StageError {
   readonly status = 500

@@ -9,6 +9,7 @@ import type { RuleOutcome } from "../../spec/trace-events.ts"
 import type { Bindings } from "../cel/bindings.ts"
 import { type Expression, explain, type Phase } from "../cel/expression.ts"
 import { compileExpression, type Preparation, preparation } from "./expressions.ts"
+import { inBothReadings, readsPath } from "./readings.ts"
 import type { ConfigPath, ConfigProblem } from "./stage.ts"
 import type { View } from "./view.ts"
 
@@ -24,6 +25,8 @@ export interface Rules {
   readonly explain: (variables: Bindings) => Decision
   /** What must be in memory before; `undefined` when the rules read no body. */
   readonly prepare: Preparation | undefined
+  /** Whether the path has a say. */
+  readonly readPath: boolean
 }
 
 /**
@@ -68,17 +71,23 @@ export const compileRules = (
         const allowed = allow.length === 0 || outcomes.some(({ mode, matched }) => mode === "allow" && matched)
         return { rules: outcomes, result: !denied && allowed ? "allow" : "deny" }
       },
-      prepare: preparation(compiled.map(({ expression }) => expression))
+      prepare: preparation(compiled.map(({ expression }) => expression)),
+      readPath: compiled.some(({ expression }) => readsPath(expression))
     }
   })
 
 const isTrue = (outcome: Shown): boolean =>
   outcome.kind === "value" && outcome.type === "bool" && outcome.value === "true"
 
-type Asking = Pick<View<never, never>, "variables" | "watched" | "tell">
+export type Asking = Pick<View<never, never>, "request" | "variables" | "watched" | "tell">
 
 /** Decides, and tells whoever watches how each rule came out. */
-export const isPermitted = (rules: Rules, exchange: Asking): boolean => {
+export const isPermitted = (rules: Rules, exchange: Asking): boolean =>
+  rules.readPath && exchange.request.otherPath !== undefined
+    ? inBothReadings(exchange.request, () => decided(rules, exchange))
+    : decided(rules, exchange)
+
+const decided = (rules: Rules, exchange: Asking): boolean => {
   if (!exchange.watched) return rules.allow(exchange.variables)
   const decision = rules.explain(exchange.variables)
   exchange.tell({ type: "authorizationResult", ...decision })

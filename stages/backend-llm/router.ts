@@ -3,6 +3,7 @@ import type { Buffer } from "node:buffer"
 import { Effect, Exit } from "effect"
 import { HeaderList } from "../../src/http/header-list.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
+import { inBothReadings } from "../../src/pipeline/readings.ts"
 import { isPermitted } from "../../src/pipeline/rules.ts"
 import * as slots from "../../src/pipeline/slots.ts"
 import { respond } from "../../src/pipeline/stage.ts"
@@ -78,7 +79,8 @@ const chosen = (engine: Engine, router: Router, x: Exchange, bytes: Buffer, keep
   const selection = router.index.select(wanted, (model) => {
     // An internal model is for virtual models alone.
     if (model.internal && target === undefined) return "skip"
-    if (model.meant?.(x.request) === false) return "skip"
+    const { meant } = model
+    if (meant !== undefined && !inBothReadings(x.request, () => meant(x.request))) return "skip"
     return model.rules === undefined || isPermitted(model.rules, x) ? "take" : "deny"
   })
   if (selection.type === "denied")

@@ -3,6 +3,7 @@ import { Effect, Result } from "effect"
 import type { Expression } from "../../src/cel/expression.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
 import { compileExpression } from "../../src/pipeline/expressions.ts"
+import { inBothReadings } from "../../src/pipeline/readings.ts"
 import type { ConfigProblem } from "../../src/pipeline/stage.ts"
 import { choose } from "../../src/protocols/llm/balance/choice.ts"
 import type { EndpointHealth } from "../../src/protocols/llm/balance/health.ts"
@@ -59,7 +60,11 @@ export const compileVirtual = (
           const none = virtualNoTarget(name)
           byName.set(
             name,
-            (x) => pickConditional(targets, ({ when }) => when?.test(x.variables) ?? true)?.model ?? none
+            (x) =>
+              pickConditional(
+                targets,
+                ({ when }) => when === undefined || inBothReadings(x.request, () => when.test(x.variables))
+              )?.model ?? none
           )
         }
       }
