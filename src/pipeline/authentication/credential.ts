@@ -2,15 +2,25 @@
 import { Effect } from "effect"
 import type { CredentialLocation } from "../../../spec/location.ts"
 import { type Carrier, cookieCarrier, headerCarrier, queryCarrier } from "../../http/credential.ts"
-import { compileExpression } from "../expressions.ts"
+import { Unreadable, unreadable } from "../errors.ts"
+import { compileExpression, decided } from "../expressions.ts"
+import { type FailedReading, failedReadings } from "../fail-closed.ts"
 import type { ConfigPath, ConfigProblem, Site } from "../stage.ts"
 import type { View } from "../view.ts"
 
 type Asking = Pick<View<never, never>, "request" | "variables">
 
+/** What may not be readable where an expression says where the credential stands. A policy in the mode `permissive` refuses nobody. */
+export const credentialReadings = (by: string): ReadonlyArray<FailedReading> =>
+  failedReadings(
+    by,
+    ["what the expression of a location reads: JSON, base64 or other text that is none", unreadable.value],
+    ["more than the expression of a location may do", unreadable.work]
+  )
+
 export interface Credential {
-  /** The credential; `undefined` when there is none. */
-  readonly read: (exchange: Asking) => string | undefined
+  /** The credential; `undefined` when there is none. Where it stands may be told by something that cannot be read. */
+  readonly read: (exchange: Asking) => string | undefined | Unreadable
   /** Takes it out of the request, so that no backend sees it. What an expression found stays. */
   readonly remove: (exchange: Asking) => void
 }
@@ -34,7 +44,8 @@ export const compileCredential = (
       ])
     return Effect.succeed({
       read: ({ variables }) => {
-        const found = expression.evaluate(variables)
+        const found = decided(expression, variables)
+        if (found instanceof Unreadable) return found
         return typeof found === "string" && found !== "" ? found : undefined
       },
       remove: () => {}
