@@ -130,7 +130,7 @@ describe("a configuration that was replaced", () => {
       const one = on(8080)
       const gateway = yield* startGateway(yield* makeSnapshot(standard, one, Math.random), {
         ...options,
-        drain: { minimum: 600_000, deadline: 600_000 }
+        drain: { minimum: 2_000, deadline: 2_000 }
       })
       const port = gateway.listeners()[0]!.port
       yield* gateway.reload(on(8081))
