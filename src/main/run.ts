@@ -237,7 +237,7 @@ const readiness = (pending: ReadonlySet<string>) =>
     HttpRouter.add("*", "/healthz/ready", (request) =>
       Effect.succeed(
         request.method !== "GET"
-          ? HttpServerResponse.empty({ status: 405 })
+          ? HttpServerResponse.empty({ status: 405, headers: { allow: "GET" } })
           : pending.size === 0
             ? HttpServerResponse.text("ready\n")
             : HttpServerResponse.text(`not ready, pending: ${[...pending].sort().join(", ")}\n`, { status: 500 })

@@ -1,6 +1,7 @@
 /** Where a policy looks for a credential: a place in the request, or whatever an expression makes of it. */
 import { Effect } from "effect"
 import type { CredentialLocation } from "../../../spec/location.ts"
+import { challenge, defaultRealm } from "../../http/challenge.ts"
 import { type Carrier, cookieCarrier, headerCarrier, queryCarrier } from "../../http/credential.ts"
 import { compileExpression } from "../expressions.ts"
 import type { ConfigPath, ConfigProblem, Site } from "../stage.ts"
@@ -13,6 +14,18 @@ export interface Credential {
   readonly read: (exchange: Asking) => string | undefined
   /** Takes it out of the request, so that no backend sees it. What an expression found stays. */
   readonly remove: (exchange: Asking) => void
+}
+
+/** Asks for a credential where it is looked for: by the scheme before it, or by the name of its place. */
+export const challengeFor = ({ header, queryParameter, cookie }: CredentialLocation): string => {
+  const scheme =
+    header?.name.toLowerCase() === "authorization" ? /^[\w-]+(?= )/.exec(header.prefix ?? "")?.[0] : undefined
+  return challenge(scheme ?? "ApiKey", {
+    realm: defaultRealm,
+    ...(scheme !== undefined || header === undefined ? {} : { header: header.name }),
+    ...(queryParameter === undefined ? {} : { query: queryParameter.name }),
+    ...(cookie === undefined ? {} : { cookie: cookie.name })
+  })
 }
 
 /** @param path that of `location`. */
