@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer"
 import { Data, Effect, Exit, Redacted } from "effect"
 import { challengeFor, compileCredential } from "../../src/pipeline/authentication/credential.ts"
 import { KeyBearer } from "../../src/pipeline/authentication/identity.ts"
-import { apiKey as bearer, modelAccess } from "../../src/pipeline/slots.ts"
+import { apiKey as bearer, credentialHeaders, modelAccess } from "../../src/pipeline/slots.ts"
 import { next, policy, type StageError } from "../../src/pipeline/stage.ts"
 import { KnownKeys } from "./known-keys.ts"
 import { compileModelAccess } from "./models.ts"
@@ -32,8 +32,8 @@ export const apiKey = policy({
   schema: ApiKey,
   sites: ["gateway", "route"],
   responds: [],
-  reads: [],
-  writes: [bearer, modelAccess],
+  reads: [credentialHeaders],
+  writes: [credentialHeaders, bearer, modelAccess],
   outcomes: ["next", "fail"],
   maturity: { status: "stable", untrusted: "client" },
   compile: ({ mode, location, keys }, { site }) =>

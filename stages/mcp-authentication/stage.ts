@@ -10,7 +10,7 @@ import { compileCredential } from "../../src/pipeline/authentication/credential.
 import type { TokenBearer } from "../../src/pipeline/authentication/identity.ts"
 import { type KeysUnavailable, makeTokenVerifier } from "../../src/pipeline/authentication/token-verifier.ts"
 import type { BodyTooLarge } from "../../src/pipeline/errors.ts"
-import { jwt } from "../../src/pipeline/slots.ts"
+import { credentialHeaders, jwt } from "../../src/pipeline/slots.ts"
 import {
   next,
   type PolicyGraph,
@@ -60,7 +60,7 @@ export class TokenRequired implements StageError {
 const presented = slot<string>()("mcpAuthentication.presented")
 const verified = slot<TokenBearer>()("mcpAuthentication.verified")
 
-type Slots = typeof presented | typeof verified | typeof jwt
+type Slots = typeof credentialHeaders | typeof presented | typeof verified | typeof jwt
 type Failure = TokenRequired | KeysUnavailable | ProviderUnavailable | BodyTooLarge | BodyAborted
 
 export const mcpAuthentication = policy({
@@ -69,8 +69,8 @@ export const mcpAuthentication = policy({
   schema: McpAuthentication,
   sites: ["route"],
   responds: [],
-  reads: [presented, verified],
-  writes: [presented, verified, jwt],
+  reads: [credentialHeaders, presented, verified],
+  writes: [credentialHeaders, presented, verified, jwt],
   outcomes: ["next", "respond", "fail"],
   maturity: { status: "stable", untrusted: "client+backend" },
   compile: (config, { site }) =>
