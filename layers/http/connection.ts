@@ -59,6 +59,8 @@ export class Connection implements Host {
   readonly #serving: Serving
   readonly #opened: number
   #turn: Turn | undefined = undefined
+  /** The last response: node has let go of the socket only when it has told that this one is through. */
+  #last: ServerResponse | undefined = undefined
   /** A request was framed, and its turn has not begun: its body may be there in a moment. */
   #beginning = false
   readonly #waiting: Array<readonly [request: IncomingMessage, response: ServerResponse, expecting: boolean]> = []
@@ -124,6 +126,7 @@ export class Connection implements Host {
     // It was refused already, for its slowness.
     if (!this.socket.writable) return
     this.#idleSince = this.#headSince = undefined
+    this.#last = response
     const framed = this.#frame(request)
     if (framed._tag === "Malformed") {
       this.#refuse(request, response, framed)
@@ -199,9 +202,14 @@ export class Connection implements Host {
   /** The client asks to change the protocol: the socket is ours from here on, parser and all. */
   upgrade(request: IncomingMessage, socket: Socket, head: Uint8Array): void {
     socket.on("error", ignore)
-    if (this.#idleSince === undefined || !socket.writable) {
-      // Nobody pipelines an upgrade; the response before it could not be told from the new protocol.
+    // Nobody pipelines an upgrade; the response before it could not be told from the new protocol.
+    if (this.#turn !== undefined || this.#waiting.length > 0 || !socket.writable) {
       socket.destroy()
+      return
+    }
+    const last = this.#last
+    if (last !== undefined && (last.socket !== null || last.writableLength > 0)) {
+      last.once("close", () => closeGently(socket))
       return
     }
     this.#idleSince = this.#headSince = undefined

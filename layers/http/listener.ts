@@ -169,18 +169,32 @@ class Door {
     })
     // Node would drop the lines beyond silently; framing refuses them.
     server.maxHeadersCount = 0
+    // Node calls these from its parser: a throw that left one of them would end the process.
+    const on = (socket: Socket | Duplex, handle: (connection: Connection) => void): void => {
+      const connection = this.connections.get(socket)
+      if (connection === undefined) return
+      try {
+        handle(connection)
+      } catch (cause) {
+        socket.destroy()
+        this.#serving.defect(cause)
+      }
+    }
     server.on("connection", (socket) => this.#connected(socket))
-    server.on("request", (request, response) => this.connections.get(request.socket)?.request(request, response, false))
+    for (const name of ["request", "checkExpectation"] as const)
+      server.on(name, (request, response) =>
+        on(request.socket, (connection) => connection.request(request, response, false))
+      )
     server.on("checkContinue", (request, response) =>
-      this.connections.get(request.socket)?.request(request, response, true)
+      on(request.socket, (connection) => connection.request(request, response, true))
     )
     server.on("upgrade", (request, _, head) =>
-      this.connections.get(request.socket)?.upgrade(request, request.socket, head)
+      on(request.socket, (connection) => connection.upgrade(request, request.socket, head))
     )
-    server.on("connect", (request) => this.connections.get(request.socket)?.connect(request, request.socket))
-    server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
-      this.connections.get(socket)?.broken(error.code)
-    })
+    server.on("connect", (request) => on(request.socket, (connection) => connection.connect(request, request.socket)))
+    server.on("clientError", (error: NodeJS.ErrnoException, socket) =>
+      on(socket, (connection) => connection.broken(error.code))
+    )
     this.#servers.push(server)
     return server
   }

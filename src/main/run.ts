@@ -267,7 +267,7 @@ const readiness = (state: Readiness) =>
   Layer.mergeAll(
     HttpRouter.add("*", "/healthz/ready", ({ method }) =>
       Effect.sync(() => {
-        if (method !== "GET") return HttpServerResponse.empty({ status: 405 })
+        if (method !== "GET") return HttpServerResponse.empty({ status: 405, headers: { allow: "GET" } })
         if (state.draining) return HttpServerResponse.text("not ready, draining\n", { status: 503 })
         if (state.pending.size === 0) return HttpServerResponse.text("ready\n")
         return HttpServerResponse.text(`not ready, pending: ${[...state.pending].sort().join(", ")}\n`, { status: 500 })
