@@ -28,10 +28,12 @@ export interface Limits {
   /** The most header lines of a request. Default 100. */
   readonly maxHeaders: number
   /**
-   * Milliseconds that a connection may wait for a request, that the head of a request may take, and that a body may stand
-   * still on account of the client. Default 10 minutes.
+   * Milliseconds that a connection may wait for a request, and that a body may stand still on account of the client.
+   * Default 10 minutes.
    */
   readonly idleTimeout: number
+  /** Milliseconds that the head of a request may take from its first byte on. Default 1 minute. */
+  readonly headTimeout: number
   /** Milliseconds after which a connection is closed as soon as no request is under way. Default: never. */
   readonly maxConnectionDuration: number | undefined
   /** TCP probes of a connection that is silent. Default: none. */
@@ -57,6 +59,8 @@ export class Connection implements Host {
   readonly #serving: Serving
   readonly #opened: number
   #turn: Turn | undefined = undefined
+  /** The last response: node has let go of the socket only when it has told that this one is through. */
+  #last: ServerResponse | undefined = undefined
   /** A request was framed, and its turn has not begun: its body may be there in a moment. */
   #beginning = false
   readonly #waiting: Array<readonly [request: IncomingMessage, response: ServerResponse, expecting: boolean]> = []
@@ -122,6 +126,7 @@ export class Connection implements Host {
     // It was refused already, for its slowness.
     if (!this.socket.writable) return
     this.#idleSince = this.#headSince = undefined
+    this.#last = response
     const framed = this.#frame(request)
     if (framed._tag === "Malformed") {
       this.#refuse(request, response, framed)
@@ -197,9 +202,14 @@ export class Connection implements Host {
   /** The client asks to change the protocol: the socket is ours from here on, parser and all. */
   upgrade(request: IncomingMessage, socket: Socket, head: Uint8Array): void {
     socket.on("error", ignore)
-    if (this.#idleSince === undefined || !socket.writable) {
-      // Nobody pipelines an upgrade; the response before it could not be told from the new protocol.
+    // Nobody pipelines an upgrade; the response before it could not be told from the new protocol.
+    if (this.#turn !== undefined || this.#waiting.length > 0 || !socket.writable) {
       socket.destroy()
+      return
+    }
+    const last = this.#last
+    if (last !== undefined && (last.socket !== null || last.writableLength > 0)) {
+      last.once("close", () => closeGently(socket))
       return
     }
     this.#idleSince = this.#headSince = undefined
@@ -318,7 +328,7 @@ export class Connection implements Host {
 
   /** Closes it when it has been idle, or open, for too long, or when its client keeps others waiting. */
   sweep(now: number, limits: Limits): void {
-    const { maxConnectionDuration, idleTimeout } = limits
+    const { maxConnectionDuration, idleTimeout, headTimeout } = limits
     if (maxConnectionDuration !== undefined && now - this.#opened >= maxConnectionDuration) {
       this.#closing = true
       if (this.idle) this.socket.destroy()
@@ -326,7 +336,7 @@ export class Connection implements Host {
     if (this.#idleSince === undefined) this.#sweepTurn(now, idleTimeout)
     else if (this.socket.bytesRead > this.#idleFrom) {
       this.#headSince ??= now
-      if (now - this.#headSince >= idleTimeout && !this.#closing) this.#refuseSlow()
+      if (now - this.#headSince >= headTimeout && !this.#closing) this.#refuseSlow()
     } else if (now - this.#idleSince >= idleTimeout) this.socket.destroy()
   }
 

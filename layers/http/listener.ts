@@ -16,10 +16,11 @@ import { type Clocks, Connection, type Limits, type Serving } from "./connection
 export { type Address, BindFailed } from "./address.ts"
 export type { Clocks, Limits } from "./connection.ts"
 
-/** 100 header lines (seed), 10 minutes of idleness, no bound on the age of a connection, no probes. */
+/** 100 header lines (seed), 10 minutes of idleness, a minute for a head, no bound on the age of a connection, no probes. */
 export const defaultLimits: Limits = {
   maxHeaders: 100,
   idleTimeout: 600_000,
+  headTimeout: 60_000,
   maxConnectionDuration: undefined,
   probes: "none"
 }
@@ -168,18 +169,32 @@ class Door {
     })
     // Node would drop the lines beyond silently; framing refuses them.
     server.maxHeadersCount = 0
+    // Node calls these from its parser: a throw that left one of them would end the process.
+    const on = (socket: Socket | Duplex, handle: (connection: Connection) => void): void => {
+      const connection = this.connections.get(socket)
+      if (connection === undefined) return
+      try {
+        handle(connection)
+      } catch (cause) {
+        socket.destroy()
+        this.#serving.defect(cause)
+      }
+    }
     server.on("connection", (socket) => this.#connected(socket))
-    server.on("request", (request, response) => this.connections.get(request.socket)?.request(request, response, false))
+    for (const name of ["request", "checkExpectation"] as const)
+      server.on(name, (request, response) =>
+        on(request.socket, (connection) => connection.request(request, response, false))
+      )
     server.on("checkContinue", (request, response) =>
-      this.connections.get(request.socket)?.request(request, response, true)
+      on(request.socket, (connection) => connection.request(request, response, true))
     )
     server.on("upgrade", (request, _, head) =>
-      this.connections.get(request.socket)?.upgrade(request, request.socket, head)
+      on(request.socket, (connection) => connection.upgrade(request, request.socket, head))
     )
-    server.on("connect", (request) => this.connections.get(request.socket)?.connect(request, request.socket))
-    server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
-      this.connections.get(socket)?.broken(error.code)
-    })
+    server.on("connect", (request) => on(request.socket, (connection) => connection.connect(request, request.socket)))
+    server.on("clientError", (error: NodeJS.ErrnoException, socket) =>
+      on(socket, (connection) => connection.broken(error.code))
+    )
     this.#servers.push(server)
     return server
   }
@@ -216,7 +231,8 @@ class Door {
   /** Looks for connections that are over their time, now and then. */
   #sweep(): void {
     const limits = this.#serving.limits()
-    const shortest = Math.min(limits.idleTimeout, limits.maxConnectionDuration ?? Number.POSITIVE_INFINITY)
+    const { idleTimeout, headTimeout, maxConnectionDuration = Number.POSITIVE_INFINITY } = limits
+    const shortest = Math.min(idleTimeout, headTimeout, maxConnectionDuration)
     this.#sweeper = setTimeout(
       () => {
         const now = this.#serving.clocks.monotonic()

@@ -9,7 +9,7 @@ import { RequestHead, type Scheme } from "./message.ts"
 /** Why a request cannot be accepted: always the client's fault, and the connection is closed after the answer. */
 export interface Malformed {
   readonly _tag: "Malformed"
-  readonly status: 400 | 405 | 431 | 501 | 505
+  readonly status: 400 | 405 | 417 | 431 | 501 | 505
   readonly message: string
 }
 
@@ -100,6 +100,10 @@ export const frameRequest = (
         continue
       case "te":
         trailersWanted ||= /(^|,)\s*trailers\s*(,|;|$)/i.test(value)
+        continue
+      case "expect":
+        // There is no other expectation (RFC 9110 10.1.1); clients of HTTP/1.0 know none.
+        if (version === "1.1" && value.toLowerCase() !== "100-continue") return malformed("unknown expectation", 417)
         continue
       default:
         if (isHopByHop(name) || name.startsWith(reservedPrefix)) continue

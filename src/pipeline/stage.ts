@@ -153,6 +153,11 @@ export interface Policy<
   readonly maturity: Maturity
   /** What it decides by and may fail to read, and what it answers then. */
   readonly failsClosed?: ReadonlyArray<FailedReading> | undefined
+  /**
+   * Whether it decides if a request passes: authentication, authorization, guards, limits. One that is targeted at
+   * something has to find it there. Policies of the language say it where they say where they may be written.
+   */
+  readonly decides?: boolean | undefined
   /** Whether declared failures of its nodes are forgiven. Absent: never. The engine applies it, and says so in the trace. */
   readonly failOpen?: ((config: S["Type"], node: string) => boolean) | undefined
   /**

@@ -17,7 +17,7 @@ import { requestedModel } from "../../src/protocols/llm/models/requested.ts"
 import type { ModelIndex } from "../../src/protocols/llm/models/selection.ts"
 import type { Engine, Keep } from "./engine.ts"
 import type { Model } from "./models.ts"
-import { LlmFailed, ModelRefused } from "./refused.ts"
+import { ModelRefused, methodNotAllowed } from "./refused.ts"
 import {
   admit,
   asObject,
@@ -35,12 +35,8 @@ export interface Router {
   readonly virtual: VirtualModels
 }
 
-const methodNotAllowed = new LlmFailed({
-  side: "request",
-  status: 405,
-  detail: "method not allowed",
-  reason: "InvalidRequest"
-})
+const callsAlone = methodNotAllowed("POST")
+const listAndCalls = methodNotAllowed("GET, POST")
 const bodyFailures = {
   tooLarge: new ModelRefused({ refusal: refusal("request_body_too_large") }),
   unreadable: new ModelRefused({ refusal: refusal("request_body_read_failed") }),
@@ -64,7 +60,7 @@ export const routerReadings = (by: string): ReadonlyArray<FailedReading> => [
 export const routed = (engine: Engine, router: Router, x: Exchange, keep: Keep): Outcome => {
   const { request } = x
   if (request.method === "GET" && isModelsPath(request.path)) return respond(listAnswer(router, x))
-  if (request.method !== "POST") return Exit.fail(methodNotAllowed)
+  if (request.method !== "POST") return Exit.fail(isModelsPath(request.path) ? listAndCalls : callsAlone)
   return Effect.flatMapEager(readBody(x, bodyFailures), (bytes) => chosen(engine, router, x, bytes, keep))
 }
 

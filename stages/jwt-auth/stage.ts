@@ -8,7 +8,7 @@ import {
   type TokenIssuer
 } from "../../src/pipeline/authentication/token-verifier.ts"
 import { Unreadable } from "../../src/pipeline/errors.ts"
-import { jwt } from "../../src/pipeline/slots.ts"
+import { credentialHeaders, jwt } from "../../src/pipeline/slots.ts"
 import { type ConfigProblem, next, policy, type Verdict } from "../../src/pipeline/stage.ts"
 import { Jwks } from "../../src/services/jwks.ts"
 import { JwtAuth } from "./schema.ts"
@@ -19,14 +19,14 @@ export const jwtAuth = policy({
   schema: JwtAuth,
   sites: ["gateway", "route"],
   responds: [],
-  reads: [],
-  writes: [jwt],
+  reads: [credentialHeaders],
+  writes: [credentialHeaders, jwt],
   outcomes: ["next", "fail"],
   failsClosed: credentialReadings("jwtAuth"),
   maturity: { status: "stable", untrusted: "client" },
   compile: ({ mode, location, preserveToken, providers }, { site }) =>
     Effect.gen(function* () {
-      const credential = yield* compileCredential(location, site, ["location"])
+      const credential = yield* compileCredential(location, site, ["location"], preserveToken)
       const jwks = yield* Jwks
       const issuers: Array<TokenIssuer> = []
       const problems: Array<ConfigProblem> = []

@@ -5,11 +5,12 @@
 import { Effect, Exit } from "effect"
 import type { JsonObject } from "../../src/cel/value.ts"
 import type { BodyAborted } from "../../src/http/body.ts"
+import { challenge } from "../../src/http/challenge.ts"
 import { compileCredential, credentialReadings } from "../../src/pipeline/authentication/credential.ts"
 import type { TokenBearer } from "../../src/pipeline/authentication/identity.ts"
 import { type KeysUnavailable, makeTokenVerifier } from "../../src/pipeline/authentication/token-verifier.ts"
 import { type BodyTooLarge, Unreadable } from "../../src/pipeline/errors.ts"
-import { jwt } from "../../src/pipeline/slots.ts"
+import { credentialHeaders, jwt } from "../../src/pipeline/slots.ts"
 import {
   next,
   type PolicyGraph,
@@ -49,11 +50,9 @@ export class TokenRequired implements StageError {
 
   constructor(message: string, metadata: string) {
     this.message = message
-    // A quoted string (RFC 9110 5.6.4) ends at a quote; in an address neither that nor a backslash means anything.
-    this.headers = [
-      "www-authenticate",
-      `Bearer resource_metadata="${metadata.replaceAll('"', "%22").replaceAll("\\", "%5C")}"`
-    ]
+    // Clients read it with parsers that know of no escapes; in an address neither a quote nor a backslash means anything.
+    const address = metadata.replaceAll('"', "%22").replaceAll("\\", "%5C")
+    this.headers = ["www-authenticate", challenge("Bearer", { resource_metadata: address })]
   }
 }
 
@@ -61,7 +60,7 @@ export class TokenRequired implements StageError {
 const presented = slot<string>()("mcpAuthentication.presented")
 const verified = slot<TokenBearer>()("mcpAuthentication.verified")
 
-type Slots = typeof presented | typeof verified | typeof jwt
+type Slots = typeof credentialHeaders | typeof presented | typeof verified | typeof jwt
 type Failure = TokenRequired | KeysUnavailable | ProviderUnavailable | BodyTooLarge | BodyAborted | Unreadable
 
 export const mcpAuthentication = policy({
@@ -70,8 +69,8 @@ export const mcpAuthentication = policy({
   schema: McpAuthentication,
   sites: ["route"],
   responds: [],
-  reads: [presented, verified],
-  writes: [presented, verified, jwt],
+  reads: [credentialHeaders, presented, verified],
+  writes: [credentialHeaders, presented, verified, jwt],
   outcomes: ["next", "respond", "fail"],
   failsClosed: credentialReadings("mcpAuthentication"),
   maturity: { status: "stable", untrusted: "client+backend" },
