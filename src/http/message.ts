@@ -15,8 +15,6 @@ export class RequestHead {
   pathAndQuery: string
   /** How a backend may read the path; `undefined` where that is the same, and where the path is as received. */
   otherPath: string | undefined = undefined
-  /** Whether something would be decided in another way for the other path: then the request is refused. */
-  contested = false
   readonly headers: HeaderList
   readonly version: "1.0" | "1.1" | "2"
 

@@ -1,9 +1,11 @@
 /**
- * Decisions about a request whose path can be read in two ways: they are asked of both readings, and the engine refuses
- * the request where the answers differ.
+ * Decisions about a request whose path can be read in two ways: they are asked of both readings, and where the answers
+ * differ the request is refused.
  */
 import type { Expression } from "../cel/expression.ts"
 import type { RequestHead } from "../http/message.ts"
+import { type Unreadable, unreadable } from "./errors.ts"
+import { type FailedReading, failedReadings } from "./fail-closed.ts"
 
 /** Whether an expression reads the path, or may do so. */
 export const readsPath = ({ attributes: { paths } }: Expression): boolean =>
@@ -11,22 +13,21 @@ export const readsPath = ({ attributes: { paths } }: Expression): boolean =>
 
 const telling = ["request", "request.path", "request.uri", "request.pathAndQuery"]
 
-/** Asks while the path is its other reading. */
-export const asOther = <A>(request: RequestHead, otherPath: string, ask: () => A): A => {
-  const own = request.pathAndQuery
+/** The answer, if both readings of the path have the same; they have where the path can be read in one way only. */
+export const inBothReadings = <A>(request: RequestHead, ask: () => A): A | Unreadable => {
+  const answer = ask()
+  const { otherPath, pathAndQuery } = request
+  if (otherPath === undefined) return answer
   request.pathAndQuery = otherPath + request.query
   try {
-    return ask()
+    return ask() === answer ? answer : unreadable.path
   } finally {
-    request.pathAndQuery = own
+    request.pathAndQuery = pathAndQuery
   }
 }
 
-/** The answer if both readings have the same; else false, and the request is contested. */
-export const inBothReadings = (request: RequestHead, ask: () => boolean): boolean => {
-  const answer = ask()
-  const { otherPath } = request
-  if (otherPath === undefined || asOther(request, otherPath, ask) === answer) return answer
-  request.contested = true
-  return false
-}
+export const pathReadings = (by: string): ReadonlyArray<FailedReading> =>
+  failedReadings(by, [
+    "a path that it decides in one way as it is, and in another with what is encoded in it decoded",
+    unreadable.path
+  ])

@@ -7,7 +7,7 @@ import { isSource } from "../http/body.ts"
 import { addVary } from "../http/header-list.ts"
 import type { Answer } from "../http/message.ts"
 import { within } from "./deadline.ts"
-import { Defect, NotFound, UnreadablePath } from "./errors.ts"
+import { Defect, NotFound } from "./errors.ts"
 import type { Exchange } from "./exchange.ts"
 import { render } from "./render.ts"
 import type { Backend, Listener, Route, Selection } from "./route.ts"
@@ -30,9 +30,6 @@ export interface Hooks {
   /** The answer as it leaves. */
   readonly final: (exchange: Exchange, error: StageError | undefined) => void
 }
-
-/** Whatever was decided, and whatever came of it, is not what is answered. */
-const ambiguousPath = new UnreadablePath({ detail: "ambiguous path" })
 
 const nothing = () => {}
 export const noHooks: Hooks = {
@@ -67,13 +64,10 @@ export const makeServe = (loop: Loop, hooks: Hooks, clock: () => number, defects
     x.route = route
     x.matchedPrefix = selection.prefix
     hooks.selected(x, selection)
-    if (x.request.contested) return refuse(x, ambiguousPath, listener.response)
     if (route === undefined) return refuse(x, selection.failure ?? new NotFound({ what: "route" }), listener.response)
     hooks.entering(x, "route")
     const outcome = loop(route.steps, x, 0)
-    return outcome === next && !x.request.contested
-      ? passedRoute(x, route)
-      : after(outcome, x, route.response, () => passedRoute(x, route))
+    return outcome === next ? passedRoute(x, route) : after(outcome, x, route.response, () => passedRoute(x, route))
   }
 
   const passedRoute = (x: Exchange, route: Route): Effect.Effect<Answer> => {
@@ -83,9 +77,7 @@ export const makeServe = (loop: Loop, hooks: Hooks, clock: () => number, defects
     x.backend = backend
     hooks.entering(x, "backend")
     const outcome = loop(backend.steps, x, 0)
-    return outcome === next && !x.request.contested
-      ? calling(x, backend)
-      : after(outcome, x, backend.response, () => calling(x, backend))
+    return outcome === next ? calling(x, backend) : after(outcome, x, backend.response, () => calling(x, backend))
   }
 
   const calling = (x: Exchange, backend: Backend): Effect.Effect<Answer> => {
@@ -115,7 +107,6 @@ export const makeServe = (loop: Loop, hooks: Hooks, clock: () => number, defects
     }
     x.response = exit.value
     hooks.called(x, undefined)
-    if (x.request.contested) return refuse(x, ambiguousPath, backend.response)
     if (backend.backendResponse.length === 0) {
       hooks.ready(x)
       return finishing(x, backend.response, 0, undefined)
@@ -133,7 +124,6 @@ export const makeServe = (loop: Loop, hooks: Hooks, clock: () => number, defects
     response: ReadonlyArray<Step>,
     onward: () => Effect.Effect<Answer>
   ): Effect.Effect<Answer> => {
-    if (x.request.contested) return refuse(x, ambiguousPath, response)
     if (outcome === next) return onward()
     if (!Exit.isExit(outcome)) return Effect.flatMap(Effect.exit(outcome), (exit) => after(exit, x, response, onward))
     const exit = outcome as Exit.Exit<Answer | undefined, StageError>

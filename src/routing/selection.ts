@@ -1,8 +1,8 @@
 /** How a listener chooses the route of a request: by its table, and on through the groups to which that route delegates. */
 import type { RequestHead } from "../http/message.ts"
-import { NoBackend } from "../pipeline/errors.ts"
+import { NoBackend, Unreadable, unreadable } from "../pipeline/errors.ts"
 import type { Exchange } from "../pipeline/exchange.ts"
-import { asOther } from "../pipeline/readings.ts"
+import { inBothReadings } from "../pipeline/readings.ts"
 import type { Listener, Route, Selection } from "../pipeline/route.ts"
 import { type Choice, delegate } from "./delegation.ts"
 import type * as Normalised from "./normalised.ts"
@@ -65,9 +65,9 @@ export const selection = ({ routes, groups, chains }: RouteTables, random: Rando
         return cycle
     }
   }
+  const ambiguous: Selection = { ...unmatched, failure: unreadable.path }
   return ({ request }) => {
-    const { otherPath } = request
-    if (otherPath === undefined) return select(request, chosen)
+    if (request.otherPath === undefined) return select(request, chosen)
     // Both readings meet with the same luck.
     const choices = new Map<Tabled, Choice<true> | undefined>()
     const choose = (route: Tabled) => {
@@ -75,8 +75,10 @@ export const selection = ({ routes, groups, chains }: RouteTables, random: Rando
       return choices.get(route)
     }
     const selection = select(request, choose)
-    const { route, failure } = asOther(request, otherPath, () => select(request, choose))
-    if (route !== selection.route || failure !== selection.failure) request.contested = true
-    return selection
+    const outcome = inBothReadings(request, () => {
+      const { route, failure } = select(request, choose)
+      return route ?? failure
+    })
+    return outcome instanceof Unreadable ? ambiguous : selection
   }
 }

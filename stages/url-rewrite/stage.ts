@@ -2,7 +2,7 @@
 import { Effect, Exit } from "effect"
 import { octetsOf, type PathFault, readTarget } from "../../src/http/path.ts"
 import { type PathRewrite, rewriteAuthority, rewritePath } from "../../src/http/rewrite.ts"
-import { FilterFailed, UnreadablePath } from "../../src/pipeline/errors.ts"
+import { FilterFailed, type Unreadable, unreadable } from "../../src/pipeline/errors.ts"
 import { authorityRewritten } from "../../src/pipeline/slots.ts"
 import { next, policy, type Verdict } from "../../src/pipeline/stage.ts"
 import { UrlRewrite } from "./schema.ts"
@@ -25,16 +25,17 @@ export const urlRewrite = policy({
       const noPrefix = Exit.fail(
         new FilterFailed({ detail: "prefix rewrite on a route that was not matched by a path prefix" })
       )
+      // Only where paths stay as received: what is added to a normal one is normal.
+      const noPath = Exit.fail(unreadable.path)
       return Effect.succeed([
         {
           name: "urlRewrite",
           phase: "request",
-          run: (x): Exit.Exit<Verdict, FilterFailed | UnreadablePath> => {
+          run: (x): Exit.Exit<Verdict, FilterFailed | Unreadable> => {
             if (path !== undefined) {
               const rewritten = rewritePath(x.request, path, x.matchedPrefix)
               if (rewritten === undefined) return noPrefix
-              const unreadable = x.request.moveTo(rewritten)
-              if (unreadable !== undefined) return Exit.fail(new UnreadablePath({ detail: unreadable.fault }))
+              if (x.request.moveTo(rewritten) !== undefined) return noPath
             }
             // `auto` is what happens anyway: the backend's own name.
             if (authority !== undefined && authority !== "auto") {
