@@ -1,8 +1,9 @@
 /** All suites of attacks, and how many cases each class must have: no fewer than were tried when it was first attacked. */
 import type { AttackClass, Suite } from "./attack.ts"
+import { hostileAnswers } from "./hostile-answers.ts"
 import { requestForms } from "./request-forms.ts"
 
-export const suites: ReadonlyArray<Suite> = [requestForms]
+export const suites: ReadonlyArray<Suite> = [requestForms, hostileAnswers]
 
 /** Classes of which no suite is written yet. */
 export const awaited: ReadonlySet<AttackClass> = new Set<AttackClass>([
