@@ -1,15 +1,16 @@
 /** All suites of attacks, and how many cases each class must have: no fewer than were tried when it was first attacked. */
+
+import { administration } from "./administration.ts"
 import type { AttackClass, Suite } from "./attack.ts"
 import { hostileAnswers } from "./hostile-answers.ts"
 import { requestForms } from "./request-forms.ts"
 
-export const suites: ReadonlyArray<Suite> = [requestForms, hostileAnswers]
+export const suites: ReadonlyArray<Suite> = [requestForms, hostileAnswers, administration]
 
 /** Classes of which no suite is written yet. */
 export const awaited: ReadonlySet<AttackClass> = new Set<AttackClass>([
   "header and path spelling",
   "request forgery by the server",
-  "rebinding and cross-site calls",
   "tokens",
   "key-set exhaustion",
   "event streams",
