@@ -2,10 +2,12 @@
 
 import { administration } from "./administration.ts"
 import type { AttackClass, Suite } from "./attack.ts"
+import { decompression } from "./decompression.ts"
+import { eventStreams } from "./event-streams.ts"
 import { hostileAnswers } from "./hostile-answers.ts"
 import { requestForms } from "./request-forms.ts"
 
-export const suites: ReadonlyArray<Suite> = [requestForms, hostileAnswers, administration]
+export const suites: ReadonlyArray<Suite> = [requestForms, hostileAnswers, administration, eventStreams, decompression]
 
 /** Classes of which no suite is written yet. */
 export const awaited: ReadonlySet<AttackClass> = new Set<AttackClass>([
@@ -13,8 +15,6 @@ export const awaited: ReadonlySet<AttackClass> = new Set<AttackClass>([
   "request forgery by the server",
   "tokens",
   "key-set exhaustion",
-  "event streams",
-  "decompression",
   "slow and flooding clients",
   "regular expressions and expression cost",
   "sessions and ids",
