@@ -28,10 +28,12 @@ export interface Limits {
   /** The most header lines of a request. Default 100. */
   readonly maxHeaders: number
   /**
-   * Milliseconds that a connection may wait for a request, that the head of a request may take, and that a body may stand
-   * still on account of the client. Default 10 minutes.
+   * Milliseconds that a connection may wait for a request, and that a body may stand still on account of the client.
+   * Default 10 minutes.
    */
   readonly idleTimeout: number
+  /** Milliseconds that the head of a request may take from its first byte on. Default 1 minute. */
+  readonly headTimeout: number
   /** Milliseconds after which a connection is closed as soon as no request is under way. Default: never. */
   readonly maxConnectionDuration: number | undefined
   /** TCP probes of a connection that is silent. Default: none. */
@@ -326,7 +328,7 @@ export class Connection implements Host {
 
   /** Closes it when it has been idle, or open, for too long, or when its client keeps others waiting. */
   sweep(now: number, limits: Limits): void {
-    const { maxConnectionDuration, idleTimeout } = limits
+    const { maxConnectionDuration, idleTimeout, headTimeout } = limits
     if (maxConnectionDuration !== undefined && now - this.#opened >= maxConnectionDuration) {
       this.#closing = true
       if (this.idle) this.socket.destroy()
@@ -334,7 +336,7 @@ export class Connection implements Host {
     if (this.#idleSince === undefined) this.#sweepTurn(now, idleTimeout)
     else if (this.socket.bytesRead > this.#idleFrom) {
       this.#headSince ??= now
-      if (now - this.#headSince >= idleTimeout && !this.#closing) this.#refuseSlow()
+      if (now - this.#headSince >= headTimeout && !this.#closing) this.#refuseSlow()
     } else if (now - this.#idleSince >= idleTimeout) this.socket.destroy()
   }
 

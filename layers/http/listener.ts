@@ -16,10 +16,11 @@ import { type Clocks, Connection, type Limits, type Serving } from "./connection
 export { type Address, BindFailed } from "./address.ts"
 export type { Clocks, Limits } from "./connection.ts"
 
-/** 100 header lines (seed), 10 minutes of idleness, no bound on the age of a connection, no probes. */
+/** 100 header lines (seed), 10 minutes of idleness, a minute for a head, no bound on the age of a connection, no probes. */
 export const defaultLimits: Limits = {
   maxHeaders: 100,
   idleTimeout: 600_000,
+  headTimeout: 60_000,
   maxConnectionDuration: undefined,
   probes: "none"
 }
@@ -230,7 +231,8 @@ class Door {
   /** Looks for connections that are over their time, now and then. */
   #sweep(): void {
     const limits = this.#serving.limits()
-    const shortest = Math.min(limits.idleTimeout, limits.maxConnectionDuration ?? Number.POSITIVE_INFINITY)
+    const { idleTimeout, headTimeout, maxConnectionDuration = Number.POSITIVE_INFINITY } = limits
+    const shortest = Math.min(idleTimeout, headTimeout, maxConnectionDuration)
     this.#sweeper = setTimeout(
       () => {
         const now = this.#serving.clocks.monotonic()
