@@ -5,9 +5,17 @@ import type { AttackClass, Suite } from "./attack.ts"
 import { decompression } from "./decompression.ts"
 import { eventStreams } from "./event-streams.ts"
 import { hostileAnswers } from "./hostile-answers.ts"
+import { pipelines } from "./pipelines.ts"
 import { requestForms } from "./request-forms.ts"
 
-export const suites: ReadonlyArray<Suite> = [requestForms, hostileAnswers, administration, eventStreams, decompression]
+export const suites: ReadonlyArray<Suite> = [
+  requestForms,
+  pipelines,
+  hostileAnswers,
+  administration,
+  eventStreams,
+  decompression
+]
 
 /** Classes of which no suite is written yet. */
 export const awaited: ReadonlySet<AttackClass> = new Set<AttackClass>([
