@@ -26,7 +26,8 @@ export const serveManagement = (
     const open = (options: Parameters<typeof bind>[1]) => {
       const server = createServer({ headersTimeout: 2000 }, (request, response) => {
         // Node shows the first of several hosts, and whom to believe depends on it.
-        if ((request.headersDistinct["host"]?.length ?? 0) > 1) response.writeHead(400).end("more than one host header\n")
+        if ((request.headersDistinct["host"]?.length ?? 0) > 1)
+          response.writeHead(400).end("more than one host header\n")
         else handle(request, response)
       })
       return Effect.as(
