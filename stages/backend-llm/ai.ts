@@ -14,7 +14,7 @@ import { type RequestedModel, requestedModel } from "../../src/protocols/llm/mod
 import { compileKnownPaths, compileRouteTypes, type RouteType } from "../../src/protocols/llm/models/route-type.ts"
 import { compileEndpoint, type Endpoint, endpointPolicies } from "./endpoint.ts"
 import { type Engine, type Keep, makeEngine, modelCalls } from "./engine.ts"
-import { LlmFailed, ModelRefused } from "./refused.ts"
+import { LlmFailed, ModelRefused, methodNotAllowed } from "./refused.ts"
 import { admit, asObject, canonicalPath, forwarded, knownFromHere, type Outcome, readBody } from "./request.ts"
 import { AiSchema, type EndpointConfig } from "./schema.ts"
 
@@ -66,7 +66,7 @@ const bodyFailures = {
   unreadable,
   undecodable: unreadable
 }
-const methodNotAllowed = refused(405, "method not allowed")
+const callsAlone = methodNotAllowed("POST")
 const notJson = refused(400, "body is not a JSON object")
 const noModel = refused(400, "missing field: model not specified")
 const notAllowed = new ModelRefused({ refusal: refusal("model_not_allowed") })
@@ -77,7 +77,7 @@ const offered = (engine: Engine, groups: Groups, x: Exchange, keep: Keep): Outco
   const { endpoint } = choose(groups, engine.clock(), Math.random)!
   const type = endpoint.routeType(canonicalPath(x.request.path))
   const unread = forwarded.has(type)
-  if (!unread && type !== "models" && x.request.method !== "POST") return Exit.fail(methodNotAllowed)
+  if (!unread && type !== "models" && x.request.method !== "POST") return Exit.fail(callsAlone)
   return Effect.flatMapEager(readBody(x, bodyFailures), (bytes): Outcome => {
     const parsed = parseJson(bytes.toString("utf8"))
     if (!unread && type !== "models" && !isObject(parsed)) return Exit.fail(notJson)

@@ -170,10 +170,16 @@ const answerOf = ({ status, headers, body, failure, facts }: McpResponse, x: Exc
   return Exit.fail(new McpRefused({ status, message: failure, headers, content: { type, body } }))
 }
 
+/**
+ * What is told of a session: enough to find its lines, too little to be it. Its id begins with a number that was drawn for it.
+ */
+const told = (sessionId: string | undefined): string | undefined =>
+  sessionId === undefined ? undefined : `${sessionId.slice(0, 12)}…`
+
 /** What traces show. */
 const summaryOf = ({ method, sessionId, resourceType, target, name }: McpFacts) => ({
   ...(method === undefined ? {} : { methodName: method }),
-  ...(sessionId === undefined ? {} : { sessionId }),
+  ...(sessionId === undefined ? {} : { sessionId: told(sessionId) }),
   ...(resourceType === undefined || target === undefined || name === undefined
     ? {}
     : { [resourceType === "templates" ? "resource" : resourceType]: { target, name } })
@@ -195,7 +201,7 @@ const record = (x: Exchange, facts: McpFacts): void => {
         : "mcp.resource.uri",
     facts.name
   )
-  add("mcp.session.id", facts.sessionId)
+  add("mcp.session.id", told(facts.sessionId))
   add("mcp.error.code", facts.errorCode)
   add("mcp.error.message", facts.errorMessage)
 }
