@@ -37,7 +37,9 @@ export const launch = async (program) => {
     )
     process.exit(1)
   }
-  const child = spawn(pinned, [...flags, entry, ...process.argv.slice(2)], { stdio: "inherit" })
+  // The channel tells the program when this process is gone, however it ended.
+  const stdio = program === "headgate" ? ["inherit", "inherit", "inherit", "ipc"] : "inherit"
+  const child = spawn(pinned, [...flags, entry, ...process.argv.slice(2)], { stdio })
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal))
   child.on("exit", (code, signal) => process.exit(signal === null ? (code ?? 1) : 1))
 }
