@@ -4,9 +4,12 @@ import { administration } from "./administration.ts"
 import type { AttackClass, Suite } from "./attack.ts"
 import { decompression } from "./decompression.ts"
 import { eventStreams } from "./event-streams.ts"
+import { headerSpelling } from "./header-spelling.ts"
 import { hostileAnswers } from "./hostile-answers.ts"
+import { pathSpelling } from "./path-spelling.ts"
 import { pipelines } from "./pipelines.ts"
 import { requestForms } from "./request-forms.ts"
+import { slowClients } from "./slow-clients.ts"
 
 export const suites: ReadonlyArray<Suite> = [
   requestForms,
@@ -14,16 +17,17 @@ export const suites: ReadonlyArray<Suite> = [
   hostileAnswers,
   administration,
   eventStreams,
-  decompression
+  decompression,
+  pathSpelling,
+  headerSpelling,
+  slowClients
 ]
 
 /** Classes of which no suite is written yet. */
 export const awaited: ReadonlySet<AttackClass> = new Set<AttackClass>([
-  "header and path spelling",
   "request forgery by the server",
   "tokens",
   "key-set exhaustion",
-  "slow and flooding clients",
   "regular expressions and expression cost",
   "sessions and ids",
   "configuration as code",
