@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Redacted } from "effect"
-import { holdsCredential, overrides, variables } from "./environment.ts"
+import { overrides, variables } from "./environment.ts"
 import { defaultSettings, type Settings } from "./standalone/settings.ts"
 
 const read = (name: string, value: string) => {
@@ -107,12 +107,6 @@ describe("the environment", () => {
     const { problems } = overrides({ SESSION_KEY: "hush", OTLP_HEADERS: "hush", LOG_FORMAT: "hush", OTHER: "hush" })
     assert.deepStrictEqual(problems.map(({ path }) => path).sort(), ["LOG_FORMAT", "OTLP_HEADERS", "SESSION_KEY"])
     assert.notInclude(JSON.stringify(problems), "hush")
-  })
-
-  it("knows its credentials", () => {
-    const all = ["SESSION_KEY", "OIDC_COOKIE_SECRET", "XDS_AUTH_TOKEN", "CA_AUTH_TOKEN", "XDS_HEADER_X", "OTLP_HEADERS"]
-    assert.deepStrictEqual(all.filter(holdsCredential), all)
-    assert.isFalse(["PATH", "ADMIN_ADDR", "NAMESPACE", "XDS_ADDRESS"].some(holdsCredential))
   })
 
   it("names every variable once", () => {

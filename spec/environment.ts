@@ -387,12 +387,6 @@ const setIn = function* (env: Environment): Generator<readonly [variable: Variab
   }
 }
 
-/** Whether a variable holds a credential of the process itself. */
-export const holdsCredential = (name: string): boolean =>
-  variables.some(
-    (each) => each.secret && (each.name.endsWith("*") ? name.startsWith(each.name.slice(0, -1)) : name === each.name)
-  )
-
 export interface Overrides {
   /** The settings of a file, with what the environment says instead. */
   readonly apply: (settings: Settings) => Settings

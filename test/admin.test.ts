@@ -448,7 +448,7 @@ describe("readiness", () => {
       assert.deepStrictEqual([status, body], [200, "ready\n"])
       for (const method of ["POST", "HEAD", "DELETE"]) {
         const refused = yield* probe("/healthz/ready", method)
-        assert.deepStrictEqual([refused.status, refused.body], [405, ""])
+        assert.deepStrictEqual([refused.status, refused.headers["allow"], refused.body], [405, "GET", ""])
       }
       for (const path of ["/", "/healthz", "/config_dump"]) assert.strictEqual((yield* probe(path)).status, 404)
     })

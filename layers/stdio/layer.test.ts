@@ -27,6 +27,7 @@ const shell = (script: string, more: Partial<McpStdioCommand> = {}): McpStdioCom
   cmd: "/bin/sh",
   args: ["-c", script],
   env: {},
+  inheritEnv: [],
   clearEnv: false,
   ...more
 })
@@ -79,7 +80,7 @@ const exhausting = `
   import { Effect } from "effect"
   import { McpStdio } from "${new URL("../../src/services/mcp-stdio.ts", import.meta.url)}"
   import { layer } from "${new URL("./layer.ts", import.meta.url)}"
-  const command = { cmd: "/bin/sh", args: ["-c", "cat"], env: {}, clearEnv: false }
+  const command = { cmd: "/bin/sh", args: ["-c", "cat"], env: {}, inheritEnv: [], clearEnv: false }
   const events = { onMessage() {}, onOpen() {}, onEnd() {}, onDeath() {} }
   const open = ({ open }) => {
     const opened = open(command, { backend: "b", backendName: "b", target: "t", principal: "" }, events)
@@ -149,7 +150,7 @@ describe("child processes", () => {
 
   it("that cannot be started are reported, without their command", async () => {
     const { open, close } = await start()
-    const { deaths } = open({ cmd: "/no/such/program", args: [], env: {}, clearEnv: false })
+    const { deaths } = open({ cmd: "/no/such/program", args: [], env: {}, inheritEnv: [], clearEnv: false })
     await until("the death", () => deaths.length > 0)
     assert.deepStrictEqual(deaths, [
       { _tag: "TargetNotStarted", status: 500, message: "stdio target could not be started: ENOENT" }
@@ -191,7 +192,9 @@ describe("child processes", () => {
 
   it("let go of what a grandchild outside of the group holds", async () => {
     const { open, stderr, close } = await start()
-    const { deaths } = open(shell(`setsid sh -c 'echo $$ >&2; sleep 1; echo late >&2' & exit 0`))
+    const { transport, deaths } = open(shell(`setsid sh -c 'echo $$ >&2; sleep 1; echo late >&2' & read line; exit 0`))
+    await until("its first word", () => stderr.length > 0)
+    transport.send(message("go", 1, false))
     await until("the death", () => deaths.length > 0)
     const [pid] = stderr.map(Number)
     await until("the end", () => !alive(pid!))
@@ -216,15 +219,17 @@ describe("child processes", () => {
     await close()
   })
 
-  it("have the environment that is configured, and never the gateway's own secrets", async () => {
+  it("have what any program needs and what is configured, and nothing else of the gateway's environment", async () => {
     process.env["SESSION_KEY"] = "secret"
-    process.env["HEADGATE_TEST_INHERITED"] = "yes"
+    process.env["OPENAI_API_KEY"] = "secret"
+    process.env["HTTPS_PROXY"] = "http://proxy"
     const { open, close } = await start()
-    const show = 'echo "$SESSION_KEY|$HEADGATE_TEST_INHERITED|$OWN"'
+    const show = 'echo "$SESSION_KEY|$OPENAI_API_KEY|$HTTPS_PROXY|$OWN|$HOME"'
     const table = [
-      [shell(show, { env: { OWN: "1" } }), "|yes|1"],
-      [shell(show, { env: { OWN: "1" }, clearEnv: true }), "||1"],
-      [shell(show, { env: { SESSION_KEY: "named" } }), "named|yes|"]
+      [shell(show, { env: { OWN: "1" } }), `|||1|${process.env["HOME"]}`],
+      [shell(show, { inheritEnv: ["HTTPS_PROXY", "ABSENT"] }), `||http://proxy||${process.env["HOME"]}`],
+      [shell(show, { env: { OWN: "1" }, inheritEnv: ["HTTPS_PROXY"], clearEnv: true }), "|||1|"],
+      [shell(show, { env: { SESSION_KEY: "named" } }), `named||||${process.env["HOME"]}`]
     ] as const
     for (const [command, expected] of table) {
       const { messages } = open(command)
@@ -232,7 +237,8 @@ describe("child processes", () => {
       assert.strictEqual(messages[0], expected)
     }
     delete process.env["SESSION_KEY"]
-    delete process.env["HEADGATE_TEST_INHERITED"]
+    delete process.env["OPENAI_API_KEY"]
+    delete process.env["HTTPS_PROXY"]
     await close()
   })
 
@@ -273,7 +279,7 @@ describe("the end of the gateway itself", () => {
     import { McpStdio } from "${new URL("../../src/services/mcp-stdio.ts", import.meta.url)}"
     import { layer } from "${new URL("./layer.ts", import.meta.url)}"
     const stdio = layer({ log: (_, line) => console.log(line) })
-    const command = { cmd: "/bin/sh", args: ["-c", ${JSON.stringify(`trap '' TERM; ${family} while :; do sleep 1; done`)}], env: {}, clearEnv: false }
+    const command = { cmd: "/bin/sh", args: ["-c", ${JSON.stringify(`trap '' TERM; ${family} while :; do sleep 1; done`)}], env: {}, inheritEnv: [], clearEnv: false }
     const events = { onMessage() {}, onOpen() {}, onEnd() {}, onDeath() {} }
     Effect.runFork(Effect.scoped(Effect.gen(function*() {
       const { open } = yield* McpStdio

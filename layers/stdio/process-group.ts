@@ -3,15 +3,34 @@
  * child ends or is stopped. A command like `npx` leaves its server behind otherwise.
  */
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process"
-import { holdsCredential } from "../../spec/environment.ts"
 import type { McpStdioCommand } from "../../src/services/mcp-stdio.ts"
 import type { Guardian } from "./guardian.ts"
 
-const environment = (command: McpStdioCommand, inherited: NodeJS.ProcessEnv): NodeJS.ProcessEnv => {
+/** What a program needs to run at all: the list of the official SDKs. The keys of providers are no business of a server. */
+const ordinary =
+  process.platform === "win32"
+    ? [
+        "APPDATA",
+        "HOMEDRIVE",
+        "HOMEPATH",
+        "LOCALAPPDATA",
+        "PATH",
+        "PATHEXT",
+        "PROCESSOR_ARCHITECTURE",
+        "PROGRAMFILES",
+        "SYSTEMDRIVE",
+        "SYSTEMROOT",
+        "TEMP",
+        "USERNAME",
+        "USERPROFILE"
+      ]
+    : ["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"]
+
+const environment = (command: McpStdioCommand, own: NodeJS.ProcessEnv): NodeJS.ProcessEnv => {
   if (command.clearEnv) return command.env
-  // A child that needs a secret of the gateway itself names it in its `env`.
-  const own = Object.fromEntries(Object.entries(inherited).filter(([name]) => !holdsCredential(name)))
-  return { ...own, ...command.env }
+  const inherited: NodeJS.ProcessEnv = {}
+  for (const name of [...ordinary, ...command.inheritEnv]) if (own[name] !== undefined) inherited[name] = own[name]
+  return { ...inherited, ...command.env }
 }
 
 /** A running child and its group. */

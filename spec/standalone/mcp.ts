@@ -110,11 +110,16 @@ const Stdio = withAliases(
     env: defaulted(
       Schema.Record(Schema.String, redacted(Schema.String)),
       {},
-      "Variables of its environment, beside those of this process."
+      "Variables of its environment, beside those that it inherits: HOME, LOGNAME, PATH, SHELL, TERM and USER."
+    ),
+    inheritEnv: defaulted(
+      Schema.Array(Schema.String),
+      [],
+      "Names of further variables of this process that it inherits, as `HTTPS_PROXY`. Keys that this process holds for others reach a server only if they are named here or in `env`."
     ),
     clearEnv: defaulted(Schema.Boolean, false, "Whether it gets `env` alone.")
   }),
-  { clear_env: "clearEnv" }
+  { clear_env: "clearEnv", inherit_env: "inheritEnv" }
 )
 
 const TargetName = Schema.String.check(

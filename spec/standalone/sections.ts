@@ -42,7 +42,11 @@ const FrontendHttp = object("FrontendHttp", "HTTP towards clients.", {
   http1IdleTimeout: defaulted(
     Duration,
     "10m0s",
-    "How long a connection may wait for the next request, how long the head of a request may take, and how long a client may neither send of a body that is read nor take of one that is sent. A request that stops halfway is answered with 408. Bodies that move are never cut; see the policy `timeout` for that."
+    "How long a connection may wait for the next request, and how long a client may neither send of a body that is read nor take of one that is sent. A request that stops halfway is answered with 408. Bodies that move are never cut; see the policy `timeout` for that."
+  ),
+  http1HeaderTimeout: optional(
+    Duration,
+    "How long the head of a request may take from its first byte on; then it is answered with 408. When left out, a minute, or `http1IdleTimeout` where that is shorter."
   ),
   http1HeaderCase: defaulted(
     Schema.Literals(["lowercase", "preserve"]),

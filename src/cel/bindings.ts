@@ -16,7 +16,7 @@ export type Bindings = {
 } & {
   /** Names of header fields whose values `headers.redacted()` and explanations hide, in lower case, beside those that always are. */
   readonly sensitiveHeaders?: ReadonlySet<string> | undefined
-  /** Names of query parameters that hold credentials: explanations hide what is made of a text with a query. */
+  /** Names of query parameters that hold credentials, beside those that always do: explanations hide what is made of a text with a query. */
   readonly sensitiveParameters?: ReadonlySet<string> | undefined
   /** Values of the further variables that the expression was compiled with. */
   readonly extra?: Readonly<Record<string, CelValue>> | undefined
@@ -30,5 +30,57 @@ export const alwaysSensitiveHeaders: ReadonlySet<string> = new Set([
   "set-cookie",
   "x-api-key",
   "api-key",
-  "x-goog-api-key"
+  "x-goog-api-key",
+  "mcp-session-id"
 ])
+
+/** Query parameters that hold credentials whatever the configuration says, in lower case. */
+const alwaysSensitiveParameters: ReadonlySet<string> = new Set([
+  // OAuth 2 and OpenID Connect.
+  "access_token",
+  "refresh_token",
+  "id_token",
+  "id_token_hint",
+  "logout_token",
+  "code",
+  "code_verifier",
+  "client_secret",
+  "client_assertion",
+  "assertion",
+  "subject_token",
+  "actor_token",
+  "device_code",
+  // Keys and passwords, as interfaces name them.
+  "token",
+  "auth_token",
+  "jwt",
+  "bearer",
+  "authorization",
+  "auth",
+  "key",
+  "apikey",
+  "api_key",
+  "api-key",
+  "x-api-key",
+  "subscription-key",
+  "secret",
+  "password",
+  "passwd",
+  "pwd",
+  "session",
+  "session_id",
+  "sessionid",
+  "mcp-session-id",
+  // Signed addresses of object stores.
+  "sig",
+  "signature",
+  "x-amz-signature",
+  "x-amz-credential",
+  "x-amz-security-token",
+  "x-goog-signature",
+  "x-goog-credential"
+])
+
+/** Whether a query parameter holds a credential. What the configuration names counts as it is written there. */
+export const isSensitiveParameter = (name: string, further: ReadonlySet<string> | undefined): boolean =>
+  further?.has(name) === true || alwaysSensitiveParameters.has(name.toLowerCase())

@@ -1,6 +1,6 @@
 /** Which parts of an expression carry a secret, by its text: what an explanation must not show. */
 import { stepOf } from "./access.ts"
-import type { Bindings } from "./bindings.ts"
+import { type Bindings, isSensitiveParameter } from "./bindings.ts"
 import type { Names } from "./compile.ts"
 import { isSensitive } from "./headers.ts"
 import { macroOf } from "./macros.ts"
@@ -12,11 +12,10 @@ type Sensitive = Pick<Bindings, "request" | "sensitiveHeaders" | "sensitiveParam
 
 /** Whether the query of the request has a parameter that holds a credential. */
 const hasCredential = ({ request, sensitiveParameters }: Sensitive): boolean => {
-  if (sensitiveParameters === undefined || sensitiveParameters.size === 0) return false
   return [request?.uri, request?.pathAndQuery].some((text) => {
     const query = text?.split("?").slice(1).join("?") ?? ""
     // Without the ampersand a leading question mark would be dropped.
-    return [...new URLSearchParams(`&${query}`).keys()].some((name) => sensitiveParameters.has(name))
+    return [...new URLSearchParams(`&${query}`).keys()].some((name) => isSensitiveParameter(name, sensitiveParameters))
   })
 }
 

@@ -14,7 +14,11 @@ describe("authority", () => {
     ["127.0.0.1:3000", "http", "127.0.0.1:3000"],
     ["[::1]:3000", "http", "[::1]:3000"],
     ["[2001:DB8::1]", "https", "[2001:db8::1]"],
-    ["my_service.default", "http", "my_service.default"]
+    ["my_service.default", "http", "my_service.default"],
+    ["Example.com.", "http", "example.com"],
+    ["example.com.:8080", "http", "example.com:8080"],
+    ["example.com.:443", "https", "example.com"],
+    ["127.0.0.1.:80", "http", "127.0.0.1"]
   ] as const)("%s over %s is %s", (raw, scheme, canonical) => {
     assert.strictEqual(canonicalAuthority(raw, scheme), canonical)
   })
@@ -36,13 +40,17 @@ describe("authority", () => {
     "[::1",
     "[::1]x",
     ".example.com",
+    "example.com..",
+    "example.com..:80",
+    ".",
+    "[::1].",
     "exämple.com"
   ])("%j is refused", (raw) => {
     assert.isUndefined(canonicalAuthority(raw, "http"))
   })
 
   it("canonicalising twice changes nothing", () => {
-    for (const raw of ["A.b:8080", "[::1]:1", "h:80"]) {
+    for (const raw of ["A.b:8080", "[::1]:1", "h:80", "h.", "h.:80", "h.:81"]) {
       const once = canonicalAuthority(raw, "http")
       assert.isDefined(once)
       assert.strictEqual(canonicalAuthority(once ?? "", "http"), once)

@@ -9,8 +9,10 @@ import { RequestHead, type Scheme } from "./message.ts"
 /** Why a request cannot be accepted: always the client's fault, and the connection is closed after the answer. */
 export interface Malformed {
   readonly _tag: "Malformed"
-  readonly status: 400 | 405 | 431 | 501 | 505
+  readonly status: 400 | 405 | 417 | 431 | 501 | 505
   readonly message: string
+  /** The methods that are served, where another one is the reason. */
+  readonly allow?: string | undefined
 }
 
 export interface Framed {
@@ -27,6 +29,12 @@ const malformed = (message: string, status: Malformed["status"] = 400): Malforme
   status,
   message
 })
+
+/** CONNECT and TRACE stop here (RFC 9110 9.3.6, 9.3.8): the one makes a tunnel, the other would show what was added on the way. */
+export const methodNotAllowed: Malformed = {
+  ...malformed("method not allowed", 405),
+  allow: "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
+}
 
 /**
  * Whether a header, named in lower case, concerns one connection and never passes on (RFC 9110 7.6.1, and the older names).
@@ -101,6 +109,10 @@ export const frameRequest = (
       case "te":
         trailersWanted ||= /(^|,)\s*trailers\s*(,|;|$)/i.test(value)
         continue
+      case "expect":
+        // There is no other expectation (RFC 9110 10.1.1); clients of HTTP/1.0 know none.
+        if (version === "1.1" && value.toLowerCase() !== "100-continue") return malformed("unknown expectation", 417)
+        continue
       default:
         if (isHopByHop(name) || name.startsWith(reservedPrefix)) continue
     }
@@ -117,7 +129,7 @@ export const frameRequest = (
 
   let pathAndQuery = target
   let authority = host
-  if (method === "CONNECT") return malformed("method not allowed", 405)
+  if (method === "CONNECT" || method === "TRACE") return methodNotAllowed
   if (target.includes("#")) return malformed("fragment in the request target")
   if (!target.startsWith("/")) {
     if (target === "*") {

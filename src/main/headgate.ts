@@ -1,7 +1,7 @@
 /** headgate, the proxy: `headgate -f config.yaml`. Runs in the foreground until it is told to end. */
 import { existsSync } from "node:fs"
 import { parseArgs } from "node:util"
-import { Effect, Exit, Layer, Option, Scope } from "effect"
+import { Effect, Exit, Layer, Option, Queue, Scope } from "effect"
 import * as ConsoleLog from "../../layers/log/console.ts"
 import * as Prometheus from "../../layers/metrics/prometheus.ts"
 import { formatProblems, isProblemFormat, problemFormats } from "../../spec/config/problem.ts"
@@ -109,6 +109,22 @@ const signalled = Effect.callback<void>((resume) => {
   })
 })
 
+/** One more while the configuration is read is one more reading; a hundred are no more. */
+const hungUp = Queue.sliding<true>(1).pipe(
+  Effect.tap((asked) =>
+    Effect.acquireRelease(
+      Effect.sync(() => {
+        const onSignal = () => {
+          Queue.offerUnsafe(asked, true)
+        }
+        process.on("SIGHUP", onSignal)
+        return onSignal
+      }),
+      (onSignal) => Effect.sync(() => process.off("SIGHUP", onSignal))
+    )
+  )
+)
+
 /** How long the reader of the log has to take the last lines, and whoever does not want to wait gives it. */
 const lastLines = 3_000
 const lastLinesInHaste = 250
@@ -128,8 +144,14 @@ const main = Effect.gen(function* () {
     Effect.gen(function* () {
       const scope = yield* Effect.scope
       const sent = yield* telemetry(process.env)
+      const hangUps = yield* hungUp
       const running = yield* run({ dialect: standard, source: found, env: process.env, ...sent })
       const { log } = yield* Log
+      yield* Effect.gen(function* () {
+        yield* Queue.take(hangUps)
+        log("info", "proxy", "SIGHUP: reading the configuration anew")
+        yield* running.reread
+      }).pipe(Effect.forever, Effect.forkScoped)
       yield* Effect.raceFirst(signalled, running.shutdownRequested)
       log("info", "proxy", "shutting down")
       // Whoever asks twice does not want to wait. But under npm, one Ctrl-C arrives twice: from the terminal and from npm.
@@ -139,7 +161,7 @@ const main = Effect.gen(function* () {
       }
       process.on("SIGINT", again(130))
       process.on("SIGTERM", again(143))
-      yield* running.gateway.drain
+      yield* running.drain
       yield* Scope.close(scope as Scope.Closeable, Exit.void)
     })
   ).pipe(Effect.provide(services))

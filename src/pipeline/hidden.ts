@@ -1,41 +1,78 @@
 /** What of a request logs and traces show as `<redacted>`, because a credential stands there. */
-import { alwaysSensitiveHeaders } from "../cel/bindings.ts"
+import { alwaysSensitiveHeaders, isSensitiveParameter } from "../cel/bindings.ts"
 
 export interface Hidden {
   /** Lower-case names of headers, beyond those that always carry credentials. */
   readonly headers: ReadonlySet<string>
-  /** Names of query parameters. */
+  /** Names of query parameters, beyond those that always do. */
   readonly parameters: ReadonlySet<string>
 }
 
 export const nothingHidden: Hidden = { headers: new Set(), parameters: new Set() }
 
+const instead = "<redacted>"
+
 /** @param name in lower case. */
 export const isHidden = (name: string, { headers }: Hidden): boolean =>
   alwaysSensitiveHeaders.has(name) || headers.has(name)
 
-/** A URI, a path and query, or a header that holds one, without the values of hidden parameters. */
-export const shownUri = (uri: string, { parameters }: Hidden): string => {
+/** A URI, or a path and query, without the values of hidden parameters. */
+export const shownUri = (uri: string, hidden: Hidden): string => {
   const query = uri.indexOf("?") + 1
-  if (parameters.size === 0 || query === 0) return uri
-  const pairs = uri
-    .slice(query)
-    .split("&")
-    .map((pair) => {
-      const equals = pair.indexOf("=")
-      return equals >= 0 && isHiddenPair(pair.slice(0, equals), pair.slice(equals + 1), parameters)
-        ? `${pair.slice(0, equals)}=<redacted>`
-        : pair
-    })
-  return uri.slice(0, query) + pairs.join("&")
+  return query === 0 ? uri : shownPairs(uri, query, hidden)
+}
+
+/** The value of a header, which may hold an address: of user information and of what follows a `#`, too, no credential is shown. */
+export const shownValue = (value: string, hidden: Hidden): string => {
+  const shown = value.includes("://") ? value.replace(userInfo, `$1${instead}@`) : value
+  const query = shown.search(/[?#]/) + 1
+  return query === 0 ? shown : shownPairs(shown, query, hidden)
+}
+
+const userInfo = /(:\/\/)[^/?#\s]*@/g
+
+const isSeparator = (code: number): boolean => code === 0x26 || code === 0x3b || code === 0x3f || code === 0x23
+
+/** @param from where the first pair begins. */
+const shownPairs = (text: string, from: number, { parameters }: Hidden): string => {
+  let out = ""
+  let copied = 0
+  for (let start = from; start < text.length; ) {
+    let end = start
+    let equals = -1
+    for (; end < text.length; end++) {
+      const code = text.charCodeAt(end)
+      if (isSeparator(code)) break
+      if (code === 0x3d && equals === -1) equals = end
+    }
+    if (equals !== -1 && isHiddenPair(text.slice(start, equals), text.slice(equals + 1, end), parameters)) {
+      out += text.slice(copied, equals + 1) + instead
+      copied = end
+    }
+    start = end + 1
+  }
+  return copied === 0 ? text : out + text.slice(copied)
 }
 
 /** Hides what a parameter says by its name, and an address that it says, where one goes on afterwards, by those in there. */
 const isHiddenPair = (name: string, value: string, parameters: Hidden["parameters"]): boolean => {
-  if (parameters.has(decoded(name))) return true
-  if (!/\?|%3f/i.test(value)) return false
-  const address = decoded(value)
-  return [...new URLSearchParams(address.slice(address.indexOf("?") + 1)).keys()].some((inner) => parameters.has(inner))
+  if (isCredential(decoded(name), parameters)) return true
+  if (!/[%@]/.test(value)) return false
+  const address = decodedWholly(value)
+  if (address.search(userInfo) !== -1) return true
+  return address.split(/[?#&;]/).some((pair) => isCredential(pair.slice(0, Math.max(pair.indexOf("="), 0)), parameters))
 }
 
+/** Forms write the members of a value as `user[password]`, and lists as `token[]`. */
+const isCredential = (name: string, parameters: Hidden["parameters"]): boolean =>
+  isSensitiveParameter(name, parameters) ||
+  (name.endsWith("]") && name.split(/[[\]]+/).some((part) => isSensitiveParameter(part, parameters)))
+
 const decoded = (text: string): string => (/[%+]/.test(text) ? (new URLSearchParams(`a=${text}`).get("a") ?? "") : text)
+
+/** An address in a parameter of an address is encoded once more each time. */
+const decodedWholly = (text: string): string => {
+  let inner = text
+  for (let times = 0; times < 4 && inner.includes("%"); times++) inner = decoded(inner.replaceAll("&", "%26"))
+  return inner
+}

@@ -1,6 +1,6 @@
 /** Authorization rules over what an MCP request names: its tools, prompts, resources and tasks. */
 import type { Exchange } from "./exchange.ts"
-import { isPermitted, type Rules } from "./rules.ts"
+import { type Rules, ruled } from "./rules.ts"
 
 /** What the rules decide about. Names are the target's own, without a prefix. */
 export interface McpItem {
@@ -21,7 +21,8 @@ export const mcpAuthorizer =
   ({ kind, target, name, method }: McpItem): boolean => {
     const { variables } = exchange
     variables.mcp = { methodName: method, sessionId, [kind]: { target, name } }
-    const permitted = isPermitted(rules, exchange)
+    // What the rules cannot read is refused like what they deny: an item is not there.
+    const permitted = ruled(rules, exchange) === "allow"
     variables.mcp = undefined
     return permitted
   }

@@ -43,10 +43,10 @@ describe("rules", () => {
           ["rules"]
         )
         const { variables } = exchange()
-        assert.strictEqual(compiled.allow(variables), expected)
+        assert.strictEqual(compiled.decide(variables), expected ? "allow" : "deny")
         // Explaining changes nothing, and leaves no rule out.
         const explained = compiled.explain(variables)
-        assert.strictEqual(explained.result === "allow", expected)
+        assert.strictEqual(explained.ruling === "allow", expected)
         assert.deepStrictEqual(
           explained.rules.map(({ explanation: _, ...outcome }) => outcome),
           rules.map(({ effect, becomes }) => ({

@@ -27,6 +27,17 @@ export const bodyLimits = slot<BodyLimits>()("bodyLimits")
 /** Whether the authority for the backend was chosen by a rewrite, so that the backend's own name does not replace it. */
 export const authorityRewritten = slot<true>()("authorityRewritten")
 
+/**
+ * Where the authentication of a route looked for credentials, by header name; set by whoever looked, whatever it found.
+ * Nothing is set on a route without authentication.
+ */
+export interface CredentialHeaders {
+  readonly looked: ReadonlyArray<string>
+  /** Those that the configuration leaves in the request on purpose. */
+  readonly preserved: ReadonlyArray<string>
+}
+export const credentialHeaders = slot<CredentialHeaders>()("credentialHeaders")
+
 /** Who presented a known API key. */
 export const apiKey = slot<KeyBearer>()("apiKey")
 

@@ -7,7 +7,7 @@ import { observe } from "../http/body.ts"
 import type { HeaderList } from "../http/header-list.ts"
 import { Capture } from "./capture.ts"
 import type { Exchange } from "./exchange.ts"
-import { type Hidden, isHidden, shownUri } from "./hidden.ts"
+import { type Hidden, isHidden, shownUri, shownValue } from "./hidden.ts"
 import { masked } from "./masked.ts"
 import type { OutboundCall, OutboundWatch } from "./outbound.ts"
 import type { Selection } from "./route.ts"
@@ -245,7 +245,7 @@ const shownHeaders = (list: HeaderList, hidden: Hidden): Record<string, string |
   const shown: Record<string, string | Array<string>> = {}
   for (const [name, value] of list) {
     // Where a redirect leads and where a request came from are addresses, and so is what others pass on.
-    const visible = isHidden(name, hidden) ? "<redacted>" : shownUri(value, hidden)
+    const visible = isHidden(name, hidden) ? "<redacted>" : shownValue(value, hidden)
     const before = Object.hasOwn(shown, name) ? shown[name] : undefined
     const now = before === undefined ? visible : typeof before === "string" ? [before, visible] : [...before, visible]
     Object.defineProperty(shown, name, { value: now, enumerable: true, configurable: true, writable: true })

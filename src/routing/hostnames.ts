@@ -3,6 +3,7 @@
  * suffix, then what has no hostname. Which hostname is the next wider one is known before any request comes.
  */
 import { Result } from "effect"
+import { withoutRoot } from "../http/authority.ts"
 import type { ConfigProblem } from "../pipeline/stage.ts"
 
 export interface HostnameEntry<T> {
@@ -15,10 +16,10 @@ export interface HostnameEntry<T> {
 
 const wellFormed = /^(?:\*?[a-z0-9._-]*|\[[0-9a-f:.]{2,45}\])$/
 
-/** The lower-case form of a configured hostname, or what is wrong with it. */
+/** The form in which requests name the host: lower case, without the dot of an absolute name. Or what is wrong with it. */
 export const canonicalHostname = (hostname: string): Result.Result<string, string> => {
-  const lower = hostname.toLowerCase()
-  return wellFormed.test(lower)
+  const lower = withoutRoot(hostname.toLowerCase())
+  return lower !== undefined && wellFormed.test(lower)
     ? Result.succeed(lower)
     : Result.fail("a hostname has letters, digits, dots and hyphens, may begin with *, and bears no port")
 }

@@ -6,8 +6,10 @@ import type { McpTransport, McpTransportEvents, TargetFailure } from "./mcp-tran
 export interface McpStdioCommand {
   readonly cmd: string
   readonly args: ReadonlyArray<string>
-  /** Added to the environment of the gateway, or the whole environment with `clearEnv`. */
+  /** Added to what the child inherits, or the whole environment with `clearEnv`. */
   readonly env: Readonly<Record<string, string>>
+  /** The variables of the gateway that the child gets beside those which any program needs. */
+  readonly inheritEnv: ReadonlyArray<string>
   readonly clearEnv: boolean
 }
 

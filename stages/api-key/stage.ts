@@ -1,17 +1,21 @@
 /** apiKey: recognises callers by a key that the configuration knows, and takes it out of the request. */
 import { Buffer } from "node:buffer"
 import { Data, Effect, Exit, Redacted } from "effect"
-import { compileCredential } from "../../src/pipeline/authentication/credential.ts"
+import { challengeFor, compileCredential, credentialReadings } from "../../src/pipeline/authentication/credential.ts"
 import { KeyBearer } from "../../src/pipeline/authentication/identity.ts"
-import { apiKey as bearer, modelAccess } from "../../src/pipeline/slots.ts"
-import { next, policy, type StageError } from "../../src/pipeline/stage.ts"
+import { Unreadable } from "../../src/pipeline/errors.ts"
+import { apiKey as bearer, credentialHeaders, modelAccess } from "../../src/pipeline/slots.ts"
+import { next, policy, type StageError, type Verdict } from "../../src/pipeline/stage.ts"
 import { KnownKeys } from "./known-keys.ts"
 import { compileModelAccess } from "./models.ts"
 import { ApiKey } from "./schema.ts"
 
 /** There is no key, or one that nobody knows. */
 export class ApiKeyRefused
-  extends Data.TaggedError("ApiKeyRefused")<{ readonly detail: "no API Key found" | "invalid credentials" }>
+  extends Data.TaggedError("ApiKeyRefused")<{
+    readonly detail: "no API Key found" | "invalid credentials"
+    readonly headers: ReadonlyArray<string>
+  }>
   implements StageError
 {
   readonly status = 401
@@ -29,9 +33,10 @@ export const apiKey = policy({
   schema: ApiKey,
   sites: ["gateway", "route"],
   responds: [],
-  reads: [],
-  writes: [bearer, modelAccess],
+  reads: [credentialHeaders],
+  writes: [credentialHeaders, bearer, modelAccess],
   outcomes: ["next", "fail"],
+  failsClosed: credentialReadings("apiKey"),
   maturity: { status: "stable", untrusted: "client" },
   compile: ({ mode, location, keys }, { site }) =>
     Effect.map(compileCredential(location, site, ["location"]), (credential) => {
@@ -43,15 +48,18 @@ export const apiKey = policy({
           { metadata: metadata ?? {}, models: allowedModels && compileModelAccess(allowedModels) }
         ])
       )
-      const missing = mode === "strict" ? Exit.fail(new ApiKeyRefused({ detail: "no API Key found" })) : next
-      const invalid = mode === "permissive" ? next : Exit.fail(new ApiKeyRefused({ detail: "invalid credentials" }))
+      const headers = ["www-authenticate", challengeFor(location)]
+      const missing = mode === "strict" ? Exit.fail(new ApiKeyRefused({ detail: "no API Key found", headers })) : next
+      const invalid =
+        mode === "permissive" ? next : Exit.fail(new ApiKeyRefused({ detail: "invalid credentials", headers }))
       return [
         {
           name: "apiKey",
           phase: "request",
-          run: (x) => {
+          run: (x): Exit.Exit<Verdict, ApiKeyRefused | Unreadable> => {
             const key = credential.read(x)
             if (key === undefined) return missing
+            if (key instanceof Unreadable) return mode === "permissive" ? next : Exit.fail(key)
             const owner = known.find(key)
             if (owner === undefined) return invalid
             credential.remove(x)

@@ -20,7 +20,7 @@ import {
 } from "../../src/protocols/llm/models/route-type.ts"
 import { compileEndpoint, type Endpoint, endpointPolicies } from "./endpoint.ts"
 import { type Engine, type Keep, makeEngine, modelCalls } from "./engine.ts"
-import { LlmFailed, ModelRefused } from "./refused.ts"
+import { LlmFailed, ModelRefused, methodNotAllowed } from "./refused.ts"
 import { admit, asObject, forwarded, knownFromHere, type Outcome, readBody } from "./request.ts"
 import { AiSchema, type EndpointConfig } from "./schema.ts"
 
@@ -80,7 +80,7 @@ const bodyFailures = {
   unreadable,
   undecodable: unreadable
 }
-const methodNotAllowed = refused(405, "method not allowed")
+const callsAlone = methodNotAllowed("POST")
 const notJson = refused(400, "body is not a JSON object")
 const noModel = refused(400, "missing field: model not specified")
 const notAllowed = new ModelRefused({ refusal: refusal("model_not_allowed") })
@@ -91,7 +91,7 @@ const offered = (engine: Engine, groups: Groups, x: Exchange, keep: Keep): Outco
   const { endpoint } = choose(groups, engine.clock(), Math.random)!
   const type = endpoint.routeType(canonicalPath(x.request.path))
   const unread = forwarded.has(type)
-  if (!unread && type !== "models" && x.request.method !== "POST") return Exit.fail(methodNotAllowed)
+  if (!unread && type !== "models" && x.request.method !== "POST") return Exit.fail(callsAlone)
   return Effect.flatMapEager(readBody(x, bodyFailures), (bytes): Outcome => {
     const parsed = parseJson(bytes.toString("utf8"))
     if (!unread && type !== "models" && !isObject(parsed)) return Exit.fail(notJson)

@@ -4,8 +4,9 @@
  */
 import { Buffer } from "node:buffer"
 import { Effect, Exit, Result } from "effect"
+import { ambiguity } from "../../src/cel/json-text.ts"
 import { type BodyObserver, observe } from "../../src/http/body.ts"
-import { contentCoding, decoded } from "../../src/http/content-coding.ts"
+import { contentCodings, decoded } from "../../src/http/content-coding.ts"
 import type { Answer } from "../../src/http/message.ts"
 import { Capture } from "../../src/pipeline/capture.ts"
 import { defaultBodyLimit, type Exchange } from "../../src/pipeline/exchange.ts"
@@ -13,7 +14,6 @@ import { next, type StageError, type Verdict } from "../../src/pipeline/stage.ts
 import { isObject, type JsonObject, parseJson } from "../../src/protocols/llm/formats/json.ts"
 import type { GuardedFormat } from "../../src/protocols/llm/guard/texts.ts"
 import { GuardWindow } from "../../src/protocols/llm/guard/window.ts"
-import { isReadOneWay } from "../../src/protocols/llm/models/json-members.ts"
 import { type UsageFormat, usageMembers } from "../../src/protocols/llm/usage/members.ts"
 import { readResponse } from "../../src/protocols/llm/usage/read.ts"
 import { framingOf, StreamObserver } from "../../src/protocols/llm/usage/stream.ts"
@@ -64,13 +64,13 @@ export const answered = (engine: Engine, x: Exchange, prepared: Prepared): Outco
   if (success) prepared.answered = isStream(answer) ? "stream" : "whole"
   const opaque = forwarded.has(prepared.clientFormat)
   if (success || !opaque) {
-    const encoding = answer.headers.get("content-encoding")
-    const coding = contentCoding(encoding)
-    if (coding === "unknown") {
+    const encoding = answer.headers.getAll("content-encoding")
+    const codings = contentCodings(encoding)
+    if (codings === "unknown") {
       // What is forwarded unread may be anything; whoever must be read may not.
-      if (prepared.upstreamFormat !== "passthrough") return Exit.fail(unreadable(encoding))
-    } else if (coding !== undefined) {
-      answer.body = decoded(answer.body, coding, "backend")
+      if (prepared.upstreamFormat !== "passthrough") return Exit.fail(unreadable(encoding.join(", ")))
+    } else if (codings.length > 0) {
+      answer.body = decoded(answer.body, codings, "backend")
       answer.headers.delete("content-encoding")
       answer.headers.delete("content-length")
     }
@@ -96,7 +96,8 @@ export const answered = (engine: Engine, x: Exchange, prepared: Prepared): Outco
     return next
   }
   return Effect.flatMapEager(x.readResponseBody(), (bytes): Outcome => {
-    const json = parseJson(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("utf8"))
+    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("utf8")
+    const json = parseJson(text)
     addFacts(facts, readResponse(usageFormat(prepared.upstreamFormat), json))
     if (prepared.translated && x.watched) tellUntranslated(x, Buffer.from(bytes).toString("base64"))
     const translated = prepared.translation.response(json, (name) => answer.headers.get(name))
@@ -107,7 +108,7 @@ export const answered = (engine: Engine, x: Exchange, prepared: Prepared): Outco
     if (guards.length === 0) return body === json ? next : replace(answer, body)
     if (!isObject(body) || !isGuarded(prepared.clientFormat)) return Exit.fail(invalid)
     // Where a member stands twice, the client is given the one that guards have read.
-    const same = body === json && isReadOneWay(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length), json)
+    const same = body === json && ambiguity(text, json) === undefined
     return judged(engine, x, prepared.clientFormat, guards, "answer", body, (clean) =>
       clean === body && same ? next : replace(answer, clean)
     )
@@ -179,7 +180,7 @@ const clientsError = (engine: Engine, x: Exchange, prepared: Prepared): Outcome 
     if (guards.length === 0 || !isGuarded(prepared.clientFormat)) return told === body ? next : replace(answer, told)
     // What is no JSON object is read as the text that it is.
     const read = isObject(told) ? told : { text: typeof told === "string" ? told : text }
-    const same = told === body && (!isObject(told) || isReadOneWay(Buffer.from(text, "utf8"), told))
+    const same = told === body && (!isObject(told) || ambiguity(text, told) === undefined)
     return judged(engine, x, prepared.clientFormat, guards, "error", read, (clean) => {
       if (clean === read) return same ? next : replace(answer, told)
       return isObject(told) ? replace(answer, clean) : plain(answer, clean["text"])

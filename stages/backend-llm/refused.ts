@@ -44,6 +44,7 @@ export class LlmFailed
     readonly status: number
     readonly detail: string
     readonly reason: "InvalidRequest" | "Guardrail" | "UpstreamFailure"
+    readonly headers?: ReadonlyArray<string>
   }>
   implements StageError
 {
@@ -54,3 +55,13 @@ export class LlmFailed
     return `failed to process LLM ${this.side}: ${this.detail}`
   }
 }
+
+/** RFC 9110 15.5.6: the answer names the methods that there are. */
+export const methodNotAllowed = (allowed: string): LlmFailed =>
+  new LlmFailed({
+    side: "request",
+    status: 405,
+    detail: "method not allowed",
+    reason: "InvalidRequest",
+    headers: ["allow", allowed]
+  })

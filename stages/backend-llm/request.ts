@@ -2,11 +2,13 @@
  * The way of a model request to its provider, once its endpoint is known: what guards say, what it may cost, and what the
  * provider is sent. Everything that may refuse does so before the first byte leaves.
  */
-import { Buffer } from "node:buffer"
+import { Buffer, isUtf8 } from "node:buffer"
 import { randomBytes } from "node:crypto"
 import { Effect, Exit, Result } from "effect"
-import { contentCoding, decoded } from "../../src/http/content-coding.ts"
+import { ambiguity } from "../../src/cel/json-text.ts"
 import { HeaderList } from "../../src/http/header-list.ts"
+import { undoCodings } from "../../src/pipeline/content.ts"
+import { unreadable } from "../../src/pipeline/errors.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
 import * as slots from "../../src/pipeline/slots.ts"
 import { next, respond, type StageError, type Verdict } from "../../src/pipeline/stage.ts"
@@ -14,12 +16,11 @@ import type { Attempt } from "../../src/protocols/llm/cost/ledger.ts"
 import type { LlmError } from "../../src/protocols/llm/formats/error.ts"
 import type { ClientFormat, UpstreamFormat } from "../../src/protocols/llm/formats/format.ts"
 import { sseRequired } from "../../src/protocols/llm/formats/generate-content.ts"
-import { isObject, type JsonObject } from "../../src/protocols/llm/formats/json.ts"
+import { isObject, type JsonObject, parseJson } from "../../src/protocols/llm/formats/json.ts"
 import { conversationOf } from "../../src/protocols/llm/guard/conversation.ts"
 import type { GuardOutcome } from "../../src/protocols/llm/guard/outcome.ts"
 import { everyScope, type GuardedFormat, guardedFormats, rewriteRequest } from "../../src/protocols/llm/guard/texts.ts"
 import { plan } from "../../src/protocols/llm/matrix.ts"
-import { isReadOneWay } from "../../src/protocols/llm/models/json-members.ts"
 import { hidesModel, modelInPath, withModelInPath } from "../../src/protocols/llm/models/model-path.ts"
 import { canonicalPath, decodedPath, forgivenPaths } from "../../src/protocols/llm/models/path-form.ts"
 import { refusal } from "../../src/protocols/llm/models/refusal.ts"
@@ -70,8 +71,8 @@ export type Outcome = Effect.Effect<Verdict, StageError>
 const invalid = (detail: string) => new LlmFailed({ side: "request", status: 400, detail, reason: "InvalidRequest" })
 const notJson = new ModelRefused({ refusal: refusal("invalid_request_body") })
 const ambiguousPath = invalid("ambiguous path")
-const readTwoWays = invalid("a guarded conversation must not have a member twice, nor be nested more than 128 deep")
-const unguardedPath = new ModelRefused({ refusal: refusal("path_not_guarded") })
+/** Guards cannot read what is sent there. 404, as clients know it of paths that a provider does not have. */
+export const unguardedPath = new ModelRefused({ refusal: refusal("path_not_guarded") })
 const guardFailed = new LlmFailed({ side: "request", status: 503, detail: "prompt guard failed", reason: "Guardrail" })
 const notImplemented = {
   status: 501,
@@ -98,29 +99,22 @@ export interface BodyFailures {
   readonly undecodable: StageError
 }
 
+export const unknownCoding = (header: string) =>
+  new LlmFailed({
+    side: "request",
+    status: 415,
+    detail: `unsupported content encoding: ${header}`,
+    reason: "InvalidRequest"
+  })
+
 /** The whole body of a request, decompressed. */
 export const readBody = (
   x: Exchange,
   { tooLarge, unreadable, undecodable }: BodyFailures
 ): Effect.Effect<Buffer, StageError> => {
-  const { headers } = x.request
-  const encoding = headers.get("content-encoding")
-  const coding = contentCoding(encoding)
-  if (coding === "unknown")
-    return Exit.fail(
-      new LlmFailed({
-        side: "request",
-        status: 415,
-        detail: `unsupported content encoding: ${encoding}`,
-        reason: "InvalidRequest"
-      })
-    )
-  if (coding !== undefined) {
-    x.requestBody = decoded(x.requestBody, coding, "client")
-    headers.delete("content-encoding")
-    headers.delete("content-length")
-  }
-  const broken = coding === undefined ? unreadable : undecodable
+  const coded = undoCodings(x)
+  if (coded === "unknown") return Exit.fail(unknownCoding(x.request.headers.getAll("content-encoding").join(", ")))
+  const broken = coded ? undecodable : unreadable
   return Effect.mapEager(
     Effect.mapErrorEager(x.readRequestBody(), (error) => (error._tag === "BodyTooLarge" ? tooLarge : broken)),
     (bytes) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
@@ -128,6 +122,17 @@ export const readBody = (
 }
 
 export const asObject = (value: unknown): JsonObject => (isObject(value) ? value : {})
+
+/** Whether an expression that reads these variables looks into the body of a model request. */
+export const readsModelRequest = (roots: ReadonlySet<string>): boolean => roots.has("llmRequest") || roots.has("llm")
+
+/** Whether everybody who reads the body finds the same in it: what decides by it must not see another one than the provider. */
+export const isSound = (bytes: Buffer): boolean => {
+  if (!isUtf8(bytes)) return false
+  const text = bytes.toString("utf8")
+  const json = parseJson(text)
+  return isObject(json) && ambiguity(text, json) === undefined
+}
 
 /** Expressions know the request, and the call as far as it gets. */
 export const knownFromHere = (x: Exchange, model: string, json: JsonObject): LlmVariable => {
@@ -156,7 +161,7 @@ export const admit = (engine: Engine, x: Exchange, asked: Asked, keep: Keep): Ou
   if (asked.unread && !forwarded.has(routeType)) return Exit.fail(notJson)
   if (routeType === "generateContent" && asksForList(path, x.request.query)) return respond(listRefused)
   const guards = isGuarded(routeType) ? endpoint.guards.request : []
-  if (guards.length > 0 && !isReadOneWay(asked.bytes, json)) return Exit.fail(readTwoWays)
+  if (guards.length > 0 && !isSound(asked.bytes)) return Exit.fail(unreadable.value)
   const changed = endpoint.changes.request?.(json, x) ?? json
   // Configuration that sets the model in the body means the one that is asked for.
   const set = changed["model"]

@@ -25,6 +25,7 @@ import { Log } from "../../src/services/log.ts"
 import { Metrics } from "../../src/services/metrics.ts"
 import { Monotonic } from "../../src/services/monotonic.ts"
 import type { UpstreamTimedOut } from "../../src/services/upstreams.ts"
+import { withoutCredentials } from "./credentials.ts"
 import { EventStreamBody } from "./event-stream-body.ts"
 import { McpRefused } from "./refused.ts"
 import { McpBackend } from "./schema.ts"
@@ -66,7 +67,12 @@ export const backendMcp = terminal({
           warn: ({ target, message }) => log("warn", "mcp", message, { backend: name, target })
         })
       )
-      const served: Served = { relay, targets, count: makeMcpSeries(yield* Metrics) }
+      const served: Served = {
+        relay,
+        targets,
+        alone: targets.length === 1 && targets[0]!.kind !== "stdio",
+        count: makeMcpSeries(yield* Metrics)
+      }
       return {
         type: "mcp",
         protocol: "mcp",
@@ -91,6 +97,8 @@ type McpAnswer = Exit.Exit<Answer, McpRefused>
 interface Served {
   readonly relay: McpRelay
   readonly targets: ReadonlyArray<McpTarget>
+  /** Whether there is a single target, which is no child of this process. */
+  readonly alone: boolean
   readonly count: (x: Exchange, facts: McpFacts) => void
 }
 
@@ -109,7 +117,7 @@ const posted = (
 }
 
 const relayed = (
-  { relay, targets, count }: Served,
+  { relay, targets, alone, count }: Served,
   x: Exchange,
   body: Uint8Array,
   timeLimit: McpTimeLimit | undefined
@@ -127,7 +135,7 @@ const relayed = (
       path: x.request.pathAndQuery,
       originalPath: x.receivedPath,
       authority: x.request.authority,
-      headers: x.request.headers.flat,
+      headers: withoutCredentials(x.request.headers.flat, x.get(slots.credentialHeaders), alone),
       body,
       principal: principalOf(x),
       listener: x.listener?.key ?? "",
@@ -162,10 +170,16 @@ const answerOf = ({ status, headers, body, failure, facts }: McpResponse, x: Exc
   return Exit.fail(new McpRefused({ status, message: failure, headers, content: { type, body } }))
 }
 
+/**
+ * What is told of a session: enough to find its lines, too little to be it. Its id begins with a number that was drawn for it.
+ */
+const told = (sessionId: string | undefined): string | undefined =>
+  sessionId === undefined ? undefined : `${sessionId.slice(0, 12)}…`
+
 /** What traces show. */
 const summaryOf = ({ method, sessionId, resourceType, target, name }: McpFacts) => ({
   ...(method === undefined ? {} : { methodName: method }),
-  ...(sessionId === undefined ? {} : { sessionId }),
+  ...(sessionId === undefined ? {} : { sessionId: told(sessionId) }),
   ...(resourceType === undefined || target === undefined || name === undefined
     ? {}
     : { [resourceType === "templates" ? "resource" : resourceType]: { target, name } })
@@ -187,7 +201,7 @@ const record = (x: Exchange, facts: McpFacts): void => {
         : "mcp.resource.uri",
     facts.name
   )
-  add("mcp.session.id", facts.sessionId)
+  add("mcp.session.id", told(facts.sessionId))
   add("mcp.error.code", facts.errorCode)
   add("mcp.error.message", facts.errorMessage)
 }

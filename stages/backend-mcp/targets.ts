@@ -29,10 +29,11 @@ export const targetOf = (config: TargetConfig, at: ConfigPath): Compiled => {
   return Effect.succeed({ name, kind: "http", endpoint: { ...address, protocol, path: endpoint.path } })
 }
 
-const commandOf = ({ cmd, args, env, clearEnv }: NonNullable<TargetConfig["stdio"]>): McpStdioCommand => ({
+const commandOf = ({ cmd, args, env, inheritEnv, clearEnv }: NonNullable<TargetConfig["stdio"]>): McpStdioCommand => ({
   cmd,
   args: args.map(Redacted.value),
   env: Object.fromEntries(Object.entries(env).map(([name, value]) => [name, Redacted.value(value)])),
+  inheritEnv,
   clearEnv
 })
 

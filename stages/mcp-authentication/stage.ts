@@ -2,14 +2,15 @@
  * mcpAuthentication: protects an MCP route as the MCP authorization specification asks. Clients without a token are told
  * where to get one, and find the metadata that leads them to the identity provider here.
  */
-import { Effect } from "effect"
+import { Effect, Exit } from "effect"
 import type { JsonObject } from "../../src/cel/value.ts"
 import type { BodyAborted } from "../../src/http/body.ts"
-import { compileCredential } from "../../src/pipeline/authentication/credential.ts"
+import { challenge } from "../../src/http/challenge.ts"
+import { compileCredential, credentialReadings } from "../../src/pipeline/authentication/credential.ts"
 import type { TokenBearer } from "../../src/pipeline/authentication/identity.ts"
 import { type KeysUnavailable, makeTokenVerifier } from "../../src/pipeline/authentication/token-verifier.ts"
-import type { BodyTooLarge } from "../../src/pipeline/errors.ts"
-import { jwt } from "../../src/pipeline/slots.ts"
+import { type BodyTooLarge, Unreadable } from "../../src/pipeline/errors.ts"
+import { credentialHeaders, jwt } from "../../src/pipeline/slots.ts"
 import {
   next,
   type PolicyGraph,
@@ -49,11 +50,9 @@ export class TokenRequired implements StageError {
 
   constructor(message: string, metadata: string) {
     this.message = message
-    // A quoted string (RFC 9110 5.6.4) ends at a quote; in an address neither that nor a backslash means anything.
-    this.headers = [
-      "www-authenticate",
-      `Bearer resource_metadata="${metadata.replaceAll('"', "%22").replaceAll("\\", "%5C")}"`
-    ]
+    // Clients read it with parsers that know of no escapes; in an address neither a quote nor a backslash means anything.
+    const address = metadata.replaceAll('"', "%22").replaceAll("\\", "%5C")
+    this.headers = ["www-authenticate", challenge("Bearer", { resource_metadata: address })]
   }
 }
 
@@ -61,8 +60,8 @@ export class TokenRequired implements StageError {
 const presented = slot<string>()("mcpAuthentication.presented")
 const verified = slot<TokenBearer>()("mcpAuthentication.verified")
 
-type Slots = typeof presented | typeof verified | typeof jwt
-type Failure = TokenRequired | KeysUnavailable | ProviderUnavailable | BodyTooLarge | BodyAborted
+type Slots = typeof credentialHeaders | typeof presented | typeof verified | typeof jwt
+type Failure = TokenRequired | KeysUnavailable | ProviderUnavailable | BodyTooLarge | BodyAborted | Unreadable
 
 export const mcpAuthentication = policy({
   name: "mcpAuthentication",
@@ -70,9 +69,10 @@ export const mcpAuthentication = policy({
   schema: McpAuthentication,
   sites: ["route"],
   responds: [],
-  reads: [presented, verified],
-  writes: [presented, verified, jwt],
+  reads: [credentialHeaders, presented, verified],
+  writes: [credentialHeaders, presented, verified, jwt],
   outcomes: ["next", "respond", "fail"],
+  failsClosed: credentialReadings("mcpAuthentication"),
   maturity: { status: "stable", untrusted: "client+backend" },
   compile: (config, { site }) =>
     Effect.gen(function* () {
@@ -143,6 +143,7 @@ export const mcpAuthentication = policy({
           phase: "request",
           run: (x) => {
             const token = credential.read(x)
+            if (token instanceof Unreadable) return mode === "permissive" ? next : Exit.fail(token)
             if (token !== undefined) x.set(presented, token)
             else if (mode === "strict") return refused(x, "no bearer token found")
             return next

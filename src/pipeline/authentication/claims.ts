@@ -32,12 +32,12 @@ export const compileClaimCheck = ({ issuer, audiences, requiredClaims }: ClaimDe
     }
     const exp = claims["exp"]
     if (exp !== undefined) {
-      if (typeof exp !== "number") return "the claim exp is not a number"
+      if (typeof exp !== "number" || !Number.isFinite(exp)) return "the claim exp is not a number"
       if (now >= exp * 1000 + leeway) return "the token has expired"
     }
     const nbf = claims["nbf"]
     if (nbf !== undefined) {
-      if (typeof nbf !== "number") return "the claim nbf is not a number"
+      if (typeof nbf !== "number" || !Number.isFinite(nbf)) return "the claim nbf is not a number"
       if (now < nbf * 1000 - leeway) return "the token is not valid yet"
     }
     return undefined

@@ -3,6 +3,7 @@
  * the configuration demands. A token that was verified before is answered from the cache as long as no key set changed.
  */
 import { Data, Effect, Exit } from "effect"
+import { challenge, defaultRealm } from "../../http/challenge.ts"
 import type { KeySet, Keys, VerificationKey } from "../../services/jwks.ts"
 import type { StageError } from "../stage.ts"
 import { acceptedUntil, type ClaimCheck, type ClaimDemands, compileClaimCheck } from "./claims.ts"
@@ -15,9 +16,22 @@ export interface TokenIssuer extends ClaimDemands {
   readonly keys: KeySet
 }
 
+const asked = ["www-authenticate", challenge("Bearer", { realm: defaultRealm })]
+
 /** There is no token, or one that is not believed. */
-export class TokenRefused extends Data.TaggedError("TokenRefused")<{ readonly detail: string }> implements StageError {
+export class TokenRefused
+  extends Data.TaggedError("TokenRefused")<{
+    readonly detail: string
+    /** RFC 6750 3.1: nothing is wrong with a token that is not there. */
+    readonly error?: "invalid_token" | undefined
+  }>
+  implements StageError
+{
   readonly status = 401
+  readonly headers =
+    this.error === undefined
+      ? asked
+      : ["www-authenticate", challenge("Bearer", { realm: defaultRealm, error: this.error })]
   readonly reason = "JwtAuth"
   readonly source = "client"
   readonly retryable = false
@@ -44,7 +58,7 @@ const refusals = new Map<string, Exit.Exit<never, TokenRefused>>()
 const refused = (detail: string): Exit.Exit<never, TokenRefused> => {
   let exit = refusals.get(detail)
   if (exit === undefined) {
-    exit = Exit.fail(new TokenRefused({ detail }))
+    exit = Exit.fail(new TokenRefused({ detail, error: "invalid_token" }))
     refusals.set(detail, exit)
   }
   return exit
@@ -52,7 +66,7 @@ const refused = (detail: string): Exit.Exit<never, TokenRefused> => {
 /** @param detail one of a fixed set of sentences: each is kept. */
 const malformed = (detail: string) => refused(`the token is invalid or malformed: ${detail}`)
 
-export const noToken = refused("no bearer token found")
+export const noToken = Exit.fail(new TokenRefused({ detail: "no bearer token found" }))
 const noKeyId = refused("the token header does not specify a `kid`")
 const keysUnavailable = Exit.fail(new KeysUnavailable())
 
@@ -130,7 +144,9 @@ export const makeTokenVerifier = (issuers: ReadonlyArray<TokenIssuer>): TokenVer
       const decided = byKey(token, id, text, now)
       if (decided !== undefined) return decided
       if (asked.some(({ keys }) => keys.current() === undefined)) return keysUnavailable
-      return Exit.fail(new TokenRefused({ detail: `token uses the unknown key ${JSON.stringify(id)}` }))
+      return Exit.fail(
+        new TokenRefused({ detail: `token uses the unknown key ${JSON.stringify(id)}`, error: "invalid_token" })
+      )
     })
   }
 }

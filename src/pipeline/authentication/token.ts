@@ -17,8 +17,14 @@ export interface Unparsable {
   readonly detail: string
 }
 
-// Buffers decode whatever they can; a signature must not stand for more than one text.
-const base64Url = /^[A-Za-z0-9_-]*$/
+/**
+ * What a bearer token may say it is (RFC 7519 5.1, RFC 9068 2.1), in lower case and without `application/`. A token of
+ * another use, as a logout token or a proof of possession, is signed by the same keys and grants nothing (RFC 8725 3.11).
+ */
+const bearerTypes: ReadonlySet<string> = new Set(["jwt", "at+jwt"])
+
+const isForBearers = (type: unknown): boolean =>
+  type === undefined || (typeof type === "string" && bearerTypes.has(type.toLowerCase().replace(/^application\//, "")))
 
 export const parseToken = (text: string): ParsedToken | Unparsable => {
   const first = text.indexOf(".")
@@ -26,32 +32,65 @@ export const parseToken = (text: string): ParsedToken | Unparsable => {
   if (first < 0 || second < 0 || text.indexOf(".", second + 1) >= 0)
     return { part: "token", detail: "expected three parts" }
   const header = decoded(text.slice(0, first))
-  if (header === undefined) return { part: "header", detail: "expected a JSON object in base64url" }
+  if (header === undefined) return { part: "header", detail: "expected a JSON object in base64url, each member once" }
   const algorithm = header["alg"]
   if (typeof algorithm !== "string") return { part: "header", detail: "no algorithm" }
   // RFC 7515 4.1.11: what must be understood is not, so the token must be refused.
   if (header["crit"] !== undefined) return { part: "header", detail: "critical extensions are not supported" }
+  // RFC 7797 6: with it, what was signed is not what stands here.
+  if (header["b64"] !== undefined) return { part: "header", detail: "unencoded payloads are not supported" }
+  if (!isForBearers(header["typ"])) return { part: "header", detail: "the token is not for bearers" }
   const keyId = header["kid"]
   const claims = decoded(text.slice(first + 1, second))
-  if (claims === undefined) return { part: "token", detail: "expected the claims as a JSON object in base64url" }
-  const signature = text.slice(second + 1)
-  if (!base64Url.test(signature)) return { part: "token", detail: "expected the signature in base64url" }
+  if (claims === undefined)
+    return { part: "token", detail: "expected the claims as a JSON object in base64url, each member once" }
+  // RFC 8417 2.2: what has events tells of them. Logout tokens of older providers say so by this alone.
+  if (claims["events"] !== undefined) return { part: "token", detail: "the token is not for bearers" }
+  const signature = bytesOf(text.slice(second + 1))
+  if (signature === undefined) return { part: "token", detail: "expected the signature in base64url" }
   return {
     algorithm,
     keyId: typeof keyId === "string" ? keyId : undefined,
     claims,
     signed: text.slice(0, second),
-    signature: Buffer.from(signature, "base64url")
+    signature
   }
 }
 
+/** Buffers decode whatever they can; here bytes have one text, so that a token does not have several. */
+const bytesOf = (part: string): Buffer | undefined => {
+  const bytes = Buffer.from(part, "base64url")
+  return bytes.toString("base64url") === part ? bytes : undefined
+}
+
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
+
 const decoded = (part: string): JsonObject | undefined => {
-  if (!base64Url.test(part)) return undefined
-  let value: unknown
+  const bytes = bytesOf(part)
+  if (bytes === undefined) return undefined
   try {
-    value = JSON.parse(Buffer.from(part, "base64url").toString("utf8"))
+    const text = utf8.decode(bytes)
+    const value: unknown = JSON.parse(text)
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined
+    // Of two members with one name readers take the first, the last, or neither (RFC 7519 4).
+    return namesIn(text) === membersOf(value) ? (value as JsonObject) : undefined
   } catch {
     return undefined
   }
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined
+}
+
+const nameOrString = /"(?:[^"\\]|\\.)*"(\s*:)?/g
+
+/** How many members a JSON text writes out. */
+const namesIn = (text: string): number => {
+  let names = 0
+  for (const match of text.matchAll(nameOrString)) if (match[1] !== undefined) names++
+  return names
+}
+
+/** How many members came of them. Throws on a depth that no token has. */
+const membersOf = (value: unknown): number => {
+  if (typeof value !== "object" || value === null) return 0
+  const inner = Object.values(value)
+  return inner.reduce((sum: number, each) => sum + membersOf(each), Array.isArray(value) ? 0 : inner.length)
 }

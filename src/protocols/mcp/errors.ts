@@ -8,6 +8,8 @@ export interface HttpRefusal {
   readonly _tag: "HttpRefusal"
   readonly status: number
   readonly message: string
+  /** Flat raw list. */
+  readonly headers?: ReadonlyArray<string>
 }
 
 /** Refused as a message: answered with a JSON-RPC error (in plain text if the message had no id). */
@@ -34,9 +36,17 @@ export const code = {
 
 const text = (status: number, message: string): HttpRefusal => ({ _tag: "HttpRefusal", status, message })
 
+/** RFC 9110 15.5.6: which methods there are instead. */
+const notAllowed = (message: string, allowed: string): HttpRefusal => ({
+  ...text(405, message),
+  headers: ["allow", allowed]
+})
+
 /** The refusals of the streamable HTTP transport that do not depend on the request. */
 export const refusal = {
-  methodNotAllowed: text(405, "method not allowed; must be GET, POST, or DELETE"),
+  methodNotAllowed: notAllowed("method not allowed; must be GET, POST, or DELETE", "GET, POST, DELETE"),
+  /** A backend without sessions has none to listen to or to end. */
+  statelessMethodNotAllowed: notAllowed("method not allowed; must be GET, POST, or DELETE", "POST"),
   acceptBoth: text(406, "client must accept both application/json and text/event-stream"),
   acceptStream: text(406, "client must accept text/event-stream"),
   sendJson: text(415, "client must send application/json"),
@@ -45,9 +55,9 @@ export const refusal = {
   invalidSessionHeader: text(400, "invalid session ID header"),
   sessionNotFound: text(404, "session not found"),
   invalidVersionHeader: text(400, "invalid MCP protocol version header"),
-  sseMethodNotAllowed: text(405, "method not allowed; must be GET or POST"),
+  sseMethodNotAllowed: notAllowed("method not allowed; must be GET or POST", "GET, POST"),
   noSessionQuery: text(422, "failed to process session_id query parameter"),
-  noEventStream: text(405, "GET event stream is not supported by any upstream"),
+  noEventStream: notAllowed("GET event stream is not supported by any upstream", "POST, DELETE"),
   noBackends: text(503, "no backends configured"),
   noneLeft: text(503, "no upstreams available"),
   tooManySessions: text(503, "too many sessions")
@@ -149,7 +159,7 @@ export const failureAnswer = (failure: McpFailure, id: string | undefined): Whol
   const { status, message } = failure
   switch (failure._tag) {
     case "HttpRefusal":
-      return { status, headers: plain, body: `mcp: ${message}`, failure: message }
+      return { status, headers: [...(failure.headers ?? []), ...plain], body: `mcp: ${message}`, failure: message }
     case "TargetStatus":
       return { status, headers: returnedHeaders(failure.headers), body: failure.body, failure: undefined }
     case "TargetUnreachable":

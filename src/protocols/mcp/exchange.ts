@@ -41,11 +41,9 @@ export const fail = (exchange: Exchange, failure: McpFailure) => {
   exchange.reply.fail(failure, idText(exchange.message))
 }
 
-/** The parameters lack what the method needs. */
+/** The parameters lack what the method needs. Clients with a session take any status but 200 for a broken transport. */
 export const badParams = (modern: boolean): McpFailure =>
-  modern
-    ? rpcRefusal(400, code.invalidParams, "invalid params for method")
-    : rpcRefusal(500, code.internal, "invalid params for method")
+  rpcRefusal(modern ? 400 : 200, code.invalidParams, "invalid params for method")
 
 /** Notes an error answer of a target for the access log. */
 export const noteError = (exchange: Exchange, answer: RpcError) => {

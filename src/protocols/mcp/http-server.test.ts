@@ -54,6 +54,9 @@ describe("streamable HTTP server", () => {
         const response = answer(relay, one, session)
         assert.strictEqual(response.status, one.status, response.text())
         assert.isFalse(response.headers.has("mcp-session-id"))
+        // RFC 9110 15.5.6.
+        if (one.status === 405)
+          assert.strictEqual(response.headers.get("allow"), mode === "stateful" ? "GET, POST, DELETE" : "POST")
         if (one.text !== undefined) {
           assert.strictEqual(response.text(), one.text)
           if (one.text !== "") assert.strictEqual(response.headers.get("content-type"), "text/plain")

@@ -76,14 +76,17 @@ export const serve = (context: ServerContext, request: McpRequest, respond: Resp
       return post(context, request, respond)
     case "GET":
       return config.statefulMode === "stateless"
-        ? refuse(respond, refusal.methodNotAllowed)
+        ? refuse(respond, refusal.statelessMethodNotAllowed)
         : get(context, request, respond)
     case "DELETE":
       return config.statefulMode === "stateless"
-        ? refuse(respond, refusal.methodNotAllowed)
+        ? refuse(respond, refusal.statelessMethodNotAllowed)
         : remove(context, request, respond)
     default:
-      return refuse(respond, refusal.methodNotAllowed)
+      return refuse(
+        respond,
+        config.statefulMode === "stateless" ? refusal.statelessMethodNotAllowed : refusal.methodNotAllowed
+      )
   }
 }
 

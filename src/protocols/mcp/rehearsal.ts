@@ -60,7 +60,7 @@ export class FakeTarget {
   get config(): McpTarget {
     const { name } = this
     return this.shared
-      ? { name, kind: "stdio", command: { cmd: name, args: [], env: {}, clearEnv: false } }
+      ? { name, kind: "stdio", command: { cmd: name, args: [], env: {}, inheritEnv: [], clearEnv: false } }
       : {
           name,
           kind: "http",

@@ -5,6 +5,7 @@ import type { Listener, Normalised, Policies, Route } from "../normalised.ts"
 
 /** Every code with what it warns of. */
 export const codes = {
+  "serves-nothing": "a file without a listener: a start is possible, a reload refused",
   "never-matches": "a route that no request can reach",
   "replaced-route": "a route that another one with the same name replaces",
   "hostname-never-served": "a host name that none of the listeners of a route serves",

@@ -12,7 +12,15 @@ import {
   optionalAuthentication
 } from "./exposure.ts"
 import { limits, remoteLimits } from "./limits.ts"
-import { references, replacedRoutes, shadowed, unservedHosts, unusedModels, withoutBackend } from "./reachability.ts"
+import {
+  references,
+  replacedRoutes,
+  servesNothing,
+  shadowed,
+  unservedHosts,
+  unusedModels,
+  withoutBackend
+} from "./reachability.ts"
 import { neverTrue } from "./rules.ts"
 import { unknownTargets } from "./targets.ts"
 import { unguarded } from "./unguarded.ts"
@@ -22,6 +30,7 @@ import { unreadStreams } from "./unread-streams.ts"
 export const lint = (configuration: Configuration): ReadonlyArray<Problem> => {
   const { normalised, positions } = configuration
   const complaints = [
+    ...servesNothing(normalised),
     ...shadowed(normalised),
     ...replacedRoutes(normalised),
     ...unservedHosts(normalised),

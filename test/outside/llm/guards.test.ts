@@ -251,14 +251,12 @@ describe("a regex guard", () => {
     }
     await post('{ "model": "m-1", "messages": [{"role":"user","content":"h\\u0065llo"}] }')
     assert.strictEqual(sent()[0]?.body, '{"model":"m-1","messages":[{"role":"user","content":"hello"}]}')
-    const refused =
-      "failed to process LLM request: a guarded conversation must not have a member twice, nor be nested more than 128 deep"
     for (const body of [
       '{"model":"m-1","messages":[{"role":"user","content":"ann@example.com","content":"hello"}]}',
       '{"model":"m-1","messages":[],"\\u006dessages":[]}',
-      `{"model":"m-1","messages":[],"deep":${"[".repeat(200)}${"]".repeat(200)}}`
+      `{"model":"m-1","messages":[],"deep":${"[".repeat(300)}${"]".repeat(300)}}`
     ])
-      assert.deepStrictEqual(await post(body), { status: 400, text: refused }, body)
+      assert.deepStrictEqual(await post(body), { status: 400, text: "the request cannot be read" }, body)
     assert.strictEqual(sent().length, 1)
   })
 

@@ -295,4 +295,14 @@ describe("what a client reads where no model can serve it", () => {
         type: "text/plain",
         text: `failed to process LLM request: ${text}`
       }))
+
+  it("tells of every path which methods there are", async () => {
+    for (const [path, allowed] of [
+      ["/v1/chat/completions", "POST"],
+      ["/v1/models", "GET, POST"]
+    ] as const) {
+      const refused = await fetch(`${gate.url}${path}`, { method: "PUT", body: chat("exact") })
+      assert.deepStrictEqual([refused.status, refused.headers.get("allow")], [405, allowed])
+    }
+  })
 })

@@ -10,7 +10,7 @@ const script = fileURLToPath(import.meta.resolve("@modelcontextprotocol/server-e
 export const everythingStdio = (name: string): McpTarget => ({
   name,
   kind: "stdio",
-  command: { cmd: process.execPath, args: [script, "stdio"], env: {}, clearEnv: false }
+  command: { cmd: process.execPath, args: [script, "stdio"], env: {}, inheritEnv: [], clearEnv: false }
 })
 
 export const httpTarget = (name: string, port: number, protocol: "streamable" | "sse" = "streamable"): McpTarget => ({

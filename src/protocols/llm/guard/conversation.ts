@@ -49,28 +49,25 @@ const mapMessages = (body: JsonObject, key: string, change: (message: JsonObject
     Array.isArray(list) ? mapSame(list, (item: unknown) => (isObject(item) ? change(item) : item)) : list
   )
 
-const textBlocks = textPart("text")
-const inputParts = textPart("input_text", "output_text", "text")
 /** Text parts of Gemini but for thoughts, which nobody said. */
 const visibleText: TextPart = {
-  read: (part) =>
-    isObject(part) && part["thought"] !== true && typeof part["text"] === "string" ? part["text"] : undefined,
-  write: (part, text) => (isObject(part) ? withMember(part, "text", text) : part)
+  ...textPart,
+  read: (part) => (isObject(part) && part["thought"] === true ? undefined : textPart.read(part))
 }
 
 const completions: MapConversation = (body, change) =>
   mapMessages(body, "messages", (message) => {
     const role = roleOf(message) === "function" ? "tool" : roleOf(message)
     return changeMember(message, "content", (content) =>
-      mapContent(content, textBlocks, " ", (text) => change(role, text))
+      mapContent(content, textPart, " ", (text) => change(role, text))
     )
   })
 
 const messages: MapConversation = (body, change) => {
   const toolResult = (block: JsonObject): JsonObject =>
-    changeMember(block, "content", (content) => mapContent(content, textBlocks, " ", (text) => change("tool", text)))
+    changeMember(block, "content", (content) => mapContent(content, textPart, " ", (text) => change("tool", text)))
   const prompted = changeMember(body, "system", (system) =>
-    mapContent(system, textBlocks, "\n", (text) => change("system", text))
+    mapContent(system, textPart, "\n", (text) => change("system", text))
   )
   return mapMessages(prompted, "messages", (message) =>
     changeMember(message, "content", (content) => {
@@ -79,7 +76,7 @@ const messages: MapConversation = (body, change) => {
             isObject(block) && block["type"] === "tool_result" ? toolResult(block) : block
           )
         : content
-      return mapContent(answered, textBlocks, " ", (text) => change(roleOf(message), text))
+      return mapContent(answered, textPart, " ", (text) => change(roleOf(message), text))
     })
   )
 }
@@ -89,7 +86,7 @@ const responses: MapConversation = (body, change) => {
     typeof text === "string" && text !== "" ? (change("system", text) ?? "") : text
   )
   const content = (value: unknown, role: string): unknown =>
-    mapContent(value, inputParts, "\n", (text) => change(role, text))
+    mapContent(value, textPart, "\n", (text) => change(role, text))
   if (typeof instructed["input"] === "string") return changeMember(instructed, "input", (text) => content(text, "user"))
   return mapMessages(instructed, "input", (item) => {
     const type = item["type"]

@@ -7,14 +7,12 @@ export interface TextPart {
   readonly write: (part: unknown, text: string) => unknown
 }
 
-/** Parts whose `type` is one of `types`, with their text in the member of that name. */
-export const textPart = (...types: ReadonlyArray<string>): TextPart => ({
+/** Whatever has a text, of any type or of none: a string is a part as well. */
+export const textPart: TextPart = {
   read: (part) =>
-    isObject(part) && types.includes(String(part["type"])) && typeof part["text"] === "string"
-      ? part["text"]
-      : undefined,
-  write: (part, text) => (isObject(part) ? withMember(part, "text", text) : part)
-})
+    typeof part === "string" ? part : isObject(part) && typeof part["text"] === "string" ? part["text"] : undefined,
+  write: (part, text) => (isObject(part) ? withMember(part, "text", text) : text)
+}
 
 /** `object` with `change` applied to one member, if it is there; the same object when nothing changes. */
 export const changeMember = (object: JsonObject, key: string, change: (value: unknown) => unknown): JsonObject => {

@@ -2,14 +2,12 @@
  * Walks every string of a document in its order and puts changed texts back where they stood. What does not change keeps its identity, up
  * to the whole body, so that an untouched body is sent byte for byte.
  */
+import { maxNesting } from "../../../cel/limits.ts"
 import { isObject, type JsonObject, parseJson, withMember } from "../formats/json.ts"
 import { type ContentScope, looksLike, type Place, placeOf } from "./assignment.ts"
 
 /** Gives the text that is to stand in place of `text`: the very same string for no change. */
 export type Rewrite = (text: string, scope: ContentScope) => string
-
-/** How deep a body is looked into. Deeper than any client's, and shallow enough for the stack. */
-export const maxDepth = 128
 
 /** How texts are taken: as slots, joined as the format says; each string by itself, empty ones too; or by whoever looks for something. */
 export type Reading =
@@ -60,7 +58,7 @@ export class TextWalk {
     const inner = place?.scope ?? scope
     // Nothing below is assigned to anything else.
     if (place === undefined && !this.scopes.has(scope)) return value
-    if (depth > maxDepth) {
+    if (depth > maxNesting) {
       this.tooDeep = true
       return value
     }

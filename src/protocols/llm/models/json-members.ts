@@ -165,36 +165,3 @@ export const setModel = (json: Buffer, model: string): Buffer | undefined => {
   const same = spans?.length === 1 && only !== undefined && json.toString("utf8", only.start, only.end) === text
   return same ? json : setMember(json, "model", text)
 }
-
-/** How deep a body may nest whose members are counted. */
-const maxDepth = 128
-
-/**
- * Whether every reader finds the same members in all of the JSON text, however deep: none stands twice in its object. `json` is what the
- * text was parsed to, where of members with one name a single one is left. Not so either for what nests too deeply to be looked through.
- */
-export const isReadOneWay = (text: Buffer, json: unknown): boolean => {
-  let written = 0
-  for (let at = 0; at < text.length; at++) {
-    const byte = text[at]
-    if (byte === COLON) written++
-    else if (byte === QUOTE) {
-      at = stringEnd(text, at) - 1
-      if (at < 0) return false
-    }
-  }
-  return membersIn(json, 0) === written
-}
-
-/** Not a number where it nests too deeply. */
-const membersIn = (value: unknown, depth: number): number => {
-  if (typeof value !== "object" || value === null) return 0
-  if (depth > maxDepth) return Number.NaN
-  let members = 0
-  if (Array.isArray(value)) for (const item of value) members += membersIn(item, depth + 1)
-  else
-    for (const key in value) {
-      members += 1 + membersIn((value as { readonly [key: string]: unknown })[key], depth + 1)
-    }
-  return members
-}

@@ -1,0 +1,28 @@
+/**
+ * Which headers of a client's request stay with the gateway. A target is a stranger: what a client shows to be let in here
+ * would let the target in as well, and, among several, a third party.
+ */
+import type { CredentialHeaders } from "../../src/pipeline/slots.ts"
+
+/** Where credentials stand by custom, whatever the configuration looks at. `proxy-authorization` never passes anyway. */
+const customary = new Set(["authorization", "cookie", "x-api-key", "api-key", "x-goog-api-key"])
+
+/**
+ * The headers without credentials. With several targets none passes. A single target gets those that the configuration
+ * preserves; on a route without any authentication, where the target itself decides about the client, it gets all.
+ * @param headers flat: name in lower case, value, name, value.
+ * @param alone whether the backend is a single remote target.
+ */
+export const withoutCredentials = (
+  headers: ReadonlyArray<string>,
+  authentication: CredentialHeaders | undefined,
+  alone: boolean
+): ReadonlyArray<string> => {
+  if (alone && authentication === undefined) return headers
+  const passes = (name: string) =>
+    (!customary.has(name) && authentication?.looked.includes(name) !== true) ||
+    (alone && authentication?.preserved.includes(name) === true)
+  const kept: Array<string> = []
+  for (let i = 0; i < headers.length; i += 2) if (passes(headers[i]!)) kept.push(headers[i]!, headers[i + 1]!)
+  return kept
+}

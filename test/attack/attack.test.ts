@@ -1,0 +1,30 @@
+/** Every suite of attacks, with all of its cases and a few generated ones. `npm run attack` does it for long. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { attackClasses } from "./attack.ts"
+import { atLeast, awaited, suites } from "./suites.ts"
+
+for (const kind of attackClasses)
+  describe(kind, () => {
+    const own = suites.filter((suite) => suite.class === kind)
+
+    it.live.each(own)("$name: $proves", (suite) =>
+      Effect.gen(function* () {
+        const { breaches } = yield* suite.run(suite.few, 1)
+        assert.deepStrictEqual(breaches, [])
+      })
+    )
+
+    if (awaited.has(kind)) {
+      it("is awaited", () => assert.isEmpty(own))
+      return
+    }
+
+    it(`has at least ${atLeast[kind]} cases, no two of one name`, () => {
+      const titles = own.flatMap(({ name, titles }) => titles.map((title) => `${name}: ${title}`))
+      assert.isAtLeast(new Set(titles).size, atLeast[kind])
+      assert.strictEqual(new Set(titles).size, titles.length, doubles(titles).join("\n"))
+    })
+  })
+
+const doubles = (titles: ReadonlyArray<string>) => titles.filter((title, i) => titles.indexOf(title) !== i)

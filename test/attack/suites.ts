@@ -1,0 +1,47 @@
+/** All suites of attacks, and how many cases each class must have: no fewer than were tried when it was first attacked. */
+import type { AttackClass, Suite } from "./attack.ts"
+import { guardedConversations } from "./guards.ts"
+import { pipelines } from "./pipelines.ts"
+import { requestForms } from "./request-forms.ts"
+
+export const suites: ReadonlyArray<Suite> = [requestForms, pipelines, guardedConversations]
+
+/** Classes of which no suite is written yet. */
+export const awaited: ReadonlySet<AttackClass> = new Set<AttackClass>([
+  "header and path spelling",
+  "request forgery by the server",
+  "rebinding and cross-site calls",
+  "tokens",
+  "key-set exhaustion",
+  "event streams",
+  "decompression",
+  "slow and flooding clients",
+  "regular expressions and expression cost",
+  "sessions and ids",
+  "configuration as code",
+  "secrets",
+  "budgets",
+  "prototypes, duplicates, big numbers"
+])
+
+export const atLeast: Readonly<Record<AttackClass, number>> = {
+  // 243 forms of requests and 65 answers of backends.
+  smuggling: 243 + 65,
+  "header and path spelling": 30,
+  "request forgery by the server": 30,
+  // Those against the management interface.
+  "rebinding and cross-site calls": 37,
+  tokens: 98,
+  "key-set exhaustion": 30,
+  "event streams": 30,
+  decompression: 30,
+  "slow and flooding clients": 30,
+  "regular expressions and expression cost": 30,
+  "sessions and ids": 30,
+  "configuration as code": 30,
+  secrets: 30,
+  // 50 forms of bodies, and 86 of conversations before guards.
+  "fail-open": 50 + 86,
+  budgets: 30,
+  "prototypes, duplicates, big numbers": 30
+}

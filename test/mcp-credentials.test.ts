@@ -1,0 +1,137 @@
+/** What a client shows to be let in stays with the gateway: no MCP server gets it, unless the configuration leaves it there. */
+import { createServer, type IncomingHttpHeaders } from "node:http"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { start } from "../src/main/library.ts"
+import { send } from "./client.ts"
+import { portOf } from "./http/edge.ts"
+import { keySet, token } from "./tokens.ts"
+
+/** A server with one tool that keeps the headers it got. */
+const recording = Effect.acquireRelease(
+  Effect.promise(async () => {
+    const received: Array<IncomingHttpHeaders> = []
+    const server = createServer((request, response) => {
+      received.push(request.headers)
+      let text = ""
+      request.on("data", (chunk) => {
+        text += chunk
+      })
+      request.on("end", () => {
+        const message = text === "" ? {} : JSON.parse(text)
+        if (message.id === undefined) {
+          response.writeHead(202).end()
+          return
+        }
+        const result =
+          message.method === "initialize"
+            ? { protocolVersion: "2025-06-18", capabilities: { tools: {} }, serverInfo: { name: "r", version: "1" } }
+            : { tools: [] }
+        response.writeHead(200, { "content-type": "application/json" })
+        response.end(JSON.stringify({ jsonrpc: "2.0", id: message.id, result }))
+      })
+    })
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+    return { received, port: portOf(server.address()), close: () => server.closeAllConnections() ?? server.close() }
+  }),
+  ({ close }) => Effect.sync(close)
+)
+
+const shown = {
+  authorization: "Bearer planted-1",
+  cookie: "session=planted-2",
+  "x-api-key": "planted-3",
+  "api-key": "planted-4",
+  "x-goog-api-key": "planted-5",
+  "x-own": "planted-6",
+  "x-other": "passes"
+}
+
+/** The headers of the last request that a target got, of those that the client sent. */
+const reached = ({ received }: { readonly received: ReadonlyArray<IncomingHttpHeaders> }) =>
+  Object.keys(shown).filter((name) => received.at(-1)?.[name] !== undefined)
+
+const listed = (policies: string, targets: ReadonlyArray<number>, headers: Readonly<Record<string, string>>) =>
+  Effect.gen(function* () {
+    const gateway = yield* start(
+      `
+gateways: { default: { port: 8080 } }
+routes:
+  - policies: { ${policies} }
+    backends:
+      - mcp:
+          statefulMode: stateless
+          targets: [${targets.map((port, i) => `{ name: t${i}, mcp: { host: "http://127.0.0.1:${port}/mcp" } }`)}]
+`,
+      { ephemeral: true, host: "127.0.0.1" }
+    )
+    const answer = yield* Effect.promise(() =>
+      send(gateway.port(8080)!, {
+        method: "POST",
+        path: "/mcp",
+        headers: { "content-type": "application/json", accept: "application/json, text/event-stream", ...headers },
+        body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" })
+      })
+    )
+    assert.strictEqual(answer.status, 200, answer.body)
+  })
+
+describe("credentials of a client", () => {
+  it.live("reach none of several targets, whether the route asks for one or not", () =>
+    Effect.gen(function* () {
+      const one = yield* recording
+      const two = yield* recording
+      const both = [one.port, two.port]
+      yield* listed("", both, shown)
+      assert.deepStrictEqual(
+        [reached(one), reached(two)],
+        [
+          ["x-own", "x-other"],
+          ["x-own", "x-other"]
+        ]
+      )
+      const own = "location: { header: { name: X-Own } }"
+      for (const mode of ["permissive", "optional", "strict"]) {
+        yield* listed(`apiKey: { mode: ${mode}, ${own}, keys: [{ key: planted-6 }] }`, both, shown)
+        assert.deepStrictEqual([reached(one), reached(two)], [["x-other"], ["x-other"]], mode)
+      }
+      yield* listed(`apiKey: { mode: permissive, ${own}, keys: [{ key: another }] }`, both, shown)
+      assert.deepStrictEqual([reached(one), reached(two)], [["x-other"], ["x-other"]], "a key that is not known")
+    })
+  )
+
+  it.live("reach a single target only where nobody else asks for them", () =>
+    Effect.gen(function* () {
+      const one = yield* recording
+      yield* listed("", [one.port], shown)
+      assert.deepStrictEqual(reached(one), Object.keys(shown))
+      yield* listed("apiKey: { location: { header: { name: x-own } }, keys: [{ key: planted-6 }] }", [one.port], shown)
+      assert.deepStrictEqual(reached(one), ["x-other"])
+    })
+  )
+
+  it.live("reach a single target where the configuration leaves them in the request", () =>
+    Effect.gen(function* () {
+      const one = yield* recording
+      const two = yield* recording
+      const signed = token("ec-256", {
+        iss: "https://issuer.example",
+        aud: "a",
+        sub: "me",
+        exp: Date.now() / 1000 + 60
+      })
+      const policy = `jwtAuth: { preserveToken: true, issuer: "https://issuer.example", audiences: [a], jwks: '${keySet("ec-256")}' }`
+      const headers = { ...shown, authorization: `Bearer ${signed}` }
+      yield* listed(policy, [one.port], headers)
+      assert.deepStrictEqual(reached(one), ["authorization", "x-own", "x-other"])
+      yield* listed(policy, [one.port, two.port], headers)
+      assert.deepStrictEqual(
+        [reached(one), reached(two)],
+        [
+          ["x-own", "x-other"],
+          ["x-own", "x-other"]
+        ]
+      )
+    })
+  )
+})
