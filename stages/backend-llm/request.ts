@@ -22,7 +22,7 @@ import type { GuardOutcome } from "../../src/protocols/llm/guard/outcome.ts"
 import { everyScope, type GuardedFormat, guardedFormats, rewriteRequest } from "../../src/protocols/llm/guard/texts.ts"
 import { plan } from "../../src/protocols/llm/matrix.ts"
 import { hidesModel, modelInPath, withModelInPath } from "../../src/protocols/llm/models/model-path.ts"
-import { canonicalPath, decodedPath, forgivenPaths } from "../../src/protocols/llm/models/path-form.ts"
+import { canonicalPath, forgivenPath, otherReading } from "../../src/protocols/llm/models/path-form.ts"
 import { refusal } from "../../src/protocols/llm/models/refusal.ts"
 import type { RequestedModel } from "../../src/protocols/llm/models/requested.ts"
 import { isConversation, type RouteType } from "../../src/protocols/llm/models/route-type.ts"
@@ -149,12 +149,10 @@ export const admit = (engine: Engine, x: Exchange, asked: Asked, keep: Keep): Ou
   const path = canonicalPath(x.request.path)
   const routeType = endpoint.routeType(path)
   if (routeType === "models") return respond(notImplemented)
-  const decoded = decodedPath(x.request.path)
-  if (decoded === undefined || endpoint.routeType(decoded) !== routeType) return Exit.fail(ambiguousPath)
+  const other = otherReading(x.request.path)
+  if (other === undefined || endpoint.routeType(other) !== routeType) return Exit.fail(ambiguousPath)
   if (forwarded.has(routeType)) {
-    const readAs = forgivenPaths(decoded)
-    if (hidesModel(path) || readAs.some((form) => !forwarded.has(endpoint.forgivenType(form))))
-      return Exit.fail(ambiguousPath)
+    if (hidesModel(path) || !forwarded.has(endpoint.forgivenType(forgivenPath(other)))) return Exit.fail(ambiguousPath)
     if (isGuarding(endpoint.guards) && !mayForward(endpoint, x, path)) return Exit.fail(unguardedPath)
   }
   // A form is forwarded unread: no guard, rule or override would see the prompt that a provider may find in it.
@@ -334,8 +332,8 @@ const mayForward = (endpoint: Endpoint, { request }: Exchange, path: string): bo
     clientPath: request.path,
     clientQuery: ""
   })
-  const sent = "_tag" in target ? undefined : decodedPath(target.path)
-  return sent !== undefined && !forgivenPaths(sent).some(isConversation)
+  const sent = "_tag" in target ? undefined : otherReading(target.path)
+  return sent !== undefined && !isConversation(forgivenPath(sent))
 }
 
 /** The types of what is forwarded as it came. */

@@ -2,34 +2,44 @@
  * The forms in which a request's path is compared with the ends that say what it speaks: as it is meant, and as somebody behind the
  * gateway might read it. Where they differ in what they speak, nobody can tell what a provider would do with the request.
  */
-
-/** Providers forgive doubled and trailing slashes and parameters of segments: such a path must not be handled as another one. */
-export const canonicalPath = (path: string): string => {
-  // What follows a colon is Google's method, wherever it stands.
-  const plain = path.includes(";") ? path.replace(/;[^/:]*/g, "") : path
-  return plain.includes("//") || plain.endsWith("/") ? plain.replace(/\/{2,}/g, "/").replace(/\/$/, "") : plain
-}
-
-/** The path as a provider may read it that decodes it first; `undefined` where it may leave its own place or cannot be decoded. */
-export const decodedPath = (path: string): string | undefined => {
-  try {
-    const decoded = canonicalPath(
-      decodeURIComponent(path)
-        .replaceAll("\\", "/")
-        .replace(/[?#].*$/s, "")
-    )
-    return /\/\.\.?(?:\/|$)/.test(decoded) ? undefined : decoded
-  } catch {
-    return undefined
-  }
-}
+import { isOrdinary, readPath } from "../../../http/path.ts"
 
 /**
- * The path as the most forgiving readers take it: decoded twice, in small letters, without blanks and dots behind its segments; and once
- * more without anything from a colon in a parameter on.
+ * The path in its normal form, which it need not have where paths stay as received. Providers forgive a trailing slash and parameters of
+ * segments. What follows a colon is Google's method, wherever it stands.
  */
-export const forgivenPaths = (decoded: string): ReadonlyArray<string> => {
-  const again = decoded.includes("%") ? (decodedPath(decoded) ?? decoded) : decoded
-  const forgiven = canonicalPath(again.replace(/[\s\p{Cc}.]+(?=\/|$)/gu, "")).toLowerCase()
-  return [forgiven, forgiven.replace(/:[^/]*/g, "")]
+export const canonicalPath = (path: string): string => {
+  if (isOrdinary(path)) return withoutTrailingSlash(path)
+  const read = readPath(path)
+  // What has no normal form is refused before it is sent.
+  return withoutTrailingSlash(("fault" in read ? path : read.path).replace(/;[^/:]*/g, "").replace(/\/{2,}/g, "/"))
+}
+
+/** The path to a provider that decodes more of it; `undefined` where nobody can tell how it is read. */
+export const otherReading = (path: string): string | undefined => {
+  if (isOrdinary(path)) return withoutTrailingSlash(path)
+  const read = readPath(path)
+  return "fault" in read ? undefined : withoutTrailingSlash(read.other ?? read.path)
+}
+
+/** A reading as the most forgiving have it: decoded twice, in small letters, without blanks and dots behind its segments. */
+export const forgivenPath = (reading: string): string => {
+  const decoded = reading.includes("%") ? decode(decode(reading)) : reading
+  return withoutTrailingSlash(
+    decoded
+      .replace(/[;?#][^/]*/g, "")
+      .replace(/[\s\p{Cc}.]+(?=\/|$)/gu, "")
+      .replace(/\/{2,}/g, "/")
+      .toLowerCase()
+  )
+}
+
+const withoutTrailingSlash = (path: string): string => (path.endsWith("/") ? path.slice(0, -1) : path)
+
+const decode = (path: string): string => {
+  try {
+    return decodeURIComponent(path)
+  } catch {
+    return path
+  }
 }
