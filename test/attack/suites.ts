@@ -4,6 +4,7 @@ import { administration } from "./administration.ts"
 import type { AttackClass, Suite } from "./attack.ts"
 import { decompression } from "./decompression.ts"
 import { eventStreams } from "./event-streams.ts"
+import { guardedConversations } from "./guards.ts"
 import { headerSpelling } from "./header-spelling.ts"
 import { hostileAnswers } from "./hostile-answers.ts"
 import { pathSpelling } from "./path-spelling.ts"
@@ -12,15 +13,23 @@ import { requestForms } from "./request-forms.ts"
 import { slowClients } from "./slow-clients.ts"
 
 export const suites: ReadonlyArray<Suite> = [
+  // Smuggling.
   requestForms,
   pipelines,
   hostileAnswers,
-  administration,
-  eventStreams,
-  decompression,
+  // Header and path spelling.
   pathSpelling,
   headerSpelling,
-  slowClients
+  // Rebinding and cross-site calls.
+  administration,
+  // Event streams.
+  eventStreams,
+  // Decompression.
+  decompression,
+  // Slow and flooding clients.
+  slowClients,
+  // Fail-open.
+  guardedConversations
 ]
 
 /** Classes of which no suite is written yet. */
@@ -32,7 +41,6 @@ export const awaited: ReadonlySet<AttackClass> = new Set<AttackClass>([
   "sessions and ids",
   "configuration as code",
   "secrets",
-  "fail-open",
   "budgets",
   "prototypes, duplicates, big numbers"
 ])
