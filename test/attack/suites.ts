@@ -7,6 +7,7 @@ import { eventStreams } from "./event-streams.ts"
 import { hostileAnswers } from "./hostile-answers.ts"
 import { pipelines } from "./pipelines.ts"
 import { requestForms } from "./request-forms.ts"
+import { pathSpellings } from "./spellings.ts"
 
 export const suites: ReadonlyArray<Suite> = [
   requestForms,
@@ -14,12 +15,12 @@ export const suites: ReadonlyArray<Suite> = [
   hostileAnswers,
   administration,
   eventStreams,
-  decompression
+  decompression,
+  pathSpellings
 ]
 
 /** Classes of which no suite is written yet. */
 export const awaited: ReadonlySet<AttackClass> = new Set<AttackClass>([
-  "header and path spelling",
   "request forgery by the server",
   "tokens",
   "key-set exhaustion",
