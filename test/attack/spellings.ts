@@ -257,7 +257,8 @@ export const ordinary: Readonly<Record<string, string>> = {
 export const pathSpellings: Suite = {
   class: "header and path spelling",
   name: "paths",
-  proves: "no spelling of a path leads any kind of backend to a protected file without its credential, and ordinary paths arrive",
+  proves:
+    "no spelling of a path leads any kind of backend to a protected file without its credential, and ordinary paths arrive",
   titles: [...Object.keys(attempts), ...Object.keys(ordinary)],
   few: 200_000,
   many: 1_000_000,

@@ -4,6 +4,7 @@ import { administration } from "./administration.ts"
 import type { AttackClass, Suite } from "./attack.ts"
 import { decompression } from "./decompression.ts"
 import { eventStreams } from "./event-streams.ts"
+import { guardedConversations } from "./guards.ts"
 import { hostileAnswers } from "./hostile-answers.ts"
 import { pipelines } from "./pipelines.ts"
 import { requestForms } from "./request-forms.ts"
@@ -16,6 +17,7 @@ export const suites: ReadonlyArray<Suite> = [
   administration,
   eventStreams,
   decompression,
+  guardedConversations,
   pathSpellings
 ]
 
@@ -29,7 +31,6 @@ export const awaited: ReadonlySet<AttackClass> = new Set<AttackClass>([
   "sessions and ids",
   "configuration as code",
   "secrets",
-  "fail-open",
   "budgets",
   "prototypes, duplicates, big numbers"
 ])

@@ -25,6 +25,7 @@ import {
 import { neverTrue } from "./rules.ts"
 import { unknownTargets } from "./targets.ts"
 import { unguarded } from "./unguarded.ts"
+import { unreadStreams } from "./unread-streams.ts"
 
 /** Every warning, in the order of the text. */
 export const lint = (configuration: Configuration): ReadonlyArray<Problem> => {
@@ -44,6 +45,7 @@ export const lint = (configuration: Configuration): ReadonlyArray<Problem> => {
     ...optionalAuthentication(configuration),
     ...unguarded(configuration),
     ...rawPaths(configuration),
+    ...unreadStreams(configuration),
     ...inlineCredentials(configuration),
     ...insecureTls(configuration),
     ...openCors(configuration),
