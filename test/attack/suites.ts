@@ -2,6 +2,7 @@
 
 import { administration } from "./administration.ts"
 import type { AttackClass, Suite } from "./attack.ts"
+import { bodiesBeforeRules } from "./bodies.ts"
 import { decompression } from "./decompression.ts"
 import { eventStreams } from "./event-streams.ts"
 import { hostileAnswers } from "./hostile-answers.ts"
@@ -10,6 +11,7 @@ import { requestForms } from "./request-forms.ts"
 
 export const suites: ReadonlyArray<Suite> = [
   requestForms,
+  bodiesBeforeRules,
   pipelines,
   hostileAnswers,
   administration,
@@ -28,7 +30,6 @@ export const awaited: ReadonlySet<AttackClass> = new Set<AttackClass>([
   "sessions and ids",
   "configuration as code",
   "secrets",
-  "fail-open",
   "budgets",
   "prototypes, duplicates, big numbers"
 ])
