@@ -12,6 +12,8 @@ import { type Sent, send } from "./client.ts"
 interface Oddity {
   readonly expression: string
   readonly headers?: Readonly<Record<string, string>>
+  /** Behind the ordinary path. */
+  readonly path?: string
   /** In place of the ordinary body. */
   readonly body?: string | Uint8Array
 }
@@ -52,6 +54,10 @@ const oddities: Readonly<Record<string, Oddity>> = {
   "more than the expression of a location may do": tooMuch,
   "what a condition reads: JSON, base64 or other text that is none": noText,
   "more than a condition may do": tooMuch,
+  "a path that it decides in one way as it is, and in another with what is encoded in it decoded": {
+    expression: 'request.path.contains("%2F")',
+    path: "/a%2Fb"
+  },
   "a body of one of these that is no JSON object in UTF-8: a form, other text": {
     expression: 'llmRequest.user == "eve"',
     body: Buffer.from('{"model":"m","messages":[],"user":"\xff"}', "latin1")
@@ -165,7 +171,7 @@ describe("what cannot be read is refused", () => {
           Effect.promise(() =>
             send(gateway.port(8080)!, {
               method: "POST",
-              path: decider!.path ?? "/",
+              path: oddity!.path === undefined ? (decider!.path ?? "/") : `${decider!.path ?? ""}${oddity!.path}`,
               body: decider!.body,
               ...sent,
               headers: { "content-type": "application/json", ...decider!.headers, ...sent.headers }

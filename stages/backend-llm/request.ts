@@ -7,6 +7,7 @@ import { randomBytes } from "node:crypto"
 import { Effect, Exit, Result } from "effect"
 import { doubtOf } from "../../src/cel/json-text.ts"
 import { HeaderList } from "../../src/http/header-list.ts"
+import { isOrdinary, readPath } from "../../src/http/path.ts"
 import { undoCodings } from "../../src/pipeline/content.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
 import * as slots from "../../src/pipeline/slots.ts"
@@ -145,10 +146,10 @@ export const admit = (engine: Engine, x: Exchange, asked: Asked, keep: Keep): Ou
   const path = canonicalPath(x.request.path)
   const routeType = endpoint.routeType(path)
   if (routeType === "models") return respond(notImplemented)
-  const decoded = decodedPath(x.request.path)
-  if (decoded === undefined || endpoint.routeType(decoded) !== routeType) return Exit.fail(ambiguousPath)
+  const other = otherReading(x.request.path)
+  if (other === undefined || endpoint.routeType(other) !== routeType) return Exit.fail(ambiguousPath)
   // Some providers do not mind the case of a path either.
-  if (forwarded.has(routeType) && (hidesModel(path) || !forwarded.has(endpoint.routeType(decoded.toLowerCase()))))
+  if (forwarded.has(routeType) && (hidesModel(path) || !forwarded.has(endpoint.routeType(other.toLowerCase()))))
     return Exit.fail(ambiguousPath)
   // A form is forwarded unread: no guard, rule or override would see the prompt that a provider may find in it.
   if (asked.unread && !forwarded.has(routeType)) return Exit.fail(notJson)
@@ -309,19 +310,22 @@ const isStreaming = (path: string, json: JsonObject): boolean =>
 const asksForList = (path: string, query: string): boolean =>
   path.endsWith(":streamGenerateContent") && new URLSearchParams(query).get("alt") !== "sse"
 
-/** Providers forgive doubled and trailing slashes: such a path must not be handled as another one. */
-export const canonicalPath = (path: string): string =>
-  path.includes("//") || path.endsWith("/") ? path.replace(/\/{2,}/g, "/").replace(/\/$/, "") : path
-
-/** The path as a provider may read it that decodes it first; `undefined` where it may leave its own place or cannot be decoded. */
-const decodedPath = (path: string): string | undefined => {
-  try {
-    const decoded = canonicalPath(decodeURIComponent(path).replaceAll("\\", "/"))
-    return /\/\.\.?(?:\/|$)/.test(decoded) ? undefined : decoded
-  } catch {
-    return undefined
-  }
+/** The path in its normal form, which it need not have where paths stay as received. Providers forgive a trailing slash. */
+export const canonicalPath = (path: string): string => {
+  if (isOrdinary(path)) return withoutTrailingSlash(path)
+  const read = readPath(path)
+  // What has no normal form is refused before it is sent.
+  return withoutTrailingSlash("fault" in read ? path : read.path)
 }
+
+/** The path to a provider that decodes more of it; `undefined` where nobody can tell how it is read. */
+const otherReading = (path: string): string | undefined => {
+  if (isOrdinary(path)) return withoutTrailingSlash(path)
+  const read = readPath(path)
+  return "fault" in read ? undefined : withoutTrailingSlash(read.other ?? read.path)
+}
+
+const withoutTrailingSlash = (path: string): string => (path.endsWith("/") ? path.slice(0, -1) : path)
 
 /** The types of what is forwarded as it came. */
 export const forwarded: ReadonlySet<RouteType> = new Set(["detect", "passthrough"])

@@ -6,6 +6,7 @@ import { Unreadable, unreadable } from "../../src/pipeline/errors.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
 import { expressionReadings } from "../../src/pipeline/expressions.ts"
 import { type FailedReading, failedReadings } from "../../src/pipeline/fail-closed.ts"
+import { inBothReadings, pathReadings } from "../../src/pipeline/readings.ts"
 import { ruled } from "../../src/pipeline/rules.ts"
 import * as slots from "../../src/pipeline/slots.ts"
 import { respond } from "../../src/pipeline/stage.ts"
@@ -53,7 +54,8 @@ export const routerReadings = (by: string): ReadonlyArray<FailedReading> => [
     ["a body of one of these that is no JSON object in UTF-8: a form, other text", unreadable.value],
     ["JSON with two members of one name, or with more than 250 levels", unreadable.value]
   ),
-  ...expressionReadings(by).filter(({ what }) => !what.includes("JSON with"))
+  ...expressionReadings(by).filter(({ what }) => !what.includes("JSON with")),
+  ...pathReadings(by)
 ]
 
 /** Prepares a request, or answers it with the list of models. */
@@ -107,7 +109,13 @@ const chosen = (engine: Engine, router: Router, x: Exchange, bytes: Buffer, keep
   const selection = router.index.select(wanted, (model) => {
     // An internal model is for virtual models alone.
     if (model.internal && target === undefined) return "skip"
-    if (model.meant?.(x.request) === false) return "skip"
+    const { meant } = model
+    const isMeant = meant === undefined || inBothReadings(x.request, () => meant(x.request))
+    if (isMeant === false) return "skip"
+    if (isMeant instanceof Unreadable) {
+      refused = isMeant
+      return "deny"
+    }
     if (model.rules === undefined) return "take"
     const ruling = model.readsBody && !isReadable() ? unreadable.value : ruled(model.rules, x)
     if (ruling instanceof Unreadable) refused = ruling
