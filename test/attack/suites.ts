@@ -5,6 +5,7 @@ import type { AttackClass, Suite } from "./attack.ts"
 import { bodiesBeforeRules } from "./bodies.ts"
 import { decompression } from "./decompression.ts"
 import { eventStreams } from "./event-streams.ts"
+import { guardedConversations } from "./guards.ts"
 import { hostileAnswers } from "./hostile-answers.ts"
 import { pipelines } from "./pipelines.ts"
 import { requestForms } from "./request-forms.ts"
@@ -16,7 +17,8 @@ export const suites: ReadonlyArray<Suite> = [
   hostileAnswers,
   administration,
   eventStreams,
-  decompression
+  decompression,
+  guardedConversations
 ]
 
 /** Classes of which no suite is written yet. */

@@ -24,6 +24,7 @@ import {
 import { neverTrue } from "./rules.ts"
 import { unknownTargets } from "./targets.ts"
 import { unguarded } from "./unguarded.ts"
+import { unreadStreams } from "./unread-streams.ts"
 
 /** Every warning, in the order of the text. */
 export const lint = (configuration: Configuration): ReadonlyArray<Problem> => {
@@ -42,6 +43,7 @@ export const lint = (configuration: Configuration): ReadonlyArray<Problem> => {
     ...keysExposed(configuration),
     ...optionalAuthentication(configuration),
     ...unguarded(configuration),
+    ...unreadStreams(configuration),
     ...inlineCredentials(configuration),
     ...insecureTls(configuration),
     ...openCors(configuration),
