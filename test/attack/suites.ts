@@ -2,6 +2,7 @@
 
 import { administration } from "./administration.ts"
 import type { AttackClass, Suite } from "./attack.ts"
+import { bodiesBeforeRules } from "./bodies.ts"
 import { decompression } from "./decompression.ts"
 import { eventStreams } from "./event-streams.ts"
 import { guardedConversations } from "./guards.ts"
@@ -12,6 +13,7 @@ import { pathSpellings } from "./spellings.ts"
 
 export const suites: ReadonlyArray<Suite> = [
   requestForms,
+  bodiesBeforeRules,
   pipelines,
   hostileAnswers,
   administration,
