@@ -5,7 +5,7 @@
 import { Buffer, isUtf8 } from "node:buffer"
 import { randomBytes } from "node:crypto"
 import { Effect, Exit, Result } from "effect"
-import { ambiguity } from "../../src/cel/json-text.ts"
+import { doubtOf } from "../../src/cel/json-text.ts"
 import { HeaderList } from "../../src/http/header-list.ts"
 import { undoCodings } from "../../src/pipeline/content.ts"
 import { unreadable } from "../../src/pipeline/errors.ts"
@@ -131,7 +131,7 @@ export const isSound = (bytes: Buffer): boolean => {
   if (!isUtf8(bytes)) return false
   const text = bytes.toString("utf8")
   const json = parseJson(text)
-  return isObject(json) && ambiguity(text, json) === undefined
+  return isObject(json) && doubtOf(text, json) === undefined
 }
 
 /** Expressions know the request, and the call as far as it gets. */

@@ -2,15 +2,16 @@
 
 import { administration } from "./administration.ts"
 import type { AttackClass, Suite } from "./attack.ts"
+import { bodiesBeforeRules } from "./bodies.ts"
 import { decompression } from "./decompression.ts"
 import { eventStreams } from "./event-streams.ts"
 import { guardedConversations } from "./guards.ts"
 import { headerSpelling } from "./header-spelling.ts"
 import { hostileAnswers } from "./hostile-answers.ts"
-import { pathSpelling } from "./path-spelling.ts"
 import { pipelines } from "./pipelines.ts"
 import { requestForms } from "./request-forms.ts"
 import { slowClients } from "./slow-clients.ts"
+import { pathSpellings } from "./spellings.ts"
 
 export const suites: ReadonlyArray<Suite> = [
   // Smuggling.
@@ -18,7 +19,7 @@ export const suites: ReadonlyArray<Suite> = [
   pipelines,
   hostileAnswers,
   // Header and path spelling.
-  pathSpelling,
+  pathSpellings,
   headerSpelling,
   // Rebinding and cross-site calls.
   administration,
@@ -29,6 +30,7 @@ export const suites: ReadonlyArray<Suite> = [
   // Slow and flooding clients.
   slowClients,
   // Fail-open.
+  bodiesBeforeRules,
   guardedConversations
 ]
 
