@@ -12,6 +12,8 @@ import { type Sent, send } from "./client.ts"
 interface Oddity {
   readonly expression: string
   readonly headers?: Readonly<Record<string, string>>
+  /** Behind the ordinary path. */
+  readonly path?: string
   /** In place of the ordinary body. */
   readonly body?: string | Uint8Array
 }
@@ -52,10 +54,20 @@ const oddities: Readonly<Record<string, Oddity>> = {
   "more than the expression of a location may do": tooMuch,
   "what a condition reads: JSON, base64 or other text that is none": noText,
   "more than a condition may do": tooMuch,
+  "a path that it decides in one way as it is, and in another with what is encoded in it decoded": {
+    expression: 'request.path.contains("%2F")',
+    path: "/a%2Fb"
+  },
   "a body of one of these that is no JSON object in UTF-8: a form, other text": {
     expression: 'llmRequest.user == "eve"',
     body: Buffer.from('{"model":"m","messages":[],"user":"\xff"}', "latin1")
   },
+  "a conversation that is not UTF-8": {
+    expression: "",
+    body: Buffer.from('{"model":"m","messages":[{"role":"user","content":"\xff"}]}', "latin1")
+  },
+  "a path that is no conversation's, unless the configuration forwards it: `passthrough` of the model, an entry in `ai.routes`":
+    { expression: "", path: "/anything" },
   "JSON with two members of one name, or with more than 250 levels": {
     expression: 'llmRequest.user == "eve"',
     body: '{"model":"m","messages":[],"user":"eve","user":"ada"}'
@@ -126,6 +138,16 @@ llm:
     path: "/v1/chat/completions",
     body: chat
   },
+  "llm.guardrails": {
+    config: () => `
+llm:
+  port: 8080
+  models: [{ name: m, provider: mock }]
+  guardrails: { request: [{ regex: { rules: [{ builtin: email }] } }] }
+`,
+    path: "/v1/chat/completions",
+    body: chat
+  },
   "llm.virtualModels.conditional": {
     config: (expression) => `
 llm:
@@ -165,13 +187,17 @@ describe("what cannot be read is refused", () => {
           Effect.promise(() =>
             send(gateway.port(8080)!, {
               method: "POST",
-              path: decider!.path ?? "/",
+              path: oddity!.path === undefined ? (decider!.path ?? "/") : `${decider!.path ?? ""}${oddity!.path}`,
               body: decider!.body,
               ...sent,
               headers: { "content-type": "application/json", ...decider!.headers, ...sent.headers }
             })
           )
-        const answer = yield* ask({ headers: oddity!.headers, ...(oddity!.body && { body: oddity!.body }) })
+        const answer = yield* ask({
+          headers: oddity!.headers,
+          ...(oddity!.path && { path: oddity!.path }),
+          ...(oddity!.body && { body: oddity!.body })
+        })
         assert.strictEqual(answer.status, refusal.status)
         assert.include(answer.body, textOf(reading))
         if (textOf(reading) === "") assert.strictEqual(answer.body, "")

@@ -8,6 +8,7 @@ import type { Effect, Fiber } from "effect"
 import type { Body } from "../../src/http/body.ts"
 import { type Framed, frameRequest, type Malformed, methodNotAllowed } from "../../src/http/framing.ts"
 import type { Answer, Scheme } from "../../src/http/message.ts"
+import type { Paths } from "../../src/http/path.ts"
 import { Exchange, type Inform } from "../../src/pipeline/exchange.ts"
 import type { Peer } from "../../src/pipeline/view.ts"
 import { contained, containing, ignore } from "../../src/services/contained.ts"
@@ -25,8 +26,10 @@ export interface Clocks {
   readonly monotonic: () => number
 }
 
-/** How much a client may ask of one connection. */
+/** How much a client may ask of one connection, and how it is understood. */
 export interface Limits {
+  /** Whether paths get their normal form before anybody sees them. Default: they do. */
+  readonly paths: Paths
   /** The most header lines of a request. Default 100. */
   readonly maxHeaders: number
   /**
@@ -191,12 +194,13 @@ export class Connection implements Host {
   }
 
   #frame(request: IncomingMessage): Framed | Malformed {
-    if (request.rawHeaders.length > 2 * this.#serving.limits().maxHeaders)
+    const { maxHeaders, paths } = this.#serving.limits()
+    if (request.rawHeaders.length > 2 * maxHeaders)
       return { _tag: "Malformed", status: 431, message: "too many request headers" }
     const version = request.httpVersion
     if (version !== "1.1" && version !== "1.0")
       return { _tag: "Malformed", status: 505, message: "unsupported HTTP version" }
-    return frameRequest(request.method!, request.url!, version, request.rawHeaders, this.scheme)
+    return frameRequest(request.method!, request.url!, version, request.rawHeaders, this.scheme, paths)
   }
 
   #begin(

@@ -19,6 +19,7 @@ export type { Clocks, Limits } from "./connection.ts"
 
 /** 100 header lines (seed), 10 minutes of idleness, a minute for a head, no bound on the age of a connection, no probes. */
 export const defaultLimits: Limits = {
+  paths: "normalised",
   maxHeaders: 100,
   idleTimeout: 600_000,
   headTimeout: 60_000,

@@ -5,6 +5,7 @@
 import { canonicalAuthority } from "./authority.ts"
 import { HeaderList } from "./header-list.ts"
 import { RequestHead, type Scheme } from "./message.ts"
+import type { Paths } from "./path.ts"
 
 /** Why a request cannot be accepted: always the client's fault, and the connection is closed after the answer. */
 export interface Malformed {
@@ -68,13 +69,15 @@ const digits = /^[0-9]{1,15}$/
 /**
  * @param target the request target as received: origin, absolute or asterisk form.
  * @param raw names and values as received, alternating.
+ * @param paths whether the path gets its normal form, or stays as received.
  */
 export const frameRequest = (
   method: string,
   target: string,
   version: "1.0" | "1.1",
   raw: ReadonlyArray<string>,
-  scheme: Scheme
+  scheme: Scheme,
+  paths: Paths = "normalised"
 ): Framed | Malformed => {
   const flat: Array<string> = []
   let host: string | undefined
@@ -148,9 +151,12 @@ export const frameRequest = (
   const canonical = canonicalAuthority(authority, scheme)
   if (canonical === undefined || (host !== authority && host !== undefined && !isAuthority(host, scheme)))
     return malformed("invalid authority or host")
+  const head = new RequestHead(method, scheme, canonical, pathAndQuery, headers, version)
+  const unreadable = paths === "normalised" && pathAndQuery !== "*" ? head.moveTo(pathAndQuery) : undefined
+  if (unreadable !== undefined) return malformed(unreadable.fault)
   return {
     _tag: "Framed",
-    head: new RequestHead(method, scheme, canonical, pathAndQuery, headers, version),
+    head,
     body: encoding !== undefined ? "chunked" : length !== undefined && length !== "0" ? "length" : undefined,
     upgrade: upgrading && upgrade !== undefined && version === "1.1" ? offeredProtocols(upgrade) : undefined
   }

@@ -22,7 +22,8 @@ const unreadableFor = {
   charset: [415, "the charset of the body is not supported"],
   value: [400, "the request cannot be read"],
   size: [413, "the body is more than can be decided about"],
-  work: [403, "the request is more than can be decided about"]
+  work: [403, "the request is more than can be decided about"],
+  path: [400, "ambiguous path"]
 } as const
 
 /** Something that a decision reads cannot be read, whatever the rest of it says. What it was is for the trace, not for the client. */
@@ -45,7 +46,8 @@ export const unreadable = {
   charset: new Unreadable({ by: "charset" }),
   value: new Unreadable({ by: "value" }),
   size: new Unreadable({ by: "size" }),
-  work: new Unreadable({ by: "work" })
+  work: new Unreadable({ by: "work" }),
+  path: new Unreadable({ by: "path" })
 } as const satisfies { readonly [B in keyof typeof unreadableFor]: Unreadable }
 
 /** Nothing is configured for what the client asked for. */

@@ -10,6 +10,7 @@ import type { Bindings } from "../cel/bindings.ts"
 import { type Expression, explain, isUnreadable, type Phase } from "../cel/expression.ts"
 import { Unreadable } from "./errors.ts"
 import { compileExpression, decided, type Preparation, preparation, refusalOf } from "./expressions.ts"
+import { inBothReadings, readsPath } from "./readings.ts"
 import type { ConfigPath, ConfigProblem } from "./stage.ts"
 import type { View } from "./view.ts"
 
@@ -30,6 +31,8 @@ export interface Rules {
   readonly prepare: Preparation | undefined
   /** The variables that the rules read. */
   readonly reads: ReadonlySet<string>
+  /** Whether they read the path. */
+  readonly readPath: boolean
 }
 
 /**
@@ -84,7 +87,8 @@ export const compileRules = (
         }
       },
       prepare: preparation(compiled.map(({ expression }) => expression)),
-      reads: new Set(compiled.flatMap(({ expression }) => [...expression.attributes.roots]))
+      reads: new Set(compiled.flatMap(({ expression }) => [...expression.attributes.roots])),
+      readPath: compiled.some(({ expression }) => readsPath(expression))
     }
   })
 
@@ -102,10 +106,13 @@ const verdicts = {
 const isTrue = (outcome: Shown): boolean =>
   outcome.kind === "value" && outcome.type === "bool" && outcome.value === "true"
 
-type Asking = Pick<View<never, never>, "variables" | "watched" | "tell">
+export type Asking = Pick<View<never, never>, "request" | "variables" | "watched" | "tell">
 
 /** Decides, and tells whoever watches how each rule came out. */
-export const ruled = (rules: Rules, exchange: Asking): Ruling => {
+export const ruled = (rules: Rules, exchange: Asking): Ruling =>
+  rules.readPath ? inBothReadings(exchange.request, () => asked(rules, exchange)) : asked(rules, exchange)
+
+const asked = (rules: Rules, exchange: Asking): Ruling => {
   if (!exchange.watched) return rules.decide(exchange.variables)
   const { ruling, rules: outcomes } = rules.explain(exchange.variables)
   exchange.tell({ type: "authorizationResult", rules: outcomes, result: ruling === "allow" ? "allow" : "deny" })

@@ -3,6 +3,7 @@ import { Data, Effect, Exit } from "effect"
 import type { ContentFailure } from "../../src/pipeline/content.ts"
 import type { Unreadable } from "../../src/pipeline/errors.ts"
 import { contentReadings, expressionReadings } from "../../src/pipeline/expressions.ts"
+import { pathReadings } from "../../src/pipeline/readings.ts"
 import { compileRules, ruled } from "../../src/pipeline/rules.ts"
 import { next, policy, type StageError, type Verdict } from "../../src/pipeline/stage.ts"
 import type { View } from "../../src/pipeline/view.ts"
@@ -28,7 +29,11 @@ export const authorization = policy({
   reads: [],
   writes: [],
   outcomes: ["next", "fail"],
-  failsClosed: [...contentReadings("authorization"), ...expressionReadings("authorization")],
+  failsClosed: [
+    ...contentReadings("authorization"),
+    ...expressionReadings("authorization"),
+    ...pathReadings("authorization")
+  ],
   maturity: { status: "stable", untrusted: "client" },
   compile: ({ rules }, { site }) =>
     Effect.map(compileRules(rules, site, ["rules"]), (compiled) => {

@@ -6,12 +6,14 @@ import { Unreadable, unreadable } from "../../src/pipeline/errors.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
 import { expressionReadings } from "../../src/pipeline/expressions.ts"
 import { type FailedReading, failedReadings } from "../../src/pipeline/fail-closed.ts"
+import { inBothReadings, pathReadings } from "../../src/pipeline/readings.ts"
 import { ruled } from "../../src/pipeline/rules.ts"
 import * as slots from "../../src/pipeline/slots.ts"
 import { respond } from "../../src/pipeline/stage.ts"
 import { type JsonObject, parseJson } from "../../src/protocols/llm/formats/json.ts"
 import { isModelsPath, listedNames, modelList } from "../../src/protocols/llm/models/list.ts"
 import { parsePattern } from "../../src/protocols/llm/models/name-pattern.ts"
+import { canonicalPath } from "../../src/protocols/llm/models/path-form.ts"
 import { refusal, virtualTargetNotFound } from "../../src/protocols/llm/models/refusal.ts"
 import { requestedModel } from "../../src/protocols/llm/models/requested.ts"
 import type { ModelIndex } from "../../src/protocols/llm/models/selection.ts"
@@ -21,11 +23,11 @@ import { ModelRefused, methodNotAllowed } from "./refused.ts"
 import {
   admit,
   asObject,
-  canonicalPath,
   isSound,
   knownFromHere,
   type Outcome,
   readBody,
+  unguardedPath,
   unknownCoding
 } from "./request.ts"
 import type { VirtualModels } from "./virtual.ts"
@@ -43,17 +45,37 @@ const bodyFailures = {
   undecodable: new ModelRefused({ refusal: refusal("request_body_decode_failed") })
 }
 
-/** What those who decide by the body of a model request may fail to read. */
-export const routerReadings = (by: string): ReadonlyArray<FailedReading> => [
-  ...failedReadings(
+const bodyReadings = (by: string): ReadonlyArray<FailedReading> =>
+  failedReadings(
     by,
     ["a body over the limit, as it is without its content codings", bodyFailures.tooLarge],
     ["a body that is not of its content coding", bodyFailures.undecodable],
     ["a body in a content coding that is not known, or in more than four", unknownCoding("odd")],
-    ["a body of one of these that is no JSON object in UTF-8: a form, other text", unreadable.value],
     ["JSON with two members of one name, or with more than 250 levels", unreadable.value]
-  ),
-  ...expressionReadings(by).filter(({ what }) => !what.includes("JSON with"))
+  )
+
+/** What guards over prompts may fail to read. */
+export const guardReadings: ReadonlyArray<FailedReading> = [
+  ...bodyReadings("llm.guardrails"),
+  ...failedReadings(
+    "llm.guardrails",
+    ["a conversation that is not UTF-8", unreadable.value],
+    [
+      "a path that is no conversation's, unless the configuration forwards it: `passthrough` of the model, an entry in `ai.routes`",
+      unguardedPath
+    ]
+  )
+]
+
+/** What those who decide by the body of a model request may fail to read. */
+export const routerReadings = (by: string): ReadonlyArray<FailedReading> => [
+  ...bodyReadings(by),
+  ...failedReadings(by, [
+    "a body of one of these that is no JSON object in UTF-8: a form, other text",
+    unreadable.value
+  ]),
+  ...expressionReadings(by).filter(({ what }) => !what.includes("JSON with")),
+  ...pathReadings(by)
 ]
 
 /** Prepares a request, or answers it with the list of models. */
@@ -107,7 +129,13 @@ const chosen = (engine: Engine, router: Router, x: Exchange, bytes: Buffer, keep
   const selection = router.index.select(wanted, (model) => {
     // An internal model is for virtual models alone.
     if (model.internal && target === undefined) return "skip"
-    if (model.meant?.(x.request) === false) return "skip"
+    const { meant } = model
+    const isMeant = meant === undefined || inBothReadings(x.request, () => meant(x.request))
+    if (isMeant === false) return "skip"
+    if (isMeant instanceof Unreadable) {
+      refused = isMeant
+      return "deny"
+    }
     if (model.rules === undefined) return "take"
     const ruling = model.readsBody && !isReadable() ? unreadable.value : ruled(model.rules, x)
     if (ruling instanceof Unreadable) refused = ruling

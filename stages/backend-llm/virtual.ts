@@ -4,6 +4,7 @@ import type { Expression } from "../../src/cel/expression.ts"
 import { Unreadable } from "../../src/pipeline/errors.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
 import { compileExpression, decided } from "../../src/pipeline/expressions.ts"
+import { inBothReadings } from "../../src/pipeline/readings.ts"
 import type { ConfigProblem } from "../../src/pipeline/stage.ts"
 import { choose } from "../../src/protocols/llm/balance/choice.ts"
 import type { EndpointHealth } from "../../src/protocols/llm/balance/health.ts"
@@ -11,6 +12,11 @@ import { type Refusal, virtualNoTarget, virtualNotResolved } from "../../src/pro
 import { failoverGroups, pickWeighted } from "../../src/protocols/llm/models/virtual.ts"
 import { readsModelRequest } from "./request.ts"
 import type { VirtualConfig } from "./schema.ts"
+
+const isTrue = (when: Expression, x: Exchange): boolean | Unreadable => {
+  const value = decided(when, x.variables)
+  return value instanceof Unreadable ? value : value === true
+}
 
 export interface VirtualModels {
   readonly names: ReadonlyArray<string>
@@ -66,7 +72,7 @@ export const compileVirtual = (
           const none = virtualNoTarget(name)
           byName.set(name, (x) => {
             for (const { model, when } of targets) {
-              const holds = when === undefined || decided(when, x.variables)
+              const holds = when === undefined || inBothReadings(x.request, () => isTrue(when, x))
               if (holds instanceof Unreadable) return holds
               if (holds === true) return model
             }

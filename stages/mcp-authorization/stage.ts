@@ -5,6 +5,7 @@
 import { Effect } from "effect"
 import type { ContentFailure } from "../../src/pipeline/content.ts"
 import { contentReadings, expressionReadings } from "../../src/pipeline/expressions.ts"
+import { pathReadings } from "../../src/pipeline/readings.ts"
 import { compileRules } from "../../src/pipeline/rules.ts"
 import { mcpRules } from "../../src/pipeline/slots.ts"
 import { next, policy, type Verdict } from "../../src/pipeline/stage.ts"
@@ -24,7 +25,10 @@ export const mcpAuthorization = policy({
   failsClosed: [
     ...contentReadings("mcpAuthorization"),
     // Of what cannot be read, and of what is denied, a client is told that there is no such thing.
-    ...expressionReadings("mcpAuthorization").map((reading) => ({ ...reading, refusal: notThere }))
+    ...[...expressionReadings("mcpAuthorization"), ...pathReadings("mcpAuthorization")].map((reading) => ({
+      ...reading,
+      refusal: notThere
+    }))
   ],
   maturity: { status: "stable", untrusted: "client+backend" },
   compile: ({ rules }) =>

@@ -2,24 +2,29 @@
 
 import { administration } from "./administration.ts"
 import type { AttackClass, Suite } from "./attack.ts"
+import { bodiesBeforeRules } from "./bodies.ts"
 import { decompression } from "./decompression.ts"
 import { eventStreams } from "./event-streams.ts"
+import { guardedConversations } from "./guards.ts"
 import { hostileAnswers } from "./hostile-answers.ts"
 import { pipelines } from "./pipelines.ts"
 import { requestForms } from "./request-forms.ts"
+import { pathSpellings } from "./spellings.ts"
 
 export const suites: ReadonlyArray<Suite> = [
   requestForms,
+  bodiesBeforeRules,
   pipelines,
   hostileAnswers,
   administration,
   eventStreams,
-  decompression
+  decompression,
+  guardedConversations,
+  pathSpellings
 ]
 
 /** Classes of which no suite is written yet. */
 export const awaited: ReadonlySet<AttackClass> = new Set<AttackClass>([
-  "header and path spelling",
   "request forgery by the server",
   "tokens",
   "key-set exhaustion",
@@ -28,7 +33,6 @@ export const awaited: ReadonlySet<AttackClass> = new Set<AttackClass>([
   "sessions and ids",
   "configuration as code",
   "secrets",
-  "fail-open",
   "budgets",
   "prototypes, duplicates, big numbers"
 ])
