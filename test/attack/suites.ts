@@ -3,8 +3,10 @@
 import { administration } from "./administration.ts"
 import type { AttackClass, Suite } from "./attack.ts"
 import { bodiesBeforeRules } from "./bodies.ts"
+import { budgets } from "./budgets.ts"
 import { decompression } from "./decompression.ts"
 import { eventStreams } from "./event-streams.ts"
+import { forgery } from "./forgery.ts"
 import { guardedConversations } from "./guards.ts"
 import { headerSpelling } from "./header-spelling.ts"
 import { hostileAnswers } from "./hostile-answers.ts"
@@ -21,6 +23,8 @@ export const suites: ReadonlyArray<Suite> = [
   // Header and path spelling.
   pathSpellings,
   headerSpelling,
+  // Request forgery by the server.
+  forgery,
   // Rebinding and cross-site calls.
   administration,
   // Event streams.
@@ -31,19 +35,19 @@ export const suites: ReadonlyArray<Suite> = [
   slowClients,
   // Fail-open.
   bodiesBeforeRules,
-  guardedConversations
+  guardedConversations,
+  // Budgets.
+  budgets
 ]
 
 /** Classes of which no suite is written yet. */
 export const awaited: ReadonlySet<AttackClass> = new Set<AttackClass>([
-  "request forgery by the server",
   "tokens",
   "key-set exhaustion",
   "regular expressions and expression cost",
   "sessions and ids",
   "configuration as code",
   "secrets",
-  "budgets",
   "prototypes, duplicates, big numbers"
 ])
 
