@@ -11,6 +11,7 @@ import type { Answer, Scheme } from "../../src/http/message.ts"
 import { Exchange, type Inform } from "../../src/pipeline/exchange.ts"
 import type { Peer } from "../../src/pipeline/view.ts"
 import type { Probes } from "../../src/services/upstreams.ts"
+import { isLoopback } from "../admin-address.ts"
 import { closeGently, parserRefusal, refuse } from "./refusal.ts"
 import { RequestBody } from "./request-body.ts"
 import { type Host, Turn } from "./turn.ts"
@@ -47,6 +48,8 @@ export interface Serving {
   readonly clocks: Clocks
   readonly limits: () => Limits
   readonly defect: (cause: unknown) => void
+  /** Whether only this machine reaches the listener. */
+  readonly loopback: boolean
   draining: boolean
 }
 
@@ -82,7 +85,7 @@ export class Connection implements Host {
     this.#serving = serving
     this.socket = socket
     this.scheme = scheme
-    this.peer = peerOf(socket)
+    this.peer = peerOf(socket, serving.loopback)
     this.#inform = (status, headers) => this.#turn?.inform(status, headers)
     this.#opened = this.#idleSince = serving.clocks.monotonic()
   }
@@ -378,10 +381,12 @@ const received = (request: IncomingMessage): [Body, RequestBody | undefined] => 
   return [upload, upload]
 }
 
-const peerOf = (socket: Socket): Peer => {
+const peerOf = (socket: Socket, only: boolean): Peer => {
   const address = socket.remoteAddress ?? ""
   // A dual-stack socket shows IPv4 clients in IPv6 clothes.
   const plain = address.startsWith("::ffff:") && address.includes(".") ? address.slice(7) : address
   const port = socket.remotePort ?? 0
-  return { address: plain, port, rawAddress: plain, rawPort: port }
+  const { localAddress, localPort = 0 } = socket
+  const loopback = localAddress !== undefined && isLoopback(localAddress) ? { port: localPort, only } : undefined
+  return { address: plain, port, rawAddress: plain, rawPort: port, loopback }
 }
