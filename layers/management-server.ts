@@ -24,7 +24,12 @@ export const serveManagement = (
     const handle = yield* NodeHttpServer.makeHandler(handler, { scope: yield* Effect.scope })
     const refused = ({ code }: { readonly code: string }) => new BindFailed({ address: show(address), setting, code })
     const open = (options: Parameters<typeof bind>[1]) => {
-      const server = createServer({ headersTimeout: 2000 }, handle)
+      const server = createServer({ headersTimeout: 2000 }, (request, response) => {
+        // Node shows the first of several hosts, and whom to believe depends on it.
+        if ((request.headersDistinct["host"]?.length ?? 0) > 1)
+          response.writeHead(400).end("more than one host header\n")
+        else handle(request, response)
+      })
       return Effect.as(
         Effect.acquireRelease(bind(server, options), () => close(server)),
         server

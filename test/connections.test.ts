@@ -80,7 +80,7 @@ describe("frontendPolicies", () => {
       client.socket.destroy()
       const headTimeout = (http: Parameters<typeof frontendOf>[0]["http"]) =>
         frontendOf({ http, tls: undefined, tcp: undefined, policies: {}, path: [] }).limits.headTimeout
-      const http = { maxBufferSize: 1, http1HeaderCase: "lowercase" } as const
+      const http = { maxBufferSize: 1, paths: "normalised", http1HeaderCase: "lowercase" } as const
       assert.strictEqual(headTimeout(undefined), 60_000)
       assert.strictEqual(headTimeout({ ...http, http1IdleTimeout: 600_000 }), 60_000)
       assert.strictEqual(headTimeout({ ...http, http1IdleTimeout: 10_000 }), 10_000)

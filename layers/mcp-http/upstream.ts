@@ -139,6 +139,8 @@ export const callUpstream = (
     const take = (chunk: Buffer) => {
       if (over || reader === undefined || reader.onData(chunk)) return
       over = true
+      // The whole of it may have come already: what expands to more than anybody reads is not expanded any further.
+      decoder?.destroy()
       controller?.abort(stopped)
     }
     return {
@@ -163,6 +165,7 @@ export const callUpstream = (
         if (decoding === undefined) return
         decoder = decoding
         decoding.on("data", take)
+        decoding.on("drain", () => current.resume())
         decoding.on("error", () => {
           fail(badEncoding)
           current.abort(stopped)
@@ -171,14 +174,14 @@ export const callUpstream = (
           if (!over) end(reader)
         })
       },
-      onResponseData: (_, chunk) => {
+      onResponseData: (current, chunk) => {
         if (decoder === undefined) take(chunk)
-        else decoder.write(chunk)
+        else if (!decoder.destroyed && !decoder.write(chunk)) current.pause()
       },
       onResponseEnd: () => {
         if (over) return
         if (decoder === undefined) end(reader)
-        else decoder.end()
+        else if (!decoder.destroyed) decoder.end()
       },
       onResponseError: (_, error) => {
         decoder?.destroy()

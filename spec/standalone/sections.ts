@@ -38,6 +38,11 @@ export const uiSchema = (specs: PolicySpecs) =>
 
 const FrontendHttp = object("FrontendHttp", "HTTP towards clients.", {
   maxBufferSize: defaulted(ByteSize, 2_097_152, "The largest body that is buffered where a policy must read it."),
+  paths: defaulted(
+    Schema.Literals(["normalised", "raw"]),
+    "normalised",
+    "What becomes of the path of a request. `normalised`: unreserved characters are decoded, dot segments removed (encoded ones too) and repeated slashes merged, and that form is matched, logged and forwarded; an encoded slash stays in its segment, and a request is refused with 400 where decoding it would change its route or a decision. `raw`: it is matched, logged and forwarded as it came, for clients that sign it; a backend may then take it for another path than the gateway did."
+  ),
   http1MaxHeaders: optional(PositiveCount, "Most headers of a request; 100 when left out."),
   http1IdleTimeout: defaulted(
     Duration,

@@ -1,11 +1,15 @@
 /**
- * Parsing JSON text within the work budget. The engine's parser is fast on long strings and slow on many small values, up to 200 ns for a
+ * Parsing JSON text within the work budget, and telling whether all who read it find the same in it. The engine's parser is fast on long strings and slow on many small values, up to 200 ns for a
  * key; a quick look over the text counts what will be slow before it is done.
  */
 import { type Frame, outOfWork } from "./frame.ts"
+import { unreadable } from "./function.ts"
+import { maxNesting } from "./limits.ts"
 import { CelError } from "./problem.ts"
 
-const invalidJson = new CelError("invalid_argument", "the text is not JSON")
+const invalidJson = unreadable("the text is not JSON")
+const ambiguousJson = unreadable("the text is JSON with two members of one name")
+const deepJson = new CelError("limit", `the text is JSON with more than ${maxNesting} levels`)
 
 /** Shorter texts cannot hold enough values to matter: their length alone is counted. */
 const shortText = 8_192
@@ -34,6 +38,56 @@ const exactIntegers = function (
     ? BigInt(context!.source!)
     : value
 }
+
+/**
+ * What is wrong with the parsed text for somebody who decides by it: a name that stands twice in an object, of which readers take the first
+ * or the last; or more levels than readers follow. `undefined` when nothing is.
+ */
+export const ambiguity = (text: string, json: unknown): CelError | undefined => {
+  const members = membersOf(json, 0)
+  if (members === undefined) return deepJson
+  return members === colonsOf(text) ? undefined : ambiguousJson
+}
+
+/** Members of all objects in a value; `undefined` when there are too many levels. */
+const membersOf = (json: unknown, depth: number): number | undefined => {
+  if (typeof json !== "object" || json === null) return 0
+  if (depth >= maxNesting) return undefined
+  let members = 0
+  const values = Array.isArray(json) ? json : Object.values(json)
+  if (values !== json) members = values.length
+  for (const value of values) {
+    if (typeof value !== "object" || value === null) continue
+    const inner = membersOf(value, depth + 1)
+    if (inner === undefined) return undefined
+    members += inner
+  }
+  return members
+}
+
+/** Members as the text of sound JSON has them: each has the one colon that stands outside of strings. */
+const colonsOf = (text: string): number => {
+  let colons = 0
+  let backslash = indexOrEnd(text, 0)
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === colon) colons++
+    else if (code === quote) {
+      let from = at + 1
+      at = text.indexOf('"', from)
+      if (backslash < from) backslash = indexOrEnd(text, from)
+      while (backslash < at) {
+        from = backslash + 2
+        backslash = indexOrEnd(text, from)
+        if (at < from) at = text.indexOf('"', from)
+      }
+    }
+  }
+  return colons
+}
+
+const quote = 0x22
+const colon = 0x3a
 
 /** What starts a value, a string or an entry. The engine's search for it skips everything else at a tenth of a nanosecond a character. */
 const structure = /["[{:,]/g

@@ -5,24 +5,25 @@ import { type Body, BodyAborted, type BodySink, type BodySource, isSource } from
 /** A content coding that can be undone. */
 export type ContentCoding = "gzip" | "deflate" | "br" | "zstd"
 
-/** The coding that a `content-encoding` header names; `undefined` for a body that is sent as it is. */
-export const contentCoding = (header: string | undefined): ContentCoding | "unknown" | undefined => {
-  const name = header?.trim().toLowerCase()
-  switch (name) {
-    case undefined:
-    case "":
-    case "identity":
-      return undefined
-    case "x-gzip":
-      return "gzip"
-    case "gzip":
-    case "deflate":
-    case "br":
-    case "zstd":
-      return name
-    default:
-      return "unknown"
+/** More codings than that, one inside the other, nobody has a reason to send. */
+const maxCodings = 4
+
+const none: ReadonlyArray<ContentCoding> = []
+
+/**
+ * The codings that the lines of a `content-encoding` header name, in the order in which they were applied (RFC 9110 8.4); none
+ * for a body that is sent as it is. One that is not known makes all of them unknown.
+ */
+export const contentCodings = (lines: ReadonlyArray<string>): ReadonlyArray<ContentCoding> | "unknown" => {
+  if (lines.length === 0) return none
+  const codings: Array<ContentCoding> = []
+  for (const part of lines.join(",").split(",")) {
+    const name = part.trim().toLowerCase()
+    if (name === "" || name === "identity") continue
+    if (name !== "x-gzip" && !Object.hasOwn(decoders, name)) return "unknown"
+    codings.push(name === "x-gzip" ? "gzip" : (name as ContentCoding))
   }
+  return codings.length > maxCodings ? "unknown" : codings
 }
 
 const decoders = {
@@ -32,9 +33,18 @@ const decoders = {
   zstd: createZstdDecompress
 } as const satisfies { readonly [C in ContentCoding]: () => unknown }
 
-/** The body without its coding. What is not of that coding fails with `BodyAborted`. */
-export const decoded = (body: Body, coding: ContentCoding, side: "client" | "backend"): Body =>
-  body === undefined || (!isSource(body) && body.length === 0) ? body : new DecodedBody(body, coding, side)
+/** The codings that can be undone, as a header lists them. */
+export const contentCodingNames = Object.keys(decoders).join(", ")
+
+/** The body without its codings, the last one first. What is not of a coding fails with `BodyAborted`. */
+export const decoded = (body: Body, codings: ReadonlyArray<ContentCoding>, side: "client" | "backend"): Body =>
+  body === undefined || (!isSource(body) && body.length === 0)
+    ? body
+    : codings.reduceRight<Exclude<Body, undefined>>((encoded, coding) => new DecodedBody(encoded, coding, side), body)
+
+/** What is read is not of its coding. */
+export const undecodable = (side: "client" | "backend"): BodyAborted =>
+  new BodyAborted({ source: side, detail: "its content cannot be decoded" })
 
 class DecodedBody implements BodySource, BodySink {
   readonly #encoded: Exclude<Body, undefined>
@@ -63,7 +73,7 @@ class DecodedBody implements BodySource, BodySink {
     })
     this.#decoder.on("error", () => {
       if (isSource(encoded)) encoded.cancel()
-      this.fail(new BodyAborted({ source: this.#side, detail: "its content cannot be decoded" }))
+      this.fail(undecodable(this.#side))
     })
     if (isSource(encoded)) {
       this.#decoder.on("drain", () => encoded.resume())

@@ -14,6 +14,7 @@ export const frontendOf = ({ http, tcp }: Frontends): Frontend => {
   const idleTimeout = http?.http1IdleTimeout ?? defaultLimits.idleTimeout
   return {
     limits: {
+      paths: http?.paths ?? defaultLimits.paths,
       maxHeaders: http?.http1MaxHeaders ?? defaultLimits.maxHeaders,
       idleTimeout,
       headTimeout: http?.http1HeaderTimeout ?? Math.min(defaultLimits.headTimeout, idleTimeout),

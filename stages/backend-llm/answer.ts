@@ -5,7 +5,7 @@
 import { Buffer } from "node:buffer"
 import { Effect, Exit, Result } from "effect"
 import { type BodyObserver, observe } from "../../src/http/body.ts"
-import { contentCoding, decoded } from "../../src/http/content-coding.ts"
+import { contentCodings, decoded } from "../../src/http/content-coding.ts"
 import type { Answer } from "../../src/http/message.ts"
 import { Capture } from "../../src/pipeline/capture.ts"
 import { defaultBodyLimit, type Exchange } from "../../src/pipeline/exchange.ts"
@@ -62,13 +62,13 @@ export const answered = (engine: Engine, x: Exchange, prepared: Prepared): Outco
   if (success) prepared.answered = isStream(answer) ? "stream" : "whole"
   const opaque = forwarded.has(prepared.clientFormat)
   if (success || !opaque) {
-    const encoding = answer.headers.get("content-encoding")
-    const coding = contentCoding(encoding)
-    if (coding === "unknown") {
+    const encoding = answer.headers.getAll("content-encoding")
+    const codings = contentCodings(encoding)
+    if (codings === "unknown") {
       // What is forwarded unread may be anything; whoever must be read may not.
-      if (prepared.upstreamFormat !== "passthrough") return Exit.fail(unreadable(encoding))
-    } else if (coding !== undefined) {
-      answer.body = decoded(answer.body, coding, "backend")
+      if (prepared.upstreamFormat !== "passthrough") return Exit.fail(unreadable(encoding.join(", ")))
+    } else if (codings.length > 0) {
+      answer.body = decoded(answer.body, codings, "backend")
       answer.headers.delete("content-encoding")
       answer.headers.delete("content-length")
     }

@@ -2,11 +2,13 @@
  * The way of a model request to its provider, once its endpoint is known: what guards say, what it may cost, and what the
  * provider is sent. Everything that may refuse does so before the first byte leaves.
  */
-import { Buffer } from "node:buffer"
+import { Buffer, isUtf8 } from "node:buffer"
 import { randomBytes } from "node:crypto"
 import { Effect, Exit, Result } from "effect"
-import { contentCoding, decoded } from "../../src/http/content-coding.ts"
+import { ambiguity } from "../../src/cel/json-text.ts"
 import { HeaderList } from "../../src/http/header-list.ts"
+import { isOrdinary, readPath } from "../../src/http/path.ts"
+import { undoCodings } from "../../src/pipeline/content.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
 import * as slots from "../../src/pipeline/slots.ts"
 import { next, respond, type StageError, type Verdict } from "../../src/pipeline/stage.ts"
@@ -14,7 +16,7 @@ import type { Attempt } from "../../src/protocols/llm/cost/ledger.ts"
 import type { LlmError } from "../../src/protocols/llm/formats/error.ts"
 import type { ClientFormat, UpstreamFormat } from "../../src/protocols/llm/formats/format.ts"
 import { sseRequired } from "../../src/protocols/llm/formats/generate-content.ts"
-import { isObject, type JsonObject } from "../../src/protocols/llm/formats/json.ts"
+import { isObject, type JsonObject, parseJson } from "../../src/protocols/llm/formats/json.ts"
 import { conversationOf } from "../../src/protocols/llm/guard/conversation.ts"
 import type { GuardOutcome } from "../../src/protocols/llm/guard/outcome.ts"
 import { type GuardedFormat, guardedFormats, rewriteRequest } from "../../src/protocols/llm/guard/texts.ts"
@@ -94,29 +96,22 @@ export interface BodyFailures {
   readonly undecodable: StageError
 }
 
+export const unknownCoding = (header: string) =>
+  new LlmFailed({
+    side: "request",
+    status: 415,
+    detail: `unsupported content encoding: ${header}`,
+    reason: "InvalidRequest"
+  })
+
 /** The whole body of a request, decompressed. */
 export const readBody = (
   x: Exchange,
   { tooLarge, unreadable, undecodable }: BodyFailures
 ): Effect.Effect<Buffer, StageError> => {
-  const { headers } = x.request
-  const encoding = headers.get("content-encoding")
-  const coding = contentCoding(encoding)
-  if (coding === "unknown")
-    return Exit.fail(
-      new LlmFailed({
-        side: "request",
-        status: 415,
-        detail: `unsupported content encoding: ${encoding}`,
-        reason: "InvalidRequest"
-      })
-    )
-  if (coding !== undefined) {
-    x.requestBody = decoded(x.requestBody, coding, "client")
-    headers.delete("content-encoding")
-    headers.delete("content-length")
-  }
-  const broken = coding === undefined ? unreadable : undecodable
+  const coded = undoCodings(x)
+  if (coded === "unknown") return Exit.fail(unknownCoding(x.request.headers.getAll("content-encoding").join(", ")))
+  const broken = coded ? undecodable : unreadable
   return Effect.mapEager(
     Effect.mapErrorEager(x.readRequestBody(), (error) => (error._tag === "BodyTooLarge" ? tooLarge : broken)),
     (bytes) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
@@ -124,6 +119,17 @@ export const readBody = (
 }
 
 export const asObject = (value: unknown): JsonObject => (isObject(value) ? value : {})
+
+/** Whether an expression that reads these variables looks into the body of a model request. */
+export const readsModelRequest = (roots: ReadonlySet<string>): boolean => roots.has("llmRequest") || roots.has("llm")
+
+/** Whether everybody who reads the body finds the same in it: what decides by it must not see another one than the provider. */
+export const isSound = (bytes: Buffer): boolean => {
+  if (!isUtf8(bytes)) return false
+  const text = bytes.toString("utf8")
+  const json = parseJson(text)
+  return isObject(json) && ambiguity(text, json) === undefined
+}
 
 /** Expressions know the request, and the call as far as it gets. */
 export const knownFromHere = (x: Exchange, model: string, json: JsonObject): LlmVariable => {
@@ -140,10 +146,10 @@ export const admit = (engine: Engine, x: Exchange, asked: Asked, keep: Keep): Ou
   const path = canonicalPath(x.request.path)
   const routeType = endpoint.routeType(path)
   if (routeType === "models") return respond(notImplemented)
-  const decoded = decodedPath(x.request.path)
-  if (decoded === undefined || endpoint.routeType(decoded) !== routeType) return Exit.fail(ambiguousPath)
+  const other = otherReading(x.request.path)
+  if (other === undefined || endpoint.routeType(other) !== routeType) return Exit.fail(ambiguousPath)
   // Some providers do not mind the case of a path either.
-  if (forwarded.has(routeType) && (hidesModel(path) || !forwarded.has(endpoint.routeType(decoded.toLowerCase()))))
+  if (forwarded.has(routeType) && (hidesModel(path) || !forwarded.has(endpoint.routeType(other.toLowerCase()))))
     return Exit.fail(ambiguousPath)
   // A form is forwarded unread: no guard, rule or override would see the prompt that a provider may find in it.
   if (asked.unread && !forwarded.has(routeType)) return Exit.fail(notJson)
@@ -304,19 +310,22 @@ const isStreaming = (path: string, json: JsonObject): boolean =>
 const asksForList = (path: string, query: string): boolean =>
   path.endsWith(":streamGenerateContent") && new URLSearchParams(query).get("alt") !== "sse"
 
-/** Providers forgive doubled and trailing slashes: such a path must not be handled as another one. */
-export const canonicalPath = (path: string): string =>
-  path.includes("//") || path.endsWith("/") ? path.replace(/\/{2,}/g, "/").replace(/\/$/, "") : path
-
-/** The path as a provider may read it that decodes it first; `undefined` where it may leave its own place or cannot be decoded. */
-const decodedPath = (path: string): string | undefined => {
-  try {
-    const decoded = canonicalPath(decodeURIComponent(path).replaceAll("\\", "/"))
-    return /\/\.\.?(?:\/|$)/.test(decoded) ? undefined : decoded
-  } catch {
-    return undefined
-  }
+/** The path in its normal form, which it need not have where paths stay as received. Providers forgive a trailing slash. */
+export const canonicalPath = (path: string): string => {
+  if (isOrdinary(path)) return withoutTrailingSlash(path)
+  const read = readPath(path)
+  // What has no normal form is refused before it is sent.
+  return withoutTrailingSlash("fault" in read ? path : read.path)
 }
+
+/** The path to a provider that decodes more of it; `undefined` where nobody can tell how it is read. */
+const otherReading = (path: string): string | undefined => {
+  if (isOrdinary(path)) return withoutTrailingSlash(path)
+  const read = readPath(path)
+  return "fault" in read ? undefined : withoutTrailingSlash(read.other ?? read.path)
+}
+
+const withoutTrailingSlash = (path: string): string => (path.endsWith("/") ? path.slice(0, -1) : path)
 
 /** The types of what is forwarded as it came. */
 export const forwarded: ReadonlySet<RouteType> = new Set(["detect", "passthrough"])

@@ -1,21 +1,35 @@
 /** All suites of attacks, and how many cases each class must have: no fewer than were tried when it was first attacked. */
+
+import { administration } from "./administration.ts"
 import type { AttackClass, Suite } from "./attack.ts"
+import { decompression } from "./decompression.ts"
+import { eventStreams } from "./event-streams.ts"
+import { floods } from "./floods.ts"
+import { hostileAnswers } from "./hostile-answers.ts"
+import { mcpRebinding } from "./mcp-rebinding.ts"
+import { mcpSessions } from "./mcp-sessions.ts"
+import { pipelines } from "./pipelines.ts"
 import { requestForms } from "./request-forms.ts"
 
-export const suites: ReadonlyArray<Suite> = [requestForms]
+export const suites: ReadonlyArray<Suite> = [
+  requestForms,
+  pipelines,
+  hostileAnswers,
+  administration,
+  mcpRebinding,
+  mcpSessions,
+  floods,
+  eventStreams,
+  decompression
+]
 
 /** Classes of which no suite is written yet. */
 export const awaited: ReadonlySet<AttackClass> = new Set<AttackClass>([
   "header and path spelling",
   "request forgery by the server",
-  "rebinding and cross-site calls",
   "tokens",
   "key-set exhaustion",
-  "event streams",
-  "decompression",
-  "slow and flooding clients",
   "regular expressions and expression cost",
-  "sessions and ids",
   "configuration as code",
   "secrets",
   "fail-open",

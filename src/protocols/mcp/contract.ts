@@ -93,6 +93,8 @@ export interface McpFacts {
   resourceType: "tool" | "prompt" | "resource" | "templates" | "task" | undefined
   /** Tool or prompt name, URI or task id at the target. */
   name: string | undefined
+  /** The result with which the target answered for that name, as JSON-RPC text; `undefined` as long as it did not, or refused. */
+  result: string | undefined
   errorCode: number | undefined
   errorMessage: string | undefined
   readonly calls: Array<McpUpstreamCall>

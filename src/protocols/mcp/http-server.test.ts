@@ -157,7 +157,12 @@ describe("streamable HTTP server", () => {
     const local = { authority: "localhost:3000" }
     const evil = { authority: "evil.example:3000" }
     const table: ReadonlyArray<
-      readonly [setting: boolean | undefined, request: Partial<McpRequest>, origin: string | undefined, refused: boolean]
+      readonly [
+        setting: boolean | undefined,
+        request: Partial<McpRequest>,
+        origin: string | undefined,
+        refused: boolean
+      ]
     > = [
       [undefined, { ...local, loopback: only }, undefined, false],
       [undefined, { ...local, loopback: only }, "http://localhost:5173", false],

@@ -5,7 +5,7 @@ import { isModelsPath, listedNames, modelList } from "./list.ts"
 import { allowsName, matchesName, type NamePattern, parsePattern, patternsMeet, specificity } from "./name-pattern.ts"
 import { compileRouteTypes, routerPaths } from "./route-type.ts"
 import { indexModels, type Opinion } from "./selection.ts"
-import { failoverGroups, pickConditional, pickWeighted } from "./virtual.ts"
+import { failoverGroups, pickWeighted } from "./virtual.ts"
 
 const pattern = (text: string): NamePattern => parsePattern(text) ?? assert.fail(`no pattern: ${text}`)
 const letters = Arbitrary.map(
@@ -162,13 +162,6 @@ describe("virtual models", () => {
       failoverGroups([t("b", 2), t("a", 1), t("c", 2), t("z", -1)]).map((g) => g.map((x) => x.model)),
       [["z"], ["a"], ["b", "c"]]
     )
-  })
-
-  it("the first condition that holds counts, the last target may have none", () => {
-    const targets = [{ model: "a", when: 1 }, { model: "b", when: 2 }, { model: "c" }]
-    assert.strictEqual(pickConditional(targets, (t) => t.when === 2)?.model, "b")
-    assert.strictEqual(pickConditional(targets, () => false)?.model, "c")
-    assert.isUndefined(pickConditional(targets.slice(0, 2), () => false))
   })
 })
 
