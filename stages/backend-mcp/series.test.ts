@@ -29,11 +29,12 @@ describe("the counter of MCP requests", () => {
   const call = (name: string, result?: string) =>
     facts({ method: "tools/call", resourceType: "tool", target: "t", name, result })
 
-  it("counts names as one until the target has answered for them: errors of the protocol and of tools are no answers", async () => {
+  it("counts names as one until the target has answered for them: an error that names the tool is no answer", async () => {
     const lines = await counted([
       call("made-up-1"),
-      call("made-up-2", '{"result":{"content":[],"isError":true}}'),
-      call("made-up-3", '{"result":{"isError" : true}}'),
+      call("made-up-2", '{"result":{"content":[{"type":"text","text":"Unknown tool: made-up-2"}],"isError":true}}'),
+      call('made"up', '{"result":{"isError" : true,"content":[{"type":"text","text":"Tool made\\"up not found"}]}}'),
+      call("failing", '{"result":{"content":[{"type":"text","text":"no such file"}],"isError":true}}'),
       call("add", '{"result":{"content":[],"isError":false}}'),
       call("add"),
       call("echo", '{"result":{"content":[{"text":"\\"isError\\":true"}]}}')
@@ -41,6 +42,7 @@ describe("the counter of MCP requests", () => {
     assert.deepStrictEqual(lines.sort(), [
       '{method="tools/call",resource_type="tool",server="t",resource="add"} 2',
       '{method="tools/call",resource_type="tool",server="t",resource="echo"} 1',
+      '{method="tools/call",resource_type="tool",server="t",resource="failing"} 1',
       '{method="tools/call",resource_type="tool",server="t"} 3'
     ])
   })

@@ -7,8 +7,10 @@ import type { Metrics, Series } from "../../src/services/metrics.ts"
 
 /** A server may have a resource for any URI. Beyond so many different names, a backend counts the rest together. */
 const mostSeries = 1_000
-/** How a tool says that it failed; a server may say so of a tool that it does not have. */
+/** How a tool says that it failed. Some servers say so, and name it, when they have no such tool. */
 const toolFailed = /"isError"\s*:\s*true/
+const isAnswerFor = (name: string, result: string | undefined): boolean =>
+  result !== undefined && !(toolFailed.test(result) && result.includes(JSON.stringify(name).slice(1, -1)))
 const durations = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 80]
 
 type Counted = Pick<Exchange, "backend" | "listener" | "route">
@@ -43,7 +45,7 @@ export const makeMcpSeries = (metrics: Metrics["Service"]) => {
     let labels = [verb, resourceType, target, item]
     if (item !== undefined && !known.has(keyOf(labels))) {
       // Anyone can make a name up: it counts by itself from the first time on that the target answers for it.
-      if (result === undefined || toolFailed.test(result)) labels = [verb, resourceType, target, "unknown"]
+      if (!isAnswerFor(item, result)) labels = [verb, resourceType, target, "unknown"]
       else if (known.size >= mostSeries) labels = [verb, resourceType, target, "other"]
     }
     const key = keyOf(labels)
