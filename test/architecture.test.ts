@@ -27,7 +27,7 @@ const allowed: ReadonlyArray<readonly [from: RegExp, to: RegExp]> = [
   [/^stages\/[^/]+\/schema\.ts$/, /^(spec|stages\/[^/]+\/schema\.ts)/],
   // A stage never imports another stage or a layer.
   [/^stages\/[^/]+\//, /^(src\/(pipeline|services|cel|protocols|http)|spec)\//],
-  [/^(test|bench|examples)\//, /./]
+  [/^(test|bench|examples|judges)\//, /./]
 ]
 
 const nodeModulesFree = /^(spec|src\/(cel|http|pipeline|routing|services|protocols))\//
@@ -35,7 +35,7 @@ const nodeAllowed = /^node:(buffer|crypto|zlib|async_hooks|net)$/
 
 const zoneOf = (file: string) => /^(src\/protocols\/[^/]+|src\/[^/]+|stages\/[^/]+(?=\/)|[^/]+)/.exec(file)?.[1] ?? file
 
-const sources = globSync("{src,stages,layers,spec,test,bench}/**/*.ts", { cwd: root }).filter(
+const sources = globSync("{src,stages,layers,spec,test,bench,judges}/**/*.ts", { cwd: root }).filter(
   (file) => !file.includes("node_modules")
 )
 

@@ -2,17 +2,21 @@
 
 import { administration } from "./administration.ts"
 import type { AttackClass, Suite } from "./attack.ts"
+import { bodiesBeforeRules } from "./bodies.ts"
 import { decompression } from "./decompression.ts"
 import { eventStreams } from "./event-streams.ts"
 import { floods } from "./floods.ts"
+import { guardedConversations } from "./guards.ts"
 import { hostileAnswers } from "./hostile-answers.ts"
 import { mcpRebinding } from "./mcp-rebinding.ts"
 import { mcpSessions } from "./mcp-sessions.ts"
 import { pipelines } from "./pipelines.ts"
 import { requestForms } from "./request-forms.ts"
+import { pathSpellings } from "./spellings.ts"
 
 export const suites: ReadonlyArray<Suite> = [
   requestForms,
+  bodiesBeforeRules,
   pipelines,
   hostileAnswers,
   administration,
@@ -20,19 +24,19 @@ export const suites: ReadonlyArray<Suite> = [
   mcpSessions,
   floods,
   eventStreams,
-  decompression
+  decompression,
+  guardedConversations,
+  pathSpellings
 ]
 
 /** Classes of which no suite is written yet. */
 export const awaited: ReadonlySet<AttackClass> = new Set<AttackClass>([
-  "header and path spelling",
   "request forgery by the server",
   "tokens",
   "key-set exhaustion",
   "regular expressions and expression cost",
   "configuration as code",
   "secrets",
-  "fail-open",
   "budgets",
   "prototypes, duplicates, big numbers"
 ])

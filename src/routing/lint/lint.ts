@@ -12,6 +12,7 @@ import {
   optionalAuthentication
 } from "./exposure.ts"
 import { limits, remoteLimits } from "./limits.ts"
+import { rawPaths } from "./raw-paths.ts"
 import {
   references,
   replacedRoutes,
@@ -24,6 +25,7 @@ import {
 import { neverTrue } from "./rules.ts"
 import { unknownTargets } from "./targets.ts"
 import { unguarded } from "./unguarded.ts"
+import { unreadStreams } from "./unread-streams.ts"
 
 /** Every warning, in the order of the text. */
 export const lint = (configuration: Configuration): ReadonlyArray<Problem> => {
@@ -42,6 +44,8 @@ export const lint = (configuration: Configuration): ReadonlyArray<Problem> => {
     ...keysExposed(configuration),
     ...optionalAuthentication(configuration),
     ...unguarded(configuration),
+    ...rawPaths(configuration),
+    ...unreadStreams(configuration),
     ...inlineCredentials(configuration),
     ...insecureTls(configuration),
     ...openCors(configuration),
