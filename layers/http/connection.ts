@@ -176,7 +176,7 @@ export class Connection implements Host {
       return
     }
     if (expecting) {
-      const upload = new RequestBody(request, response)
+      const upload = new RequestBody(this, request, response)
       this.#begin(request, response, framed, upload, upload)
       return
     }
@@ -192,7 +192,7 @@ export class Connection implements Host {
       this.refuseBroken()
       return
     }
-    const [body, upload] = received(request)
+    const [body, upload] = received(this, request)
     this.#begin(request, response, framed, body, upload)
   }
 
@@ -438,13 +438,13 @@ function gently(this: Socket): void {
 }
 
 /** The body of a request: bytes when all of it has come, else a source. */
-const received = (request: IncomingMessage): [Body, RequestBody | undefined] => {
+const received = (connection: Connection, request: IncomingMessage): [Body, RequestBody | undefined] => {
   if (request.complete && request.rawTrailers.length === 0) {
     const chunks: Array<Uint8Array> = []
     for (let chunk: unknown = request.read(); chunk instanceof Uint8Array; chunk = request.read()) chunks.push(chunk)
     return [chunks.length === 1 ? chunks[0] : Buffer.concat(chunks), undefined]
   }
-  const upload = new RequestBody(request, undefined)
+  const upload = new RequestBody(connection, request, undefined)
   return [upload, upload]
 }
 
