@@ -404,11 +404,13 @@ export class Connection implements Host {
   #sweepTurn(now: number, idleTimeout: number): void {
     const { bytesRead, bytesWritten, writableLength } = this.socket
     const turn = this.#turn
-    if (turn === undefined || !(turn.awaitsClient || writableLength > 0)) {
+    const awaits = turn?.awaitsClient === true
+    if (turn === undefined || !(awaits || writableLength > 0)) {
       this.#moved = undefined
       return
     }
-    const moved = bytesRead + bytesWritten - writableLength
+    // What a client sends without being asked does not show that it takes what it is sent.
+    const moved = (awaits ? bytesRead : 0) + bytesWritten - writableLength
     if (moved !== this.#moved) {
       this.#moved = moved
       this.#stillSince = now
