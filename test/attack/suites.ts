@@ -6,10 +6,13 @@ import { bodiesBeforeRules } from "./bodies.ts"
 import { budgets } from "./budgets.ts"
 import { decompression } from "./decompression.ts"
 import { eventStreams } from "./event-streams.ts"
+import { floods } from "./floods.ts"
 import { forgery } from "./forgery.ts"
 import { guardedConversations } from "./guards.ts"
 import { headerSpelling } from "./header-spelling.ts"
 import { hostileAnswers } from "./hostile-answers.ts"
+import { mcpRebinding } from "./mcp-rebinding.ts"
+import { mcpSessions } from "./mcp-sessions.ts"
 import { pipelines } from "./pipelines.ts"
 import { requestForms } from "./request-forms.ts"
 import { slowClients } from "./slow-clients.ts"
@@ -27,12 +30,16 @@ export const suites: ReadonlyArray<Suite> = [
   forgery,
   // Rebinding and cross-site calls.
   administration,
+  mcpRebinding,
   // Event streams.
   eventStreams,
   // Decompression.
   decompression,
   // Slow and flooding clients.
   slowClients,
+  floods,
+  // Sessions and ids.
+  mcpSessions,
   // Fail-open.
   bodiesBeforeRules,
   guardedConversations,
@@ -45,7 +52,6 @@ export const awaited: ReadonlySet<AttackClass> = new Set<AttackClass>([
   "tokens",
   "key-set exhaustion",
   "regular expressions and expression cost",
-  "sessions and ids",
   "configuration as code",
   "secrets",
   "prototypes, duplicates, big numbers"
