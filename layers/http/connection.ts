@@ -173,7 +173,7 @@ export class Connection implements Host {
       return
     }
     if (expecting) {
-      const upload = new RequestBody(request, response)
+      const upload = new RequestBody(this, request, response)
       this.#begin(request, response, framed, upload, upload)
       return
     }
@@ -189,7 +189,7 @@ export class Connection implements Host {
       this.refuseBroken()
       return
     }
-    const [body, upload] = received(request)
+    const [body, upload] = received(this, request)
     this.#begin(request, response, framed, body, upload)
   }
 
@@ -401,11 +401,13 @@ export class Connection implements Host {
   #sweepTurn(now: number, idleTimeout: number): void {
     const { bytesRead, bytesWritten, writableLength } = this.socket
     const turn = this.#turn
-    if (turn === undefined || !(turn.awaitsClient || writableLength > 0)) {
+    const awaits = turn?.awaitsClient === true
+    if (turn === undefined || !(awaits || writableLength > 0)) {
       this.#moved = undefined
       return
     }
-    const moved = bytesRead + bytesWritten - writableLength
+    // What a client sends without being asked does not show that it takes what it is sent.
+    const moved = (awaits ? bytesRead : 0) + bytesWritten - writableLength
     if (moved !== this.#moved) {
       this.#moved = moved
       this.#stillSince = now
@@ -435,13 +437,13 @@ function gently(this: Socket): void {
 }
 
 /** The body of a request: bytes when all of it has come, else a source. */
-const received = (request: IncomingMessage): [Body, RequestBody | undefined] => {
+const received = (connection: Connection, request: IncomingMessage): [Body, RequestBody | undefined] => {
   if (request.complete && request.rawTrailers.length === 0) {
     const chunks: Array<Uint8Array> = []
     for (let chunk: unknown = request.read(); chunk instanceof Uint8Array; chunk = request.read()) chunks.push(chunk)
     return [chunks.length === 1 ? chunks[0] : Buffer.concat(chunks), undefined]
   }
-  const upload = new RequestBody(request, undefined)
+  const upload = new RequestBody(connection, request, undefined)
   return [upload, upload]
 }
 

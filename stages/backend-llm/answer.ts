@@ -4,7 +4,7 @@
  */
 import { Buffer } from "node:buffer"
 import { Effect, Exit, Result } from "effect"
-import { ambiguity } from "../../src/cel/json-text.ts"
+import { doubtOf } from "../../src/cel/json-text.ts"
 import { type BodyObserver, observe } from "../../src/http/body.ts"
 import { contentCodings, decoded } from "../../src/http/content-coding.ts"
 import type { Answer } from "../../src/http/message.ts"
@@ -108,7 +108,7 @@ export const answered = (engine: Engine, x: Exchange, prepared: Prepared): Outco
     if (guards.length === 0) return body === json ? next : replace(answer, body)
     if (!isObject(body) || !isGuarded(prepared.clientFormat)) return Exit.fail(invalid)
     // Where a member stands twice, the client is given the one that guards have read.
-    const same = body === json && ambiguity(text, json) === undefined
+    const same = body === json && doubtOf(text, json) === undefined
     return judged(engine, x, prepared.clientFormat, guards, "answer", body, (clean) =>
       clean === body && same ? next : replace(answer, clean)
     )
@@ -180,7 +180,7 @@ const clientsError = (engine: Engine, x: Exchange, prepared: Prepared): Outcome 
     if (guards.length === 0 || !isGuarded(prepared.clientFormat)) return told === body ? next : replace(answer, told)
     // What is no JSON object is read as the text that it is.
     const read = isObject(told) ? told : { text: typeof told === "string" ? told : text }
-    const same = told === body && (!isObject(told) || ambiguity(text, told) === undefined)
+    const same = told === body && (!isObject(told) || doubtOf(text, told) === undefined)
     return judged(engine, x, prepared.clientFormat, guards, "error", read, (clean) => {
       if (clean === read) return same ? next : replace(answer, told)
       return isObject(told) ? replace(answer, clean) : plain(answer, clean["text"])

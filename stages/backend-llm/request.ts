@@ -5,7 +5,7 @@
 import { Buffer, isUtf8 } from "node:buffer"
 import { randomBytes } from "node:crypto"
 import { Effect, Exit, Result } from "effect"
-import { ambiguity } from "../../src/cel/json-text.ts"
+import { doubtOf } from "../../src/cel/json-text.ts"
 import { HeaderList } from "../../src/http/header-list.ts"
 import { undoCodings } from "../../src/pipeline/content.ts"
 import { unreadable } from "../../src/pipeline/errors.ts"
@@ -132,7 +132,7 @@ export const isSound = (bytes: Buffer): boolean => {
   if (!isUtf8(bytes)) return false
   const text = bytes.toString("utf8")
   const json = parseJson(text)
-  return isObject(json) && ambiguity(text, json) === undefined
+  return isObject(json) && doubtOf(text, json) === undefined
 }
 
 /** Expressions know the request, and the call as far as it gets. */
@@ -251,7 +251,7 @@ export const admit = (engine: Engine, x: Exchange, asked: Asked, keep: Keep): Ou
         const rewritten = withModelInPath(path, at, providerModel)
         if (rewritten === undefined)
           return Exit.fail(new ModelRefused({ refusal: refusal("request_uri_rewrite_failed") }))
-        x.request.pathAndQuery = rewritten + x.request.query
+        if (x.request.moveTo(rewritten + x.request.query) !== undefined) return Exit.fail(ambiguousPath)
       }
       if (routeType === "responses" && upstream === "converse")
         for (const name of sessionHeaders) x.request.headers.delete(name)

@@ -2,30 +2,43 @@
 
 import { administration } from "./administration.ts"
 import type { AttackClass, Suite } from "./attack.ts"
+import { bodiesBeforeRules } from "./bodies.ts"
 import { decompression } from "./decompression.ts"
 import { eventStreams } from "./event-streams.ts"
 import { guardedConversations } from "./guards.ts"
+import { headerSpelling } from "./header-spelling.ts"
 import { hostileAnswers } from "./hostile-answers.ts"
 import { pipelines } from "./pipelines.ts"
 import { requestForms } from "./request-forms.ts"
+import { slowClients } from "./slow-clients.ts"
+import { pathSpellings } from "./spellings.ts"
 
 export const suites: ReadonlyArray<Suite> = [
+  // Smuggling.
   requestForms,
   pipelines,
   hostileAnswers,
+  // Header and path spelling.
+  pathSpellings,
+  headerSpelling,
+  // Rebinding and cross-site calls.
   administration,
+  // Event streams.
   eventStreams,
+  // Decompression.
   decompression,
+  // Slow and flooding clients.
+  slowClients,
+  // Fail-open.
+  bodiesBeforeRules,
   guardedConversations
 ]
 
 /** Classes of which no suite is written yet. */
 export const awaited: ReadonlySet<AttackClass> = new Set<AttackClass>([
-  "header and path spelling",
   "request forgery by the server",
   "tokens",
   "key-set exhaustion",
-  "slow and flooding clients",
   "regular expressions and expression cost",
   "sessions and ids",
   "configuration as code",
