@@ -127,12 +127,21 @@ export const asObject = (value: unknown): JsonObject => (isObject(value) ? value
 /** Whether an expression that reads these variables looks into the body of a model request. */
 export const readsModelRequest = (roots: ReadonlySet<string>): boolean => roots.has("llmRequest") || roots.has("llm")
 
-/** Whether everybody who reads the body finds the same in it: what decides by it must not see another one than the provider. */
-export const isSound = (bytes: Buffer): boolean => {
-  if (!isUtf8(bytes)) return false
+/** Why the body is no JSON object in which everybody finds the same; `undefined` where it is one. */
+const doubtAbout = (bytes: Buffer) => {
+  if (!isUtf8(bytes)) return "text"
   const text = bytes.toString("utf8")
   const json = parseJson(text)
-  return isObject(json) && doubtOf(text, json) === undefined
+  return isObject(json) ? doubtOf(text, json) : "text"
+}
+
+/** Whether everybody who reads the body finds the same in it: what decides by it must not see another one than the provider. */
+export const isSound = (bytes: Buffer): boolean => doubtAbout(bytes) === undefined
+
+/** The same for guards, who may misread an escaped name: what they have read is what is sent. */
+const isGuardable = (bytes: Buffer): boolean => {
+  const doubt = doubtAbout(bytes)
+  return doubt === undefined || doubt === "escapes"
 }
 
 /** Expressions know the request, and the call as far as it gets. */
@@ -159,7 +168,7 @@ export const admit = (engine: Engine, x: Exchange, asked: Asked, keep: Keep): Ou
   if (asked.unread && !forwarded.has(routeType)) return Exit.fail(notJson)
   if (routeType === "generateContent" && asksForList(path, x.request.query)) return respond(listRefused)
   const guards = isGuarded(routeType) ? endpoint.guards.request : []
-  if (guards.length > 0 && !isSound(asked.bytes)) return Exit.fail(unreadable.value)
+  if (guards.length > 0 && !isGuardable(asked.bytes)) return Exit.fail(unreadable.value)
   const changed = endpoint.changes.request?.(json, x) ?? json
   // Configuration that sets the model in the body means the one that is asked for.
   const set = changed["model"]
