@@ -5,9 +5,12 @@ import type { AttackClass, Suite } from "./attack.ts"
 import { bodiesBeforeRules } from "./bodies.ts"
 import { decompression } from "./decompression.ts"
 import { eventStreams } from "./event-streams.ts"
+import { floods } from "./floods.ts"
 import { guardedConversations } from "./guards.ts"
 import { headerSpelling } from "./header-spelling.ts"
 import { hostileAnswers } from "./hostile-answers.ts"
+import { mcpRebinding } from "./mcp-rebinding.ts"
+import { mcpSessions } from "./mcp-sessions.ts"
 import { pipelines } from "./pipelines.ts"
 import { requestForms } from "./request-forms.ts"
 import { slowClients } from "./slow-clients.ts"
@@ -23,12 +26,16 @@ export const suites: ReadonlyArray<Suite> = [
   headerSpelling,
   // Rebinding and cross-site calls.
   administration,
+  mcpRebinding,
   // Event streams.
   eventStreams,
   // Decompression.
   decompression,
   // Slow and flooding clients.
   slowClients,
+  floods,
+  // Sessions and ids.
+  mcpSessions,
   // Fail-open.
   bodiesBeforeRules,
   guardedConversations
@@ -40,7 +47,6 @@ export const awaited: ReadonlySet<AttackClass> = new Set<AttackClass>([
   "tokens",
   "key-set exhaustion",
   "regular expressions and expression cost",
-  "sessions and ids",
   "configuration as code",
   "secrets",
   "budgets",
