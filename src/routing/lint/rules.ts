@@ -4,7 +4,7 @@ import type { Path } from "../../../spec/config/path.ts"
 import type { Complaint } from "../../../spec/config/positions.ts"
 import type { Rule } from "../../../spec/rules.ts"
 import { noFunctions } from "../../cel/custom-functions.ts"
-import { compile, parseFunctions } from "../../cel/expression.ts"
+import { compile, type Expression, parseFunctions } from "../../cel/expression.ts"
 import type { PolicyBranch } from "../normalised.ts"
 import type { Configuration } from "../read.ts"
 import { allPolicies, warn } from "./finding.ts"
@@ -17,27 +17,55 @@ const consequences: Readonly<Record<Rule["effect"], string>> = {
   require: "everything is denied"
 }
 
-/** Every rule of an authorization, and every condition of a policy, that types alone decide against. */
-export const neverTrue = ({ normalised }: Configuration): ReadonlyArray<Complaint> => {
+interface CompiledRule {
+  readonly effect: Rule["effect"]
+  readonly expression: Expression
+  readonly path: Path
+}
+
+/** Which variables there are is another question, and compiling the policy answers it. */
+const compiler = ({ normalised }: Configuration) => {
   const functions = Result.getOrElse(parseFunctions(normalised.settings.customFunctions ?? ""), () => noFunctions)
+  return (source: string) => compile(source, { phase: "log", functions })
+}
+
+/** Every rule of an authorization that compiles, once. */
+export const compiledRules = function* (configuration: Configuration): Generator<CompiledRule> {
+  const compiled = compiler(configuration)
+  const told = new Set<string>()
+  for (const policies of allPolicies(configuration.normalised))
+    for (const { name, branches } of Object.values(policies)) {
+      if (!withRules.has(name)) continue
+      for (const branch of branches)
+        for (const [index, { effect, expression }] of rulesOf(branch).entries()) {
+          const path = [...branch.path, "rules", index]
+          const key = path.join("/")
+          if (told.has(key)) continue
+          told.add(key)
+          const result = compiled(expression)
+          if (Result.isSuccess(result)) yield { effect, expression: result.success, path }
+        }
+    }
+}
+
+/** Every rule of an authorization, and every condition of a policy, that types alone decide against. */
+export const neverTrue = (configuration: Configuration): ReadonlyArray<Complaint> => {
+  const { normalised } = configuration
+  const compiled = compiler(configuration)
   const told = new Map<string, Complaint>()
+  const tell = (path: Path, consequence: string) =>
+    told.set(path.join("/"), warn("rule-never-true", path, `is never true, whatever the request: ${consequence}`))
   const look = (source: string, path: Path, consequence: string) => {
-    const key = path.join("/")
-    if (told.has(key)) return
-    // Which variables there are is another question, and compiling the policy answers it.
-    const compiled = compile(source, { phase: "log", functions })
-    if (Result.isSuccess(compiled) && compiled.success.neverTrue)
-      told.set(key, warn("rule-never-true", path, `is never true, whatever the request: ${consequence}`))
+    if (told.has(path.join("/"))) return
+    const result = compiled(source)
+    if (Result.isSuccess(result) && result.success.neverTrue) tell(path, consequence)
   }
+  for (const { effect, expression, path } of compiledRules(configuration))
+    if (expression.neverTrue) tell(path, consequences[effect])
   for (const policies of allPolicies(normalised))
-    for (const { name, branches } of Object.values(policies))
-      for (const branch of branches) {
-        if (branch.condition !== undefined)
-          look(branch.condition.expression, branch.condition.path, "this entry is never chosen")
-        if (!withRules.has(name)) continue
-        for (const [index, { effect, expression }] of rulesOf(branch).entries())
-          look(expression, [...branch.path, "rules", index], consequences[effect])
-      }
+    for (const { branches } of Object.values(policies))
+      for (const { condition } of branches)
+        if (condition !== undefined) look(condition.expression, condition.path, "this entry is never chosen")
   for (const { destination } of Object.values(normalised.backends))
     if (destination.kind === "llm")
       for (const { routing, path } of destination.config.virtualModels)
