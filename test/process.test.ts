@@ -8,6 +8,7 @@ import { join } from "node:path"
 import { text } from "node:stream/consumers"
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { start } from "../src/main/library.ts"
 import { send } from "./client.ts"
 import { httpBackend, portOf } from "./http/edge.ts"
 import { eventually, RawClient } from "./http/raw-client.ts"
@@ -259,6 +260,40 @@ describe("SIGHUP", () => {
       program.child.kill("SIGHUP")
       yield* Effect.promise(() => program.says(/SIGHUP: reading the configuration anew/))
       assert.strictEqual((yield* Effect.promise(() => send(port))).body, "hello")
+    })
+  )
+})
+
+describe("an exception that nobody caught", () => {
+  /** Loaded before the program: throws from a callback that is none of the program's. */
+  const loose = `data:text/javascript,${encodeURIComponent("process.on('SIGUSR2',()=>{throw new Error('loose')})")}`
+
+  it.live("is told and counted, and the program goes on", () =>
+    Effect.gen(function* () {
+      const [port, stats] = [yield* nowhere, yield* nowhere]
+      const env = { NODE_OPTIONS: `--import=${loose}`, STATS_ADDR: `127.0.0.1:${stats}` }
+      const program = yield* Effect.acquireRelease(
+        Effect.promise(() => startHeadgate(["-f", fileOf(direct(port))], env)),
+        (program) => Effect.promise(() => program[Symbol.asyncDispose]())
+      )
+      yield* Effect.promise(async () => {
+        await program.says(/component=admin/)
+        assert.strictEqual((await send(port)).status, 200)
+        program.signal("SIGUSR2")
+        await program.says(/\terror\tprocess\ta defect was contained error=".*loose/)
+        assert.strictEqual((await send(port)).status, 200)
+        const { body } = await send(stats, { path: "/metrics" })
+        assert.match(body.toString(), /^headgate_defects_total\{place="process"\} 1$/m)
+      })
+    })
+  )
+
+  it.live("is the embedding program's own affair", () =>
+    Effect.gen(function* () {
+      const handlers = () => ["uncaughtException", "unhandledRejection"].map((name) => process.listeners(name as never))
+      const before = handlers()
+      yield* start(direct(8080), { ephemeral: true, host: "127.0.0.1" })
+      assert.deepStrictEqual(handlers(), before)
     })
   )
 })

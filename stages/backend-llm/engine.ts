@@ -127,6 +127,8 @@ const send = (x: Exchange, prepared: Prepared): Effect.Effect<Answer, StageError
   for (const [name, value] of target.setHeaders) request.headers.set(name, value)
   destination.authorize(request.headers, target)
   request.pathAndQuery = target.path
+  // From here on it is the provider's own path, whatever the client's could be read as.
+  request.otherPath = undefined
   const usual = target.port === (target.scheme === "https" ? 443 : 80)
   request.authority = usual ? target.host : `${target.host}:${target.port}`
   return callUpstream(x, upstream)

@@ -245,7 +245,7 @@ export const admit = (engine: Engine, x: Exchange, asked: Asked, keep: Keep): Ou
         const rewritten = withModelInPath(path, at, providerModel)
         if (rewritten === undefined)
           return Exit.fail(new ModelRefused({ refusal: refusal("request_uri_rewrite_failed") }))
-        x.request.pathAndQuery = rewritten + x.request.query
+        if (x.request.moveTo(rewritten + x.request.query) !== undefined) return Exit.fail(ambiguousPath)
       }
       if (routeType === "responses" && upstream === "converse")
         for (const name of sessionHeaders) x.request.headers.delete(name)

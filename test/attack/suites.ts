@@ -5,31 +5,48 @@ import type { AttackClass, Suite } from "./attack.ts"
 import { bodiesBeforeRules } from "./bodies.ts"
 import { decompression } from "./decompression.ts"
 import { eventStreams } from "./event-streams.ts"
+import { floods } from "./floods.ts"
 import { guardedConversations } from "./guards.ts"
+import { headerSpelling } from "./header-spelling.ts"
 import { hostileAnswers } from "./hostile-answers.ts"
+import { mcpRebinding } from "./mcp-rebinding.ts"
+import { mcpSessions } from "./mcp-sessions.ts"
 import { pipelines } from "./pipelines.ts"
 import { requestForms } from "./request-forms.ts"
+import { slowClients } from "./slow-clients.ts"
+import { pathSpellings } from "./spellings.ts"
 
 export const suites: ReadonlyArray<Suite> = [
+  // Smuggling.
   requestForms,
-  bodiesBeforeRules,
   pipelines,
   hostileAnswers,
+  // Header and path spelling.
+  pathSpellings,
+  headerSpelling,
+  // Rebinding and cross-site calls.
   administration,
+  mcpRebinding,
+  // Event streams.
   eventStreams,
+  // Decompression.
   decompression,
+  // Slow and flooding clients.
+  slowClients,
+  floods,
+  // Sessions and ids.
+  mcpSessions,
+  // Fail-open.
+  bodiesBeforeRules,
   guardedConversations
 ]
 
 /** Classes of which no suite is written yet. */
 export const awaited: ReadonlySet<AttackClass> = new Set<AttackClass>([
-  "header and path spelling",
   "request forgery by the server",
   "tokens",
   "key-set exhaustion",
-  "slow and flooding clients",
   "regular expressions and expression cost",
-  "sessions and ids",
   "configuration as code",
   "secrets",
   "budgets",

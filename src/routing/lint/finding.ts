@@ -19,6 +19,7 @@ export const codes = {
   "dynamic-exposed": "any destination, for whoever reaches the port",
   "optional-authentication": "authentication that lets requests without a credential pass because its mode is left out",
   "unguarded-path": "prompt guards beside paths that are forwarded past them",
+  "raw-paths": "a decision by paths that stay as they are received",
   "unguarded-stream": "guards over answers that do not read streamed ones",
   "inline-credential": "a credential written out in the file",
   "insecure-tls": "a server whose certificate is not verified",

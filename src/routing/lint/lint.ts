@@ -12,6 +12,7 @@ import {
   optionalAuthentication
 } from "./exposure.ts"
 import { limits, remoteLimits } from "./limits.ts"
+import { rawPaths } from "./raw-paths.ts"
 import {
   references,
   replacedRoutes,
@@ -44,6 +45,7 @@ export const lint = (configuration: Configuration): ReadonlyArray<Problem> => {
     ...keysExposed(configuration),
     ...optionalAuthentication(configuration),
     ...unguarded(configuration),
+    ...rawPaths(configuration),
     ...unreadStreams(configuration),
     ...inlineCredentials(configuration),
     ...insecureTls(configuration),

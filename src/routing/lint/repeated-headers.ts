@@ -3,21 +3,30 @@ import type { Complaint } from "../../../spec/config/positions.ts"
 import type { Rule } from "../../../spec/rules.ts"
 import { stepOf } from "../../cel/access.ts"
 import { macroOf } from "../../cel/macros.ts"
+import { parse } from "../../cel/parse.ts"
 import { childrenOf, type Node } from "../../cel/syntax.ts"
 import type { Configuration } from "../read.ts"
 import { warn } from "./finding.ts"
-import { compiledRules } from "./rules.ts"
+import { decidingExpressions } from "./rules.ts"
 
-export const repeatedHeaders = (configuration: Configuration): ReadonlyArray<Complaint> =>
-  [...compiledRules(configuration)].flatMap(({ effect, expression, path }) =>
-    [...evadedBy(expression.syntax, effect, effect !== "deny")].map((name) =>
-      warn(
-        "repeated-header",
-        path,
-        `who sends ${name} twice evades this: several lines are a list; request.headers.raw()["${name}"].exists(value, …) sees each of them`
+export const repeatedHeaders = ({ normalised }: Configuration): ReadonlyArray<Complaint> => {
+  const told = new Map<string, Complaint>()
+  for (const { source, path, effect } of decidingExpressions(normalised)) {
+    const syntax = effect === undefined ? undefined : parse(source)
+    // What does not parse is told where the policy is compiled.
+    if (effect === undefined || syntax === undefined || "message" in syntax) continue
+    for (const name of evadedBy(syntax, effect, effect !== "deny"))
+      told.set(
+        `${path.join("/")} ${name}`,
+        warn(
+          "repeated-header",
+          path,
+          `who sends ${name} twice evades this: several lines are a list; request.headers.raw()["${name}"].exists(value, …) sees each of them`
+        )
       )
-    )
-  )
+  }
+  return [...told.values()]
+}
 
 /**
  * The headers which let a rule come out as whoever evades it wants, when they have several lines: an equality or a membership

@@ -4,8 +4,8 @@ import type { Path } from "../../../spec/config/path.ts"
 import type { Complaint } from "../../../spec/config/positions.ts"
 import type { Rule } from "../../../spec/rules.ts"
 import { noFunctions } from "../../cel/custom-functions.ts"
-import { compile, type Expression, parseFunctions } from "../../cel/expression.ts"
-import type { PolicyBranch } from "../normalised.ts"
+import { compile, parseFunctions } from "../../cel/expression.ts"
+import type { Normalised, PolicyBranch } from "../normalised.ts"
 import type { Configuration } from "../read.ts"
 import { allPolicies, warn } from "./finding.ts"
 
@@ -17,62 +17,56 @@ const consequences: Readonly<Record<Rule["effect"], string>> = {
   require: "everything is denied"
 }
 
-interface CompiledRule {
-  readonly effect: Rule["effect"]
-  readonly expression: Expression
+/** An expression that decides about requests. */
+interface Deciding {
+  readonly source: string
   readonly path: Path
+  /** What a true rule does; absent for what is no rule. */
+  readonly effect?: Rule["effect"]
+  /** What follows where it is never true. */
+  readonly otherwise: string
 }
 
-/** Which variables there are is another question, and compiling the policy answers it. */
-const compiler = ({ normalised }: Configuration) => {
-  const functions = Result.getOrElse(parseFunctions(normalised.settings.customFunctions ?? ""), () => noFunctions)
-  return (source: string) => compile(source, { phase: "log", functions })
-}
-
-/** Every rule of an authorization that compiles, once. */
-export const compiledRules = function* (configuration: Configuration): Generator<CompiledRule> {
-  const compiled = compiler(configuration)
-  const told = new Set<string>()
-  for (const policies of allPolicies(configuration.normalised))
-    for (const { name, branches } of Object.values(policies)) {
-      if (!withRules.has(name)) continue
-      for (const branch of branches)
-        for (const [index, { effect, expression }] of rulesOf(branch).entries()) {
-          const path = [...branch.path, "rules", index]
-          const key = path.join("/")
-          if (told.has(key)) continue
-          told.add(key)
-          const result = compiled(expression)
-          if (Result.isSuccess(result)) yield { effect, expression: result.success, path }
-        }
-    }
-}
-
-/** Every rule of an authorization, and every condition of a policy, that types alone decide against. */
-export const neverTrue = (configuration: Configuration): ReadonlyArray<Complaint> => {
-  const { normalised } = configuration
-  const compiled = compiler(configuration)
-  const told = new Map<string, Complaint>()
-  const tell = (path: Path, consequence: string) =>
-    told.set(path.join("/"), warn("rule-never-true", path, `is never true, whatever the request: ${consequence}`))
-  const look = (source: string, path: Path, consequence: string) => {
-    if (told.has(path.join("/"))) return
-    const result = compiled(source)
-    if (Result.isSuccess(result) && result.success.neverTrue) tell(path, consequence)
-  }
-  for (const { effect, expression, path } of compiledRules(configuration))
-    if (expression.neverTrue) tell(path, consequences[effect])
-  for (const policies of allPolicies(normalised))
-    for (const { branches } of Object.values(policies))
-      for (const { condition } of branches)
-        if (condition !== undefined) look(condition.expression, condition.path, "this entry is never chosen")
-  for (const { destination } of Object.values(normalised.backends))
+/** Every rule of an authorization, every condition of a policy, and those of virtual models. */
+export const decidingExpressions = function* (config: Normalised): Generator<Deciding> {
+  for (const policies of allPolicies(config))
+    for (const { name, branches } of Object.values(policies))
+      for (const branch of branches) {
+        if (branch.condition !== undefined)
+          yield {
+            source: branch.condition.expression,
+            path: branch.condition.path,
+            otherwise: "this entry is never chosen"
+          }
+        if (!withRules.has(name)) continue
+        for (const [index, { effect, expression }] of rulesOf(branch).entries())
+          yield { source: expression, path: [...branch.path, "rules", index], effect, otherwise: consequences[effect] }
+      }
+  for (const { destination } of Object.values(config.backends))
     if (destination.kind === "llm")
       for (const { routing, path } of destination.config.virtualModels)
         if (routing.kind === "conditional")
           for (const [index, { when }] of routing.targets.entries())
             if (when !== undefined)
-              look(when, [...path, "routing", "conditional", "targets", index, "when"], "this target is never chosen")
+              yield {
+                source: when,
+                path: [...path, "routing", "conditional", "targets", index, "when"],
+                otherwise: "this target is never chosen"
+              }
+}
+
+/** Those that types alone decide against. */
+export const neverTrue = ({ normalised }: Configuration): ReadonlyArray<Complaint> => {
+  const functions = Result.getOrElse(parseFunctions(normalised.settings.customFunctions ?? ""), () => noFunctions)
+  const told = new Map<string, Complaint>()
+  for (const { source, path, otherwise } of decidingExpressions(normalised)) {
+    const key = path.join("/")
+    if (told.has(key)) continue
+    // Which variables there are is another question, and compiling the policy answers it.
+    const compiled = compile(source, { phase: "log", functions })
+    if (Result.isSuccess(compiled) && compiled.success.neverTrue)
+      told.set(key, warn("rule-never-true", path, `is never true, whatever the request: ${otherwise}`))
+  }
   return [...told.values()]
 }
 
