@@ -4,6 +4,7 @@
  */
 import type { Entry } from "./document.ts"
 import { type Expanded, toSource } from "./expand.ts"
+import { looksSecret } from "./looks-secret.ts"
 import { nearest } from "./nearest.ts"
 import type { Shape } from "./shape.ts"
 
@@ -41,15 +42,9 @@ const disguise = ({ key, entry, among }: UnnamedKey, written: string): string =>
   if (looksSecret(key)) return cut
   // Without a value, beside a secret or in place of one: it may be the secret itself that lost its key.
   const valueless = entry.node.scalar === null && entry.node.start === entry.node.end
-  const guarded = valueless && among !== undefined && [key, ...among.keys].some((each) => among.property(each)?.secret)
-  return guarded && nearest(key, among.keys) === undefined ? cut : key
+  const guarded = among !== undefined && (among.holdsSecret || among.property(key)?.secret === true)
+  return valueless && guarded && nearest(key, among.keys) === undefined ? cut : key
 }
 
 /** A key with what belongs behind its colon. */
 export const withoutBlank = /^([A-Za-z_][\w-]*):(?=\S)/
-
-/** Letters and digits in turn, as words and versions do not have them. */
-export const looksSecret = (text: string): boolean =>
-  text
-    .split(/[^A-Za-z0-9]+/)
-    .some((word) => word.length >= 10 && (word.match(/[A-Za-z](?=\d)|\d(?=[A-Za-z])/g) ?? []).length >= 3)

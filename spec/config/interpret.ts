@@ -58,8 +58,8 @@ export const interpret = (root: Node, rootShape: Shape): Interpretation => {
     if (node.items !== undefined)
       return node.items.map((item, index) => visit(item, shape?.item(index), [...path, index], open))
     if (shape?.credential === true && typeof node.scalar === "string") credentials.push({ path, node })
-    // A value where none belongs may be a key that lost its name.
-    if (open && shape.scalar && !hasPassword(node.scalar)) quotable.add(node)
+    // A value where none belongs may be a key that lost its name; so may one in place of an object that holds a secret.
+    if (open && shape.scalar && !shape.holdsSecret && !hasPassword(node.scalar)) quotable.add(node)
     else hidden.add(node)
     return node.scalar
   }

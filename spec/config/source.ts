@@ -1,6 +1,6 @@
 /** The original text of a file: lines, columns, and excerpts in which everything that is not known to be harmless is masked. */
 
-import { looksSecret } from "./disguise.ts"
+import { looksSecret } from "./looks-secret.ts"
 
 /** Keys and scalars of the original text, disjoint and sorted: three numbers each, its start, its end, and 1 if an excerpt may show it. */
 export type Pieces = Int32Array
@@ -65,7 +65,7 @@ const legibility = (line: string, start: number, pieces: Pieces | undefined): Ui
     if (from >= start + line.length) break
     between(from - start)
     const end = Math.min(line.length, to - start)
-    if (shown === 1) legible.fill(1, at, end)
+    if (shown === 1 && !looksSecret(line.slice(Math.max(0, from - start), end))) legible.fill(1, at, end)
     at = Math.max(at, end)
   }
   between(line.length)
