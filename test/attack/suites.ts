@@ -3,8 +3,9 @@ import type { AttackClass, Suite } from "./attack.ts"
 import { mutatedConfigurations } from "./mutated-configurations.ts"
 import { requestForms } from "./request-forms.ts"
 import { tokens } from "./tokens.ts"
+import { toldSecrets } from "./told-secrets.ts"
 
-export const suites: ReadonlyArray<Suite> = [mutatedConfigurations, requestForms, tokens]
+export const suites: ReadonlyArray<Suite> = [mutatedConfigurations, requestForms, tokens, toldSecrets]
 
 /** Classes of which no suite is written yet. */
 export const awaited: ReadonlySet<AttackClass> = new Set<AttackClass>([
