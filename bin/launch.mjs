@@ -35,7 +35,7 @@ export const launch = async (program) => {
     process.exit(1)
   }
   const child = spawn(pinned, [...flags, entry, ...process.argv.slice(2)], { stdio: "inherit" })
-  for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => child.kill(signal))
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal))
   child.on("exit", (code, signal) => process.exit(signal === null ? (code ?? 1) : 1))
 }
 

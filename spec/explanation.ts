@@ -13,7 +13,7 @@ export const Shown = Schema.Union([
   Schema.Struct({
     kind: Schema.Literal("error"),
     code: text(
-      "no_such_key, undeclared, no_such_overload, overflow, divide_by_zero, invalid_argument, limit or failed."
+      "no_such_key, undeclared, no_such_overload, overflow, divide_by_zero, invalid_argument, unreadable, limit or failed."
     ),
     message: Schema.String
   }),

@@ -45,25 +45,30 @@ import { UrlRewrite } from "./url-rewrite/schema.ts"
 /** By configuration name. The order is the one of the reference pages, not that of the phases. */
 export const schemas = {
   proxyProtocol: { schema: ProxyProtocol, places: ["frontend"], alias: "proxy" },
-  networkAuthorization: { schema: NetworkAuthorization, places: ["frontend"] },
-  networkExtAuthz: { schema: NetworkExtAuthz, places: ["frontend"] },
+  networkAuthorization: { schema: NetworkAuthorization, places: ["frontend"], decides: true },
+  networkExtAuthz: { schema: NetworkExtAuthz, places: ["frontend"], decides: true },
   connect: { schema: Connect, places: ["frontend"] },
   accessLog: { schema: AccessLog, places: ["frontend"], alias: "logging" },
   tracing: { schema: Tracing, places: ["frontend"] },
   cors: { schema: Cors, places: ["gateway", "route", "llm", "ui"] },
-  oidc: { schema: Oidc, places: ["gateway", "route", "llm", "ui"] },
-  jwtAuth: { schema: JwtAuth, places: ["gateway", "route", "llm", "ui"] },
-  mcpAuthentication: { schema: McpAuthentication, places: ["route"] },
-  basicAuth: { schema: BasicAuth, places: ["gateway", "route", "llm", "ui"] },
-  apiKey: { schema: ApiKey, places: ["gateway", "route", "llm", "ui"] },
-  extAuthz: { schema: ExtAuthz, places: ["gateway", "route", "backend", "llm", "ui"], conditional: true },
-  authorization: { schema: Authorization, places: ["gateway", "route", "backend", "llm", "ui"] },
-  localRateLimit: { schema: LocalRateLimit, places: ["route", "llm"], conditional: true },
-  remoteRateLimit: { schema: RemoteRateLimit, places: ["route", "llm"], conditional: true },
+  oidc: { schema: Oidc, places: ["gateway", "route", "llm", "ui"], decides: true },
+  jwtAuth: { schema: JwtAuth, places: ["gateway", "route", "llm", "ui"], decides: true },
+  mcpAuthentication: { schema: McpAuthentication, places: ["route"], decides: true },
+  basicAuth: { schema: BasicAuth, places: ["gateway", "route", "llm", "ui"], decides: true },
+  apiKey: { schema: ApiKey, places: ["gateway", "route", "llm", "ui"], decides: true },
+  extAuthz: {
+    schema: ExtAuthz,
+    places: ["gateway", "route", "backend", "llm", "ui"],
+    conditional: true,
+    decides: true
+  },
+  authorization: { schema: Authorization, places: ["gateway", "route", "backend", "llm", "ui"], decides: true },
+  localRateLimit: { schema: LocalRateLimit, places: ["route", "llm"], conditional: true, decides: true },
+  remoteRateLimit: { schema: RemoteRateLimit, places: ["route", "llm"], conditional: true, decides: true },
   buffer: { schema: Buffer, places: ["route"] },
-  extProc: { schema: ExtProc, places: ["gateway", "route", "llm"], conditional: true },
+  extProc: { schema: ExtProc, places: ["gateway", "route", "llm"], conditional: true, decides: true },
   transformations: { schema: Transformations, places: ["gateway", "route", "backend", "llm"], conditional: true },
-  csrf: { schema: Csrf, places: ["route", "ui"] },
+  csrf: { schema: Csrf, places: ["route", "ui"], decides: true },
   timeout: { schema: Timeout, places: ["route"] },
   retry: { schema: Retry, places: ["route"] },
   delay: { schema: Delay, places: ["route"] },
@@ -81,10 +86,10 @@ export const schemas = {
   health: { schema: Health, places: ["backend"] },
   sessionAffinity: { schema: SessionAffinity, places: ["backend"] },
   inferenceRouting: { schema: InferenceRouting, places: ["backend"] },
-  mcpAuthorization: { schema: McpAuthorization, places: ["route", "backend"], onRoute: "backend" },
-  mcpGuardrails: { schema: McpGuardrails, places: ["route", "backend"], onRoute: "backend" },
+  mcpAuthorization: { schema: McpAuthorization, places: ["route", "backend"], onRoute: "backend", decides: true },
+  mcpGuardrails: { schema: McpGuardrails, places: ["route", "backend"], onRoute: "backend", decides: true },
   a2a: { schema: A2a, places: ["route", "backend"], onRoute: "backend" },
-  ai: { schema: Ai, places: ["route", "backend"], onRoute: "backend" }
+  ai: { schema: Ai, places: ["route", "backend"], onRoute: "backend", decides: true }
 } as const satisfies PolicySpecs
 
 /** A name under which a policy is configured. */

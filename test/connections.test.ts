@@ -6,6 +6,7 @@ import { vi } from "vitest"
 import * as ConsoleLog from "../layers/log/console.ts"
 import * as Prometheus from "../layers/metrics/prometheus.ts"
 import { standard } from "../src/main/dialect.ts"
+import { frontendOf } from "../src/main/frontend.ts"
 import { start } from "../src/main/library.ts"
 import { defaultPortOptions, ports } from "../src/main/ports.ts"
 import { makeSnapshot } from "../src/main/snapshot.ts"
@@ -67,6 +68,23 @@ describe("frontendPolicies", () => {
         assert.match(client.text, /^HTTP\/1.1 200 /)
         client.socket.destroy()
       }
+    })
+  )
+
+  it.live("http.http1HeaderTimeout refuses a head that takes too long, a minute by default", () =>
+    Effect.gen(function* () {
+      const { port } = yield* running(frontend("{ http: { http1HeaderTimeout: 50ms } }"))
+      const client = new RawClient(port).send("GET / HTTP/1.1\r\nho")
+      yield* Effect.promise(() => client.until(({ ended, closed }) => ended || closed))
+      assert.match(client.text, /^HTTP\/1.1 408 /)
+      client.socket.destroy()
+      const headTimeout = (http: Parameters<typeof frontendOf>[0]["http"]) =>
+        frontendOf({ http, tls: undefined, tcp: undefined, policies: {}, path: [] }).limits.headTimeout
+      const http = { maxBufferSize: 1, paths: "normalised", http1HeaderCase: "lowercase" } as const
+      assert.strictEqual(headTimeout(undefined), 60_000)
+      assert.strictEqual(headTimeout({ ...http, http1IdleTimeout: 600_000 }), 60_000)
+      assert.strictEqual(headTimeout({ ...http, http1IdleTimeout: 10_000 }), 10_000)
+      assert.strictEqual(headTimeout({ ...http, http1IdleTimeout: 10_000, http1HeaderTimeout: 20_000 }), 20_000)
     })
   )
 

@@ -8,6 +8,7 @@ import { join } from "node:path"
 import { text } from "node:stream/consumers"
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { start } from "../src/main/library.ts"
 import { send } from "./client.ts"
 import { httpBackend, portOf } from "./http/edge.ts"
 import { eventually, RawClient } from "./http/raw-client.ts"
@@ -212,6 +213,91 @@ describe("--validate-only", () => {
   })
 })
 
+describe("SIGHUP", () => {
+  const tooOld = 'data:text/javascript,Object.defineProperty(process.versions,"node",{value:"20.19.0"})'
+
+  for (const [by, options] of [
+    ["the program itself", []],
+    ["the launcher on a runtime that is too old", ["--import", tooOld]]
+  ] as const)
+    it.live(`sent to ${by}: the configuration is read anew, and what is under way goes on`, () =>
+      Effect.gen(function* () {
+        const port = yield* nowhere
+        const file = fileOf(direct(port))
+        const management = { ADMIN_ADDR: "127.0.0.1:0", STATS_ADDR: "127.0.0.1:0", READINESS_ADDR: "127.0.0.1:0" }
+        const program = yield* Effect.acquireRelease(
+          Effect.sync(() =>
+            startProgram(process.execPath, [...options, join(root, "bin/headgate.mjs"), "-f", file], management)
+          ),
+          (program) => Effect.promise(() => program[Symbol.asyncDispose]())
+        )
+        yield* Effect.promise(() => program.says(/Watching config file/))
+        const loads = () => program.printed().split("loaded config from").length - 1
+        const before = loads()
+        program.child.kill("SIGHUP")
+        yield* Effect.promise(() => program.says(/SIGHUP: reading the configuration anew/))
+        yield* Effect.promise(() => eventually(() => loads() === before + 1))
+        assert.strictEqual((yield* Effect.promise(() => send(port))).body, "hello")
+        writeFileSync(file, "routes: 1")
+        program.child.kill("SIGHUP")
+        yield* Effect.promise(() => program.says(/Failed to reload config: \S+:1:9: routes: /))
+        assert.strictEqual((yield* Effect.promise(() => send(port))).body, "hello")
+        program.child.kill("SIGTERM")
+        assert.strictEqual(yield* Effect.promise(() => program.ended), 0)
+      })
+    )
+
+  it.live("during the start is no end of it", () =>
+    Effect.gen(function* () {
+      const port = yield* nowhere
+      const program = startProgram(process.execPath, [join(root, "bin/headgate.mjs"), "-c", direct(port)], {
+        ADMIN_ADDR: "127.0.0.1:0",
+        STATS_ADDR: "off",
+        READINESS_ADDR: "off"
+      })
+      yield* Effect.addFinalizer(() => Effect.promise(() => program[Symbol.asyncDispose]()))
+      yield* Effect.promise(() => program.says(/started bind/))
+      program.child.kill("SIGHUP")
+      yield* Effect.promise(() => program.says(/SIGHUP: reading the configuration anew/))
+      assert.strictEqual((yield* Effect.promise(() => send(port))).body, "hello")
+    })
+  )
+})
+
+describe("an exception that nobody caught", () => {
+  /** Loaded before the program: throws from a callback that is none of the program's. */
+  const loose = `data:text/javascript,${encodeURIComponent("process.on('SIGUSR2',()=>{throw new Error('loose')})")}`
+
+  it.live("is told and counted, and the program goes on", () =>
+    Effect.gen(function* () {
+      const [port, stats] = [yield* nowhere, yield* nowhere]
+      const env = { NODE_OPTIONS: `--import=${loose}`, STATS_ADDR: `127.0.0.1:${stats}` }
+      const program = yield* Effect.acquireRelease(
+        Effect.promise(() => startHeadgate(["-f", fileOf(direct(port))], env)),
+        (program) => Effect.promise(() => program[Symbol.asyncDispose]())
+      )
+      yield* Effect.promise(async () => {
+        await program.says(/component=admin/)
+        assert.strictEqual((await send(port)).status, 200)
+        program.signal("SIGUSR2")
+        await program.says(/\terror\tprocess\ta defect was contained error=".*loose/)
+        assert.strictEqual((await send(port)).status, 200)
+        const { body } = await send(stats, { path: "/metrics" })
+        assert.match(body.toString(), /^headgate_defects_total\{place="process"\} 1$/m)
+      })
+    })
+  )
+
+  it.live("is the embedding program's own affair", () =>
+    Effect.gen(function* () {
+      const handlers = () => ["uncaughtException", "unhandledRejection"].map((name) => process.listeners(name as never))
+      const before = handlers()
+      yield* start(direct(8080), { ephemeral: true, host: "127.0.0.1" })
+      assert.deepStrictEqual(handlers(), before)
+    })
+  )
+})
+
 describe("how it ends", () => {
   const slow = Effect.gen(function* () {
     const held: Array<() => void> = []
@@ -247,6 +333,23 @@ routes: [{ backends: [{ host: "127.0.0.1:${portOf(server.address())}" }] }]
         assert.strictEqual(yield* Effect.promise(() => program.ended), 0)
       })
     )
+
+  it.live("readiness fails first, while the port still accepts for its minimum", () =>
+    Effect.gen(function* () {
+      const port = yield* nowhere
+      const settings = "connectionMinTerminationDeadline: 2s, connectionTerminationDeadline: 4s"
+      const program = yield* started(["-c", direct(port, `config: { ${settings} }`)])
+      const ready = () => send(portIn(program, "readiness"), { path: "/healthz/ready" })
+      assert.strictEqual((yield* Effect.promise(ready)).status, 200)
+      program.child.kill("SIGTERM")
+      yield* Effect.promise(() => program.says(/shutting down/))
+      const { status, body } = yield* Effect.promise(ready)
+      assert.deepStrictEqual([status, body], [503, "not ready, draining\n"])
+      assert.strictEqual((yield* Effect.promise(() => send(port))).body, "hello")
+      yield* Effect.timeout(Effect.eventually(Effect.flip(Effect.tryPromise(() => send(port)))), "4 seconds")
+      assert.strictEqual(yield* Effect.promise(() => program.ended), 0)
+    })
+  )
 
   it.live("what does not finish in time is cut, and 0", () =>
     Effect.gen(function* () {

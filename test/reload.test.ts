@@ -143,6 +143,41 @@ ${more}`
     })
   )
 
+  it.live("a document that serves nothing is refused, whatever is left of it; the next whole one holds", () =>
+    Effect.gen(function* () {
+      const configuration = (body: string) =>
+        `gateways: { default: { port: 8080 } }\nroutes: [{ policies: { directResponse: { status: 200, body: ${body} } } }]\n`
+      const file = join(yield* folder, "config.yaml")
+      writeFileSync(file, configuration("first"))
+      const lines: Array<string> = []
+      const log = (line: string) => lines.push(line)
+      const env = { STATS_ADDR: "127.0.0.1:0" }
+      const gateway = yield* start({ file }, { ephemeral: true, host: "127.0.0.1", env, log })
+      const body = () => Effect.promise(async () => (await send(gateway.port(8080)!)).body)
+      const refusals = () => lines.filter((line) => line.includes("Failed to reload config")).length
+      const texts = ["", "\n", "# nothing", "---\n", "{}", "config: {}", "routes: []", "gateways: {}", "binds: []"]
+      for (const [index, text] of texts.entries()) {
+        writeFileSync(file, text)
+        yield* Effect.promise(() => eventually(() => refusals() === index + 1))
+        assert.match(lines.at(-1)!, /Failed to reload config: .*config\.yaml:1:1: there is no listener/, text)
+        assert.strictEqual(yield* body(), "first", text)
+        assert.strictEqual(yield* metric(gateway.ports.stats, "config_synchronized"), 0)
+      }
+      writeFileSync(file, configuration("second"))
+      yield* Effect.promise(() => eventually(() => lines.at(-1)!.includes("loaded config")))
+      assert.strictEqual(yield* body(), "second")
+      assert.strictEqual(yield* metric(gateway.ports.stats, "config_synchronized"), 1)
+    })
+  )
+
+  it.live("a document that serves nothing is warned of at the start", () =>
+    Effect.gen(function* () {
+      const lines: Array<string> = []
+      yield* start("", { ephemeral: true, host: "127.0.0.1", log: (line) => lines.push(line) })
+      assert.isTrue(lines.some((line) => /warn.*there is no listener/.test(line) && line.includes("serves-nothing")))
+    })
+  )
+
   it.live("a connection that is kept sees the new routes at once", () =>
     Effect.gen(function* () {
       const configuration = (body: string) =>

@@ -6,12 +6,15 @@ import { type IncomingMessage, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import type { Effect, Fiber } from "effect"
 import type { Body } from "../../src/http/body.ts"
-import { type Framed, frameRequest, type Malformed } from "../../src/http/framing.ts"
+import { type Framed, frameRequest, type Malformed, methodNotAllowed } from "../../src/http/framing.ts"
 import type { Answer, Scheme } from "../../src/http/message.ts"
+import type { Paths } from "../../src/http/path.ts"
 import { Exchange, type Inform } from "../../src/pipeline/exchange.ts"
 import type { Peer } from "../../src/pipeline/view.ts"
+import { contained, containing, ignore } from "../../src/services/contained.ts"
 import type { Probes } from "../../src/services/upstreams.ts"
-import { closeGently, parserRefusal, refuse } from "./refusal.ts"
+import { wholeMessage } from "./packet.ts"
+import { closeGently, parserRefusal, type Refusal, refuse } from "./refusal.ts"
 import { RequestBody } from "./request-body.ts"
 import { type Host, Turn } from "./turn.ts"
 
@@ -23,15 +26,19 @@ export interface Clocks {
   readonly monotonic: () => number
 }
 
-/** How much a client may ask of one connection. */
+/** How much a client may ask of one connection, and how it is understood. */
 export interface Limits {
+  /** Whether paths get their normal form before anybody sees them. Default: they do. */
+  readonly paths: Paths
   /** The most header lines of a request. Default 100. */
   readonly maxHeaders: number
   /**
-   * Milliseconds that a connection may wait for a request, that the head of a request may take, and that a body may stand
-   * still on account of the client. Default 10 minutes.
+   * Milliseconds that a connection may wait for a request, and that a body may stand still on account of the client.
+   * Default 10 minutes.
    */
   readonly idleTimeout: number
+  /** Milliseconds that the head of a request may take from its first byte on. Default 1 minute. */
+  readonly headTimeout: number
   /** Milliseconds after which a connection is closed as soon as no request is under way. Default: never. */
   readonly maxConnectionDuration: number | undefined
   /** TCP probes of a connection that is silent. Default: none. */
@@ -72,7 +79,12 @@ export class Connection implements Host {
   #moved: number | undefined = undefined
   #stillSince = 0
   #served = 0
+  /** The request under way is the last one. */
   #closing = false
+  /** What the client sends from here on is no request. */
+  #sealed = false
+  /** Node was told not to change the protocol for the request that it is about to hand over. */
+  #declining = false
   /** What the parser choked on while an earlier request was still being answered. */
   #broken: string | undefined = undefined
 
@@ -83,6 +95,8 @@ export class Connection implements Host {
     this.peer = peerOf(socket)
     this.#inform = (status, headers) => this.#turn?.inform(status, headers)
     this.#opened = this.#idleSince = serving.clocks.monotonic()
+    // Node calls it after the last response.
+    socket.destroySoon = gently
   }
 
   get run(): Serving["run"] {
@@ -93,8 +107,19 @@ export class Connection implements Host {
     return this.#serving.defect
   }
 
+  /** A callback threw: whatever it has left undone, nobody will wait for it. */
+  contain(cause: unknown): void {
+    this.socket.destroy()
+    this.#serving.defect(cause)
+  }
+
+  /** What was asked before the end of requests is answered first. */
   get closing(): boolean {
-    return this.#closing || this.#serving.draining || this.#broken !== undefined
+    return this.#closing || this.#serving.draining || (this.#sealed && this.#waiting.length === 0)
+  }
+
+  get #busy(): boolean {
+    return this.#turn !== undefined || this.#beginning || this.#waiting.length > 0
   }
 
   get idle(): boolean {
@@ -106,17 +131,30 @@ export class Connection implements Host {
     return this.#served > 0
   }
 
+  /**
+   * Node is not to change the protocol for the request that comes next, though the client asks for it. Its parser stops
+   * behind such a request, and drops what else the packet holds.
+   */
+  decline(): void {
+    this.#declining = true
+  }
+
   /** A request whose head is complete. */
   request(request: IncomingMessage, response: ServerResponse, expecting: boolean): void {
+    if (this.#sealed) return
+    if (this.#declining) {
+      this.#declining = false
+      this.#sealed = !wholeMessage(request)
+    }
     if (this.#idleSince === undefined) {
       // The rest of a long pipeline stays in the socket; node goes on reading after each message until we say so later.
-      if (this.#waiting.push([request, response, expecting]) === 1) setImmediate(() => this.#holdBack())
+      if (this.#waiting.push([request, response, expecting]) === 1) setImmediate(holdBack, this)
       return
     }
     this.#accept(request, response, expecting)
   }
 
-  #holdBack(): void {
+  holdBack(): void {
     if (this.#waiting.length > 0) this.socket.pause()
   }
 
@@ -135,31 +173,34 @@ export class Connection implements Host {
       return
     }
     if (expecting) {
-      const upload = new RequestBody(request, response)
+      const upload = new RequestBody(this, request, response)
       this.#begin(request, response, framed, upload, upload)
       return
     }
     // A body that came in the same packet as its head has been parsed by then, and need not be a stream.
     this.#beginning = true
-    setImmediate(() => {
-      this.#beginning = false
-      if (this.socket.destroyed) return
-      if (this.#broken !== undefined && !request.complete) {
-        this.#refuseBroken()
-        return
-      }
-      const [body, upload] = received(request)
-      this.#begin(request, response, framed, body, upload)
-    })
+    setImmediate(beginWithBody, this, request, response, framed)
+  }
+
+  beginWithBody(request: IncomingMessage, response: ServerResponse, framed: Framed): void {
+    this.#beginning = false
+    if (this.socket.destroyed) return
+    if (this.#broken !== undefined && !request.complete) {
+      this.refuseBroken()
+      return
+    }
+    const [body, upload] = received(this, request)
+    this.#begin(request, response, framed, body, upload)
   }
 
   #frame(request: IncomingMessage): Framed | Malformed {
-    if (request.rawHeaders.length > 2 * this.#serving.limits().maxHeaders)
+    const { maxHeaders, paths } = this.#serving.limits()
+    if (request.rawHeaders.length > 2 * maxHeaders)
       return { _tag: "Malformed", status: 431, message: "too many request headers" }
     const version = request.httpVersion
     if (version !== "1.1" && version !== "1.0")
       return { _tag: "Malformed", status: 505, message: "unsupported HTTP version" }
-    return frameRequest(request.method!, request.url!, version, request.rawHeaders, this.scheme)
+    return frameRequest(request.method!, request.url!, version, request.rawHeaders, this.scheme, paths)
   }
 
   #begin(
@@ -182,49 +223,61 @@ export class Connection implements Host {
   }
 
   /** Says why, in the order of the responses, and closes. */
-  #refuse(request: IncomingMessage, response: ServerResponse, { status, message }: Malformed): void {
-    this.#closing = true
-    this.socket.destroySoon = () => closeGently(this.socket)
-    response.writeHead(status, [
-      "content-type",
-      "text/plain",
-      "content-length",
-      String(message.length),
-      "connection",
-      "close"
-    ])
+  #refuse(request: IncomingMessage, response: ServerResponse, { status, message, allow }: Refusal): void {
+    this.#closing = this.#sealed = true
+    const lines = ["content-type", "text/plain", "content-length", String(message.length)]
+    if (allow !== undefined) lines.push("allow", allow)
+    lines.push("connection", "close")
+    response.writeHead(status, lines)
     response.end(message)
     request.resume()
   }
 
-  /** The client asks to change the protocol: the socket is ours from here on, parser and all. */
-  upgrade(request: IncomingMessage, socket: Socket, head: Uint8Array): void {
-    socket.on("error", ignore)
-    // Nobody pipelines an upgrade; the response before it could not be told from the new protocol.
-    if (this.#turn !== undefined || this.#waiting.length > 0 || !socket.writable) {
-      socket.destroy()
-      return
-    }
-    const last = this.#last
-    if (last !== undefined && (last.socket !== null || last.writableLength > 0)) {
-      last.once("close", () => closeGently(socket))
-      return
-    }
+  /** Says why where node has no response for it, behind the responses that were given, and closes. */
+  #lastWord(refusal: Refusal): void {
+    this.#closing = this.#sealed = true
     this.#idleSince = this.#headSince = undefined
-    this.#closing = true
+    this.#whenThrough(() => refuse(this.socket, refusal, this.#serving.clocks.wall()))
+  }
+
+  /** Node holds the socket for a response until it has told that this one is through. */
+  #whenThrough(act: () => void): void {
+    const last = this.#last
+    if (last === undefined || (last.socket === null && last.writableLength === 0)) act()
+    else last.once("close", contained(this, act))
+  }
+
+  /** The client asks to change the protocol: the socket is ours from here on, parser and all. */
+  upgrade(request: IncomingMessage, head: Uint8Array): void {
+    if (!this.#leaveNode()) return
     const framed = this.#frame(request)
     if (framed._tag === "Malformed") {
-      refuse(socket, framed.status, framed.message, this.#serving.clocks.wall())
+      this.#lastWord(framed)
       return
     }
+    this.#closing = this.#sealed = true
+    this.#idleSince = this.#headSince = undefined
+    this.#whenThrough(() => this.#beginUpgrade(request, framed, head))
+  }
+
+  #beginUpgrade(request: IncomingMessage, framed: Framed, head: Uint8Array): void {
+    const { socket } = this
+    // The response before it may have been the last one.
+    if (!socket.writable) return
     const response = new ServerResponse(request)
     response.assignSocket(socket)
     // Node does this for responses that it made itself.
-    socket.on("drain", () => response.emit("drain"))
-    response.on("finish", () => {
-      response.detachSocket(socket)
-      closeGently(socket)
-    })
+    socket.on(
+      "drain",
+      contained(this, () => response.emit("drain"))
+    )
+    response.on(
+      "finish",
+      contained(this, () => {
+        response.detachSocket(socket)
+        closeGently(socket)
+      })
+    )
     const exchange = this.#exchange(framed, undefined)
     exchange.upgrade = framed.upgrade
     this.#turn = new Turn(this, request, response, exchange, undefined, { socket, head })
@@ -232,15 +285,18 @@ export class Connection implements Host {
   }
 
   /** CONNECT makes a tunnel, which a gateway does not offer. */
-  connect(request: IncomingMessage, socket: Socket): void {
-    socket.on("error", ignore)
-    if (this.#idleSince === undefined) {
-      socket.destroy()
-      return
-    }
+  connect(request: IncomingMessage): void {
+    if (!this.#leaveNode()) return
     const framed = this.#frame(request)
-    const { status, message } = framed._tag === "Malformed" ? framed : { status: 405, message: "method not allowed" }
-    refuse(socket, status, message, this.#serving.clocks.wall())
+    this.#lastWord(framed._tag === "Malformed" ? framed : methodNotAllowed)
+  }
+
+  /** Node has let go of the socket. Returns whether it is free for something new. */
+  #leaveNode(): boolean {
+    this.socket.on("error", ignore)
+    // Node does not tell responses any more when the socket drains, and nobody pipelines such a request.
+    if (this.#busy) this.socket.destroy()
+    return !this.#sealed && !this.#busy && this.socket.writable
   }
 
   /** The parser does not understand what the client sends. */
@@ -248,9 +304,11 @@ export class Connection implements Host {
     const turn = this.#turn
     if (this.#broken !== undefined || this.socket.destroyed) return
     this.#broken = code ?? "unknown"
-    if (turn === undefined && !this.#beginning && this.#waiting.length === 0) {
-      if (code === "ECONNRESET" || code === "EPIPE" || this.#closing) this.socket.destroy()
-      else this.#refuseBroken()
+    const sealed = this.#sealed
+    this.#sealed = true
+    if (!this.#busy) {
+      if (code === "ECONNRESET" || code === "EPIPE") this.socket.destroy()
+      else if (!sealed) this.refuseBroken()
     } else if (turn !== undefined && !turn.request.complete) {
       // Its own body: what was read of it must not pass for the whole.
       if (turn.response.headersSent) this.socket.destroy()
@@ -259,28 +317,28 @@ export class Connection implements Host {
     // Else the request that is being answered is whole: it gets its answer first.
   }
 
-  #refuseBroken(): void {
-    this.#closing = true
-    refuse(this.socket, ...parserRefusal(this.#broken), this.#serving.clocks.wall())
+  refuseBroken(): void {
+    const refusal = parserRefusal(this.#broken)
+    const last = this.#last
+    // It broke within the body of the last request: that one gets no other answer.
+    if (last !== undefined && !last.headersSent) this.#refuse(last.req, last, refusal)
+    else this.#lastWord(refusal)
   }
 
   over(turn: Turn): void {
     if (this.#turn !== turn) return
     this.#turn = undefined
     this.#served++
-    if (this.#broken !== undefined) {
-      setImmediate(() => this.#refuseBroken())
-      return
-    }
     if (turn.uploading) this.#dropRest(turn.request)
-    if (this.#waiting.length > 0) setImmediate(() => this.#next())
+    if (this.#waiting.length > 0) setImmediate(next, this)
+    else if (this.#broken !== undefined) setImmediate(refuseBroken, this)
     else {
       this.#idleSince = this.#serving.clocks.monotonic()
       this.#idleFrom = this.socket.bytesRead
     }
   }
 
-  #next(): void {
+  next(): void {
     const next = this.#waiting.shift()
     // The last response may have said that it was the last.
     if (next === undefined || !this.socket.writable) return
@@ -293,20 +351,21 @@ export class Connection implements Host {
     const socket = this.socket
     if (socket.destroyed) return
     let dropped = 0
-    const timer = setTimeout(() => socket.destroy(), droppingTime).unref()
-    const stop = () => {
+    const timer = setTimeout(destroy, droppingTime, socket).unref()
+    const stop = contained(this, () => {
       clearTimeout(timer)
       // What comes from here on belongs to the next request.
       this.#idleFrom = socket.bytesRead
       this.#headSince = undefined
-    }
-    request.on("data", (chunk: Uint8Array) => {
-      dropped += chunk.length
-      if (dropped > droppedAtMost) socket.destroy()
     })
+    request.on(
+      "data",
+      contained(this, (chunk: Uint8Array) => {
+        dropped += chunk.length
+        if (dropped > droppedAtMost) socket.destroy()
+      })
+    )
     request.on("end", stop).on("close", stop).on("error", ignore)
-    // If this was the last response, the connection outlives it until the client has had time to read it.
-    socket.destroySoon = () => closeGently(socket)
     request.resume()
   }
 
@@ -326,7 +385,7 @@ export class Connection implements Host {
 
   /** Closes it when it has been idle, or open, for too long, or when its client keeps others waiting. */
   sweep(now: number, limits: Limits): void {
-    const { maxConnectionDuration, idleTimeout } = limits
+    const { maxConnectionDuration, idleTimeout, headTimeout } = limits
     if (maxConnectionDuration !== undefined && now - this.#opened >= maxConnectionDuration) {
       this.#closing = true
       if (this.idle) this.socket.destroy()
@@ -334,24 +393,21 @@ export class Connection implements Host {
     if (this.#idleSince === undefined) this.#sweepTurn(now, idleTimeout)
     else if (this.socket.bytesRead > this.#idleFrom) {
       this.#headSince ??= now
-      if (now - this.#headSince >= idleTimeout && !this.#closing) this.#refuseSlow()
+      if (now - this.#headSince >= headTimeout && !this.#closing) this.#lastWord(requestTimeout)
     } else if (now - this.#idleSince >= idleTimeout) this.socket.destroy()
-  }
-
-  #refuseSlow(): void {
-    this.#closing = true
-    refuse(this.socket, 408, "request timeout", this.#serving.clocks.wall())
   }
 
   /** Bodies that move, however slowly, are not cut: a limit of the whole request is a matter of policy. */
   #sweepTurn(now: number, idleTimeout: number): void {
     const { bytesRead, bytesWritten, writableLength } = this.socket
     const turn = this.#turn
-    if (turn === undefined || !(turn.awaitsClient || writableLength > 0)) {
+    const awaits = turn?.awaitsClient === true
+    if (turn === undefined || !(awaits || writableLength > 0)) {
       this.#moved = undefined
       return
     }
-    const moved = bytesRead + bytesWritten - writableLength
+    // What a client sends without being asked does not show that it takes what it is sent.
+    const moved = (awaits ? bytesRead : 0) + bytesWritten - writableLength
     if (moved !== this.#moved) {
       this.#moved = moved
       this.#stillSince = now
@@ -363,16 +419,31 @@ export class Connection implements Host {
 const droppingTime = 1000
 const droppedAtMost = 1024 * 1024
 
-const ignore = () => {}
+const requestTimeout: Refusal = { status: 408, message: "request timeout" }
+
+// Called with what they are for, so that none of them is made anew for each request.
+const holdBack = containing((connection: Connection) => connection.holdBack())
+const beginWithBody = containing(
+  (connection: Connection, request: IncomingMessage, response: ServerResponse, framed: Framed) =>
+    connection.beginWithBody(request, response, framed)
+)
+const next = containing((connection: Connection) => connection.next())
+const refuseBroken = containing((connection: Connection) => connection.refuseBroken())
+const destroy = (socket: Socket): void => {
+  socket.destroy()
+}
+function gently(this: Socket): void {
+  closeGently(this)
+}
 
 /** The body of a request: bytes when all of it has come, else a source. */
-const received = (request: IncomingMessage): [Body, RequestBody | undefined] => {
+const received = (connection: Connection, request: IncomingMessage): [Body, RequestBody | undefined] => {
   if (request.complete && request.rawTrailers.length === 0) {
     const chunks: Array<Uint8Array> = []
     for (let chunk: unknown = request.read(); chunk instanceof Uint8Array; chunk = request.read()) chunks.push(chunk)
     return [chunks.length === 1 ? chunks[0] : Buffer.concat(chunks), undefined]
   }
-  const upload = new RequestBody(request, undefined)
+  const upload = new RequestBody(connection, request, undefined)
   return [upload, upload]
 }
 

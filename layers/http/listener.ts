@@ -3,23 +3,26 @@
  * without cutting anyone off. TLS and HTTP/2 will be further kinds of the same server: the scheme of a request is that of
  * its socket.
  */
-import { createServer, type Server } from "node:http"
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import { Server as NetServer, type Socket } from "node:net"
 import type { Duplex } from "node:stream"
 import { Effect, type Scope } from "effect"
 import { offeredProtocols } from "../../src/http/framing.ts"
 import type { Answer } from "../../src/http/message.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
+import { type Container, contained, containedBy, containing } from "../../src/services/contained.ts"
 import { type Address, BindFailed, bind, clearSocketFile, show } from "./address.ts"
 import { type Clocks, Connection, type Limits, type Serving } from "./connection.ts"
 
 export { type Address, BindFailed } from "./address.ts"
 export type { Clocks, Limits } from "./connection.ts"
 
-/** 100 header lines (seed), 10 minutes of idleness, no bound on the age of a connection, no probes. */
+/** 100 header lines (seed), 10 minutes of idleness, a minute for a head, no bound on the age of a connection, no probes. */
 export const defaultLimits: Limits = {
+  paths: "normalised",
   maxHeaders: 100,
   idleTimeout: 600_000,
+  headTimeout: 60_000,
   maxConnectionDuration: undefined,
   probes: "none"
 }
@@ -133,8 +136,17 @@ const portOf = (server: Server): number | undefined => {
   return typeof address === "object" && address !== null ? address.port : undefined
 }
 
+const sweep = containing((connection: Connection, now: number, limits: Limits) => connection.sweep(now, limits))
+
+/** Whether node hands the socket over for a request that asks for another protocol (RFC 9110 7.8). */
+const mayUpgrade = ({ httpVersion, headers }: IncomingMessage): boolean =>
+  httpVersion === "1.1" &&
+  offeredProtocols(headers.upgrade ?? "") !== undefined &&
+  headers["transfer-encoding"] === undefined &&
+  (headers["content-length"] ?? "0") === "0"
+
 /** The servers of one address, and the connections that came through them. */
-class Door {
+class Door implements Container {
   readonly connections = new Map<Duplex, Connection>()
   readonly #servers: Array<Server> = []
   readonly #serving: Serving
@@ -148,7 +160,13 @@ class Door {
     this.#serving = serving
   }
 
+  /** A callback threw that belongs to no connection: there is nothing to close. */
+  contain(cause: unknown): void {
+    this.#serving.defect(cause)
+  }
+
   server(maxHeaderSize: number): Server {
+    const of = (request: IncomingMessage, ..._: ReadonlyArray<unknown>) => this.connections.get(request.socket)
     const server = createServer({
       noDelay: true,
       // Our own sweep closes slow and idle connections; node's timers would cut long uploads.
@@ -160,40 +178,34 @@ class Door {
       requireHostHeader: false,
       // No stream machinery for the body of a request that has none.
       optimizeEmptyRequests: true,
-      shouldUpgradeCallback: (request) =>
-        request.httpVersion === "1.1" &&
-        offeredProtocols(request.headers.upgrade ?? "") !== undefined &&
-        request.headers["transfer-encoding"] === undefined &&
-        (request.headers["content-length"] ?? "0") === "0"
+      shouldUpgradeCallback: (request) => {
+        const granted = mayUpgrade(request)
+        if (!granted) of(request)?.decline()
+        return granted
+      }
     })
     // Node would drop the lines beyond silently; framing refuses them.
     server.maxHeadersCount = 0
-    // Node calls these from its parser: a throw that left one of them would end the process.
-    const on = (socket: Socket | Duplex, handle: (connection: Connection) => void): void => {
-      const connection = this.connections.get(socket)
-      if (connection === undefined) return
-      try {
-        handle(connection)
-      } catch (cause) {
-        socket.destroy()
-        this.#serving.defect(cause)
-      }
-    }
-    server.on("connection", (socket) => this.#connected(socket))
-    for (const name of ["request", "checkExpectation"] as const)
-      server.on(name, (request, response) =>
-        on(request.socket, (connection) => connection.request(request, response, false))
-      )
-    server.on("checkContinue", (request, response) =>
-      on(request.socket, (connection) => connection.request(request, response, true))
+    const connected = contained(this, (socket: Socket) => this.#connected(socket))
+    const asked = containedBy(of, (request: IncomingMessage, response: ServerResponse) =>
+      of(request)?.request(request, response, false)
     )
-    server.on("upgrade", (request, _, head) =>
-      on(request.socket, (connection) => connection.upgrade(request, request.socket, head))
+    server.on("connection", connected).on("request", asked).on("checkExpectation", asked)
+    const expecting = containedBy(of, (request: IncomingMessage, response: ServerResponse) =>
+      of(request)?.request(request, response, true)
     )
-    server.on("connect", (request) => on(request.socket, (connection) => connection.connect(request, request.socket)))
-    server.on("clientError", (error: NodeJS.ErrnoException, socket) =>
-      on(socket, (connection) => connection.broken(error.code))
+    server.on("checkContinue", expecting)
+    const upgrading = containedBy(of, (request: IncomingMessage, _: Duplex, head: Uint8Array) =>
+      of(request)?.upgrade(request, head)
     )
+    server.on("upgrade", upgrading)
+    const connecting = containedBy(of, (request: IncomingMessage) => of(request)?.connect(request))
+    server.on("connect", connecting)
+    const broken = containedBy(
+      (_: NodeJS.ErrnoException, socket: Duplex) => this.connections.get(socket),
+      ({ code }, socket) => this.connections.get(socket)?.broken(code)
+    )
+    server.on("clientError", broken)
     this.#servers.push(server)
     return server
   }
@@ -203,11 +215,15 @@ class Door {
     if (probes !== "none") socket.setKeepAlive(true, probes.time, probes.interval, probes.retries)
     const connection = new Connection(this.#serving, socket, "encrypted" in socket ? "https" : "http")
     this.connections.set(socket, connection)
-    socket.on("close", () => {
+    const closed = contained(this, () => {
       this.connections.delete(socket)
-      connection.closed()
-      if (this.connections.size === 0 && !this.#accepting) for (const emptied of this.#emptied.splice(0)) emptied()
+      try {
+        connection.closed()
+      } finally {
+        if (this.connections.size === 0 && !this.#accepting) for (const emptied of this.#emptied.splice(0)) emptied()
+      }
     })
+    socket.on("close", closed)
   }
 
   addresses(configured: Address): ReadonlyArray<string> {
@@ -223,22 +239,23 @@ class Door {
   /** All servers are bound. */
   opened(): void {
     // An accept that fails, for want of file descriptors say, is no reason to end.
-    for (const server of this.#servers) server.on("error", this.#serving.defect)
+    const failed = contained(this, this.#serving.defect)
+    for (const server of this.#servers) server.on("error", failed)
     this.#sweep()
   }
 
   /** Looks for connections that are over their time, now and then. */
   #sweep(): void {
     const limits = this.#serving.limits()
-    const shortest = Math.min(limits.idleTimeout, limits.maxConnectionDuration ?? Number.POSITIVE_INFINITY)
-    this.#sweeper = setTimeout(
-      () => {
-        const now = this.#serving.clocks.monotonic()
-        for (const connection of this.connections.values()) connection.sweep(now, limits)
-        this.#sweep()
-      },
-      Math.max(10, Math.min(shortest / 8, 10_000))
-    ).unref()
+    const { idleTimeout, headTimeout, maxConnectionDuration = Number.POSITIVE_INFINITY } = limits
+    const shortest = Math.min(idleTimeout, headTimeout, maxConnectionDuration)
+    const look = contained(this, () => {
+      // First: the next look must come, whatever this one meets.
+      this.#sweep()
+      const now = this.#serving.clocks.monotonic()
+      for (const connection of this.connections.values()) sweep(connection, now, limits)
+    })
+    this.#sweeper = setTimeout(look, Math.max(10, Math.min(shortest / 8, 10_000))).unref()
   }
 
   /** Stops accepting. */
@@ -279,7 +296,7 @@ class Door {
   /** Waits for a time, or, if so wanted, until no connection is left. */
   #within(milliseconds: number, untilEmpty: boolean): Promise<void> {
     return new Promise((resolve) => {
-      const timer = setTimeout(resolve, milliseconds)
+      const timer = setTimeout(resolve, milliseconds, undefined)
       const done = () => {
         clearTimeout(timer)
         resolve()

@@ -2,6 +2,14 @@
 import { STATUS_CODES } from "node:http"
 import type { Socket } from "node:net"
 
+/** What is said. */
+export interface Refusal {
+  readonly status: number
+  readonly message: string
+  /** The methods that are served, where another one is the reason (RFC 9110 15.5.6). */
+  readonly allow?: string | undefined
+}
+
 /** How long a peer may go on sending after the last word was said, in milliseconds. */
 const lingering = 1000
 
@@ -11,30 +19,37 @@ const lingering = 1000
  */
 export const closeGently = (socket: Socket): void => {
   if (socket.destroyed) return
-  const timer = setTimeout(() => socket.destroy(), lingering).unref()
-  socket.once("close", () => clearTimeout(timer))
+  // It may have been told twice: by node, after the last response, and by us.
+  if (!socket.writableEnded) setTimeout(destroy, lingering, socket).unref()
   socket.end()
+  // What still comes is read and dropped: bytes that lie unread would reset the connection when it closes.
+  socket.resume()
+}
+
+const destroy = (socket: Socket): void => {
+  socket.destroy()
 }
 
 /** Refuses with a line of text, and closes. */
-export const refuse = (socket: Socket, status: number, message: string, now: number): void => {
+export const refuse = (socket: Socket, { status, message, allow }: Refusal, now: number): void => {
   if (socket.writable)
     socket.write(
       `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? "Error"}\r\ncontent-type: text/plain\r\n` +
         `content-length: ${Buffer.byteLength(message)}\r\ndate: ${new Date(now).toUTCString()}\r\n` +
+        `${allow === undefined ? "" : `allow: ${allow}\r\n`}` +
         `connection: close\r\n\r\n${message}`
     )
   closeGently(socket)
 }
 
 /** What is said to bytes that the parser cannot take for HTTP/1.1. */
-export const parserRefusal = (code: string | undefined): readonly [status: number, message: string] => {
+export const parserRefusal = (code: string | undefined): Refusal => {
   switch (code) {
     case "HPE_HEADER_OVERFLOW":
-      return [431, "request headers too large"]
+      return { status: 431, message: "request headers too large" }
     case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
-      return [413, "chunk extensions too large"]
+      return { status: 413, message: "chunk extensions too large" }
     default:
-      return [400, "malformed request"]
+      return { status: 400, message: "malformed request" }
   }
 }

@@ -13,11 +13,12 @@ import { ClientStalled } from "../../src/pipeline/errors.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
 import { render } from "../../src/pipeline/render.ts"
 import type { StageError } from "../../src/pipeline/stage.ts"
+import { type Container, contained, containing } from "../../src/services/contained.ts"
 import type { RequestBody } from "./request-body.ts"
 import { pour, SocketBody } from "./socket-body.ts"
 
 /** What a turn needs of the connection that it belongs to. */
-export interface Host {
+export interface Host extends Container {
   readonly run: (effect: Effect.Effect<Answer>) => Fiber.Fiber<Answer>
   /** Whether this is to be the last response of the connection. */
   readonly closing: boolean
@@ -103,10 +104,11 @@ export class Turn implements BodySink {
       return
     }
     this.#fiber = fiber
-    fiber.addObserver((exit) => {
+    const ended = contained(this.#host, (exit: Exit.Exit<Answer>) => {
       this.#fiber = undefined
       this.#settle(exit)
     })
+    fiber.addObserver(ended)
   }
 
   /** Tells the client of a 1xx response; clients of HTTP/1.0 do not know such things. */
@@ -182,6 +184,12 @@ export class Turn implements BodySink {
   }
 
   #write(answer: Answer): void {
+    const fault = faultOf(answer)
+    if (fault !== undefined) {
+      cancel(answer?.body)
+      this.#fail(new Error(fault))
+      return
+    }
     const switched = answer.switched
     if (switched !== undefined || answer.status < 200) {
       if (switched !== undefined && this.#upgrade !== undefined && answer.status === 101)
@@ -226,7 +234,7 @@ export class Turn implements BodySink {
         return
       }
       // An event stream may stay silent for long: its head must not wait for its first event.
-      if (!this.#flowing && !this.#ended) process.nextTick(flushHead, this)
+      if (!this.#flowing && !this.#ended) process.nextTick(flushHead, this.#host, this)
     } else {
       this.#bytes = body.length
       if (body.length <= singleWrite) response.end(latin1(body), "latin1")
@@ -272,6 +280,11 @@ export class Turn implements BodySink {
 
   data(chunk: Uint8Array): boolean {
     if (this.#over || this.#ended) return false
+    if (!(chunk instanceof Uint8Array)) {
+      this.#source?.cancel()
+      this.#fail(new Error("a source of bytes yielded something else"))
+      return false
+    }
     this.#flowing = true
     this.#bytes += chunk.length
     if (this.#remaining === undefined) return this.#pass(chunk)
@@ -292,10 +305,11 @@ export class Turn implements BodySink {
     if (this.response.write(chunk)) return true
     if (!this.#held) {
       this.#held = true
-      this.response.once("drain", () => {
+      const drained = contained(this.#host, () => {
         this.#held = false
         this.#source?.resume()
       })
+      this.response.once("drain", drained)
     }
     return false
   }
@@ -349,7 +363,10 @@ export class Turn implements BodySink {
     const response = this.response
     const socket = response.socket
     if (socket === null || socket.writableLength === 0) this.#conclude(undefined)
-    else response.once("finish", () => this.#conclude(undefined))
+    else {
+      const finished = contained(this.#host, () => this.#conclude(undefined))
+      response.once("finish", finished)
+    }
   }
 
   #conclude(failure: string | undefined): void {
@@ -383,17 +400,37 @@ export class Turn implements BodySink {
     socket.write(lines, "latin1")
     this.#bytes = socket.bytesWritten
     this.#tunnel = true
-    switched.outbound(new SocketBody(socket, head, "client"))
+    switched.outbound(new SocketBody(socket, head, "client", this.#host))
     const body = answer.body
     if (isSource(body)) {
       this.#source = body
-      pour(body, socket, (failure) => {
+      pour(body, socket, this.#host, (failure) => {
         this.#ended = failure === undefined
       })
     } else if (body === undefined) socket.end()
     else socket.end(body)
   }
 }
+
+/**
+ * Why something cannot be sent as an answer; `undefined` when it can, but for its header lines, which node checks. Policies
+ * and programs around the proxy need not be type-checked.
+ */
+const faultOf = (answer: Answer): string | undefined => {
+  if (typeof answer !== "object" || answer === null || !(answer.headers instanceof HeaderList))
+    return "this is no answer"
+  const { status, body } = answer
+  if (!Number.isInteger(status) || status < 100 || status > 599) return "the status of an answer is none"
+  if (body === undefined || typeof body === "string" || body instanceof Uint8Array) return undefined
+  return isStartable(body) ? undefined : "the body of an answer is neither text nor bytes nor a source of bytes"
+}
+
+const isStartable = (body: BodySource): boolean =>
+  typeof body === "object" &&
+  body !== null &&
+  typeof body.start === "function" &&
+  typeof body.resume === "function" &&
+  typeof body.cancel === "function"
 
 /** What `content-length` is to say; `undefined`: nothing. */
 const lengthOf = (
@@ -428,10 +465,10 @@ const endToEnd = (headers: HeaderList): { readonly lines: Array<string>; readonl
   return { lines, declared }
 }
 
-const flushHead = (turn: Turn): void => turn.flushHead()
+const flushHead = containing((_: Host, turn: Turn) => turn.flushHead())
 
 const cancel = (body: Answer["body"]): void => {
-  if (isSource(body)) body.cancel()
+  if (isSource(body) && isStartable(body)) body.cancel()
 }
 
 const latin1 = (bytes: Uint8Array): string =>

@@ -12,6 +12,8 @@ import { type BodySink, type BodySource, isSource } from "../../src/http/body.ts
 import { isHopByHop } from "../../src/http/framing.ts"
 import type { HeaderList } from "../../src/http/header-list.ts"
 import type { Answer } from "../../src/http/message.ts"
+import { type Container, contained, containing } from "../../src/services/contained.ts"
+import { containerOf, type TellDefect } from "../../src/services/defects.ts"
 import { later } from "../../src/services/timer.ts"
 import { UpgradeMismatched, type UpstreamError, type UpstreamRequest } from "../../src/services/upstreams.ts"
 import { responseHeaders, trailerList } from "./header-lines.ts"
@@ -21,6 +23,8 @@ import { bodyError, callError } from "./upstream-errors.ts"
 
 /** The pool that a call goes through, and what it knows of the backend. */
 export interface Connections {
+  /** Told of what went wrong in the proxy itself. */
+  readonly tell: TellDefect
   readonly pool: Dispatcher
   /** Whether a connection is just being handed to its first request. */
   readonly fresh: boolean
@@ -38,7 +42,7 @@ const idempotent = new Set(["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"])
 const aborted = new Error("nobody waits for the response any more")
 const nothing = new Uint8Array(0)
 
-export class UpstreamCall<E> implements Dispatcher.DispatchHandler, BodySource {
+export class UpstreamCall<E> implements Dispatcher.DispatchHandler, BodySource, Container {
   readonly #connections: Connections
   readonly #request: UpstreamRequest<E>
   #settle: Settle<E> | undefined
@@ -64,12 +68,13 @@ export class UpstreamCall<E> implements Dispatcher.DispatchHandler, BodySource {
     this.#settle = settle
     const { patience } = request
     if (patience !== undefined) {
-      this.#callOffTimer = later(patience.milliseconds, () => {
+      const late = contained(this, () => {
         const settle = this.#settle
         // First: whoever sends the body is told before anybody answers.
         this.cancel()
         settle?.(Exit.fail(patience.failure()))
       })
+      this.#callOffTimer = later(patience.milliseconds, late)
     }
     this.#dispatch()
   }
@@ -114,7 +119,18 @@ export class UpstreamCall<E> implements Dispatcher.DispatchHandler, BodySource {
     this.#controller?.abort(aborted)
   }
 
-  // What undici tells.
+  /** Whoever reads the response threw, or this call did: it is over, and so is its connection. */
+  contain(cause: unknown): void {
+    this.#connections.tell("backend", cause)
+    const settle = this.#settle
+    const sink = this.#sink
+    this.#sink = undefined
+    this.cancel()
+    if (settle !== undefined) settle(Exit.die(cause))
+    else sink?.fail(bodyError(cause instanceof Error ? cause : new Error(String(cause))))
+  }
+
+  // What undici tells. It catches what these throw, and tells `onResponseError`; beyond that one nobody catches.
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
@@ -162,6 +178,10 @@ export class UpstreamCall<E> implements Dispatcher.DispatchHandler, BodySource {
   }
 
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
+    errored(this, error)
+  }
+
+  errored(error: Error): void {
     if (this.#cancelled) return
     if (this.#answer === undefined) {
       if (this.#mayReplay()) {
@@ -196,23 +216,25 @@ export class UpstreamCall<E> implements Dispatcher.DispatchHandler, BodySource {
     // Each side may stop sending while it still receives.
     socket.allowHalfOpen = true
     this.#ended = "whole"
+    const tunnel = containerOf(this.#connections.tell, "backend", () => socket.destroy())
     const answer: Answer = {
       status,
       headers: responseHeaders(headers, this.#controller?.rawHeaders),
-      body: new SocketBody(socket, nothing, "backend"),
-      switched: { protocol: offered, outbound: (client) => pour(client, socket) }
+      body: new SocketBody(socket, nothing, "backend", tunnel),
+      switched: { protocol: offered, outbound: (client) => pour(client, socket, tunnel) }
     }
-    process.nextTick(() => {
+    const changed = contained(this, () => {
       if (this.#settle === undefined) socket.destroy()
       else this.#conclude(Exit.succeed(answer))
     })
+    process.nextTick(changed)
   }
 
   #mismatch(offered: string): void {
     const settle = this.#settle
     const failure = new UpgradeMismatched({ offered, requested: this.#request.upgrade ?? "no protocol" })
     this.cancel()
-    if (settle !== undefined) process.nextTick(settle, Exit.fail(failure))
+    if (settle !== undefined) process.nextTick(tell, this, settle, failure)
   }
 
   /** A kept connection that its peer closed just then is no failure of the backend. */
@@ -279,7 +301,7 @@ export class UpstreamCall<E> implements Dispatcher.DispatchHandler, BodySource {
     }
     if (this.#ended === undefined) {
       // A start may happen within a callback of another connection, where undici's parser must not be entered.
-      if (this.#controller?.paused === true) process.nextTick(goOn, this.#controller)
+      if (this.#controller?.paused === true) process.nextTick(goOn, this, this.#controller)
     } else if (this.#ended === "whole") sink.end(this.#trailers)
     else sink.fail(bodyError(this.#ended))
   }
@@ -302,12 +324,16 @@ export class UpstreamCall<E> implements Dispatcher.DispatchHandler, BodySource {
   }
 }
 
-const deliver = <E>(call: UpstreamCall<E>): void => call.deliver()
-const failed = <E>(call: UpstreamCall<E>, error: Error): void => call.failed(error)
-const drain = <E>(call: UpstreamCall<E>): void => call.drain()
-const goOn = (controller: Dispatcher.DispatchController): void => {
+const deliver = containing(<E>(call: UpstreamCall<E>) => call.deliver())
+const failed = containing(<E>(call: UpstreamCall<E>, error: Error) => call.failed(error))
+const errored = containing(<E>(call: UpstreamCall<E>, error: Error) => call.errored(error))
+const drain = containing(<E>(call: UpstreamCall<E>) => call.drain())
+const tell = containing(<E>(_: UpstreamCall<E>, settle: Settle<E>, failure: UpgradeMismatched) =>
+  settle(Exit.fail(failure))
+)
+const goOn = containing((_: Container, controller: Dispatcher.DispatchController) => {
   if (!controller.aborted) controller.resume()
-}
+})
 
 const joined = (chunks: ReadonlyArray<Uint8Array> | undefined): Uint8Array | undefined =>
   chunks === undefined ? undefined : chunks.length === 1 ? chunks[0] : Buffer.concat(chunks)

@@ -215,6 +215,26 @@ describe("a remote key set", () => {
     )
   })
 
+  it.effect("whoever asks a provider that hangs waits for two seconds, and the attempt goes on without them", () => {
+    const { state, publishing, run, open } = issuer()
+    return run(
+      Effect.gen(function* () {
+        const gate = yield* Deferred.make<void>()
+        state.answer = () => Effect.andThen(Deferred.await(gate), publishing(keySet("rsa-1"))())
+        const set = yield* open
+        const asked = yield* Effect.forkChild(set.refresh, { startImmediately: true })
+        yield* TestClock.adjust("1999 millis")
+        assert.isUndefined(asked.pollUnsafe())
+        yield* TestClock.adjust("1 millis")
+        assert.isDefined(asked.pollUnsafe())
+        assert.isUndefined(ids(set))
+        yield* Deferred.succeed(gate, undefined)
+        yield* TestClock.adjust("1 millis")
+        assert.deepStrictEqual([ids(set), state.fetches], [["rsa-1"], 1])
+      })
+    )
+  })
+
   it.effect("is shared by those who open it, and no longer fetched when the last has gone", () => {
     const { state, publishing, run, open } = issuer()
     return run(

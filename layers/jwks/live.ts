@@ -22,6 +22,8 @@ const shortestLifetime = 60_000
 const longestLifetime = 24 * 60 * 60_000
 /** After a failed attempt. */
 const retryAfter = 15_000
+/** A provider that hangs is no reason for requests to hang: they are answered with what is known then. */
+const longestWait = 2_000
 
 class NotLoaded extends Data.TaggedError("NotLoaded")<{ readonly detail: string }> {}
 
@@ -83,7 +85,12 @@ export const layer: Layer.Layer<Jwks, never, Files | HttpFetch | Log> = Layer.ef
           lifetime: Math.min(longestLifetime, Math.max(shortestLifetime, lifetime))
         }
       })
-      return refreshed({ load: loading(url, source), interval: shortestInterval, retry: retryAfter })
+      return refreshed({
+        load: loading(url, source),
+        interval: shortestInterval,
+        retry: retryAfter,
+        patience: longestWait
+      })
     }
     const remotes = yield* RcMap.make({ lookup: remote })
 

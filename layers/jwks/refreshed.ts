@@ -17,11 +17,13 @@ export interface RefreshOptions<A> {
   readonly interval: number
   /** Milliseconds until a failed attempt is repeated. While there is no value yet it begins with a second and doubles up to this. */
   readonly retry: number
+  /** Milliseconds that whoever asks waits for an attempt at the most; the attempt goes on without them. */
+  readonly patience: number
 }
 
 export interface Refreshed<A> {
   readonly current: () => A | undefined
-  /** Joins the attempt under way, or makes one unless the last began less than an interval ago; ends with it. */
+  /** Joins the attempt under way, or makes one unless the last began less than an interval ago; ends with it, or when patience does. */
   readonly refresh: Effect.Effect<void>
 }
 
@@ -30,7 +32,7 @@ const firstRetry = 1000
 /** Begins to load at once, and goes on until the scope ends. Does not wait for the first value. */
 export const refreshed = <A>(options: RefreshOptions<A>): Effect.Effect<Refreshed<A>, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const { load, interval, retry } = options
+    const { load, interval, retry, patience } = options
     const scope = yield* Effect.scope
     let value: A | undefined
     let began = Number.NEGATIVE_INFINITY
@@ -78,7 +80,8 @@ export const refreshed = <A>(options: RefreshOptions<A>): Effect.Effect<Refreshe
       refresh: Effect.gen(function* () {
         if (running === undefined && (yield* Clock.currentTimeMillis) - began < interval) return
         // Forked into the scope: whoever asked may leave, the others still wait for it.
-        yield* Fiber.await(yield* Effect.forkIn(joined, scope, { startImmediately: true }))
+        const asked = yield* Effect.forkIn(joined, scope, { startImmediately: true })
+        yield* Effect.timeoutOption(Fiber.await(asked), patience)
       })
     }
   })

@@ -1,5 +1,7 @@
 /** The port `McpStdio` over child processes: caps per backend and principal, and no process that outlives us. */
 import { Effect, Layer } from "effect"
+import { contained, nobody } from "../../src/services/contained.ts"
+import { containerOf, Defects } from "../../src/services/defects.ts"
 import { McpStdio, type McpStdioOwner } from "../../src/services/mcp-stdio.ts"
 import type { TargetFailure } from "../../src/services/mcp-transport.ts"
 import { makeGuardian } from "./guardian.ts"
@@ -60,14 +62,15 @@ export const layer = (options: Partial<StdioOptions> = {}): Layer.Layer<McpStdio
     McpStdio,
     Effect.gen(function* () {
       const settings: StdioOptions = { ...defaultStdioOptions, ...options }
-      const guardian = makeGuardian()
+      const tell = yield* Defects
+      const guardian = makeGuardian(containerOf(tell, "child"))
       const groups = new Set<ProcessGroup>()
       const backends = new Counter()
       const principals = new Counter()
-      const killAll = () => {
+      const killAll = contained(nobody, () => {
         for (const group of groups) group.kill()
-      }
-      process.on("exit", killAll)
+      })
+      process.once("exit", killAll)
       yield* Effect.addFinalizer(() =>
         Effect.map(
           Effect.promise(() => stopAll(groups, 2.5 * settings.graceMillis)),
@@ -88,6 +91,7 @@ export const layer = (options: Partial<StdioOptions> = {}): Layer.Layer<McpStdio
             command,
             settings,
             guardian,
+            tell,
             events,
             () => {
               if (!("_tag" in started)) groups.delete(started.group)

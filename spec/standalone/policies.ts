@@ -22,6 +22,8 @@ export interface PolicySpec {
   readonly conditional?: boolean
   /** The phase of the policy when it is written on a route; `route` when left out. */
   readonly onRoute?: "route" | "backend"
+  /** Whether it decides if a request passes: authentication, authorization, guards, limits. Its target has to be there. */
+  readonly decides?: boolean | undefined
   /** Another name that a file may use on connections of all listeners. */
   readonly alias?: string
 }

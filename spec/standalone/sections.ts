@@ -38,11 +38,20 @@ export const uiSchema = (specs: PolicySpecs) =>
 
 const FrontendHttp = object("FrontendHttp", "HTTP towards clients.", {
   maxBufferSize: defaulted(ByteSize, 2_097_152, "The largest body that is buffered where a policy must read it."),
+  paths: defaulted(
+    Schema.Literals(["normalised", "raw"]),
+    "normalised",
+    "What becomes of the path of a request. `normalised`: unreserved characters are decoded, dot segments removed (encoded ones too) and repeated slashes merged, and that form is matched, logged and forwarded; an encoded slash stays in its segment, and a request is refused with 400 where decoding it would change its route or a decision. `raw`: it is matched, logged and forwarded as it came, for clients that sign it; a backend may then take it for another path than the gateway did."
+  ),
   http1MaxHeaders: optional(PositiveCount, "Most headers of a request; 100 when left out."),
   http1IdleTimeout: defaulted(
     Duration,
     "10m0s",
-    "How long a connection may wait for the next request, how long the head of a request may take, and how long a client may neither send of a body that is read nor take of one that is sent. A request that stops halfway is answered with 408. Bodies that move are never cut; see the policy `timeout` for that."
+    "How long a connection may wait for the next request, and how long a client may neither send of a body that is read nor take of one that is sent. A request that stops halfway is answered with 408. Bodies that move are never cut; see the policy `timeout` for that."
+  ),
+  http1HeaderTimeout: optional(
+    Duration,
+    "How long the head of a request may take from its first byte on; then it is answered with 408. When left out, a minute, or `http1IdleTimeout` where that is shorter."
   ),
   http1HeaderCase: defaulted(
     Schema.Literals(["lowercase", "preserve"]),

@@ -18,7 +18,7 @@ export const PolicyTarget = exactlyOneOf("PolicyTarget", "What the policy applie
         gatewayNamespace: required(ShortString, "Its namespace; `default` for every gateway of this file."),
         listenerName: optional(
           ShortString,
-          "One of its listeners. A gateway of this file without listeners is one listener with the name of the gateway."
+          "One of its listeners: `tenants` for every listener of that name, `edge/tenants` for that of one entry of `gateways`. An entry without listeners is one listener with the name of the entry."
         ),
         port: optional(PortNumber, "One of its ports.")
       },

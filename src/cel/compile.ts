@@ -169,9 +169,13 @@ export class Compiler {
       return this.fold(terms, (frame) => {
         const x = first(frame)
         if (x === absorbing) return absorbing
+        if (x instanceof CelError) frame.pass(x)
         const y = second(frame)
         if (y === absorbing) return absorbing
-        if (x !== !absorbing) return strict(x)
+        if (x !== !absorbing) {
+          if (y instanceof CelError) frame.pass(y)
+          return strict(x)
+        }
         return y === !absorbing ? y : strict(y)
       })
     }
@@ -180,7 +184,9 @@ export class Compiler {
       for (let i = 0; i < runs.length; i++) {
         const value = runs[i]!(frame)
         if (value === absorbing) return absorbing
-        if (value !== !absorbing) failed ??= strict(value)
+        if (value === !absorbing) continue
+        if (value instanceof CelError) frame.pass(value)
+        failed ??= strict(value)
       }
       return failed ?? !absorbing
     })

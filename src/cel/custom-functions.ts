@@ -78,7 +78,12 @@ export const compileCustom = (
     run: (frame) => {
       if (!frame.spend(cost)) return outOfWork
       const values: Array<Outcome> = []
-      for (const arg of args) values.push(arg(frame))
+      for (const arg of args) {
+        const value = arg(frame)
+        // The body may never look at it.
+        if (value instanceof CelError) frame.pass(value)
+        values.push(value)
+      }
       for (let i = 0; i < single; i++) frame.locals[slots[i]!] = values[i]!
       if (declared.rest) frame.locals[slots[single]!] = restOf(values, single)
       const result = body(frame)

@@ -76,7 +76,7 @@ interface Explanation {
 const ofBufbuild: ReadonlyArray<Explanation> = [
   {
     because: "it takes text that is no number for NaN",
-    holds: (source, mine) => source.includes("double(") && mine.error === "invalid_argument: the text is no double"
+    holds: (source, mine) => source.includes("double(") && mine.error === "unreadable: the text is no double"
   },
   {
     because: "it drops two signs in a row before it looks at what they stand before",
@@ -112,11 +112,13 @@ const ofMarcbachmann: ReadonlyArray<Explanation> = [
   {
     because: "it does not check the range of a negation or a conversion",
     holds: (source, mine, theirs) =>
-      theirs.value !== undefined && /-\(|int\(/.test(source) && /^(overflow|invalid_argument)/.test(mine.error ?? "")
+      theirs.value !== undefined &&
+      /-\(|int\(/.test(source) &&
+      /^(overflow|invalid_argument|unreadable)/.test(mine.error ?? "")
   },
   {
     because: "it reads bytes that are not UTF-8 as text",
-    holds: (_, mine) => mine.error === "invalid_argument: the bytes are not UTF-8"
+    holds: (_, mine) => mine.error === "unreadable: the bytes are not UTF-8"
   },
   {
     because: "it converts anything to an unsigned integer or an integer",

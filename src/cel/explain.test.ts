@@ -87,7 +87,7 @@ describe("an explanation", () => {
     const [whole] = explain(compiled, { request: { body } }).steps
     for (const { outcome } of [whole!, ...whole!.parts])
       assert.isTrue(outcome.kind === "value" && outcome.value.length === 1_001 && outcome.value.endsWith("…"))
-    const asked = explain(compiled, { request: { body: body.subarray(0, 3_000) } }, Number.POSITIVE_INFINITY)
+    const asked = explain(compiled, { request: { body: body.subarray(0, 3_000) } }, { most: Number.POSITIVE_INFINITY })
     assert.isTrue(asked.outcome.kind === "value" && asked.outcome.value.endsWith('a"]'))
   })
 

@@ -53,18 +53,28 @@ const recorderOf = (expression: Expression): Recorder => {
   return recorder
 }
 
-/**
- * Evaluates an expression and explains the result. It costs some twenty times as much as an evaluation.
- * @param most characters of a value that are shown.
- */
-export const explain = (expression: Expression, bindings: Bindings, most = mostShown): Explanation => {
+/** How it is explained. */
+interface Explaining {
+  /** Characters of a value that are shown. */
+  readonly most?: number | undefined
+  /** Whether it decides about a request, as in {@link Expression.decide}. */
+  readonly deciding?: boolean
+}
+
+/** Evaluates an expression and explains the result. It costs some twenty times as much as an evaluation. */
+export const explain = (
+  expression: Expression,
+  bindings: Bindings,
+  { most = mostShown, deciding = false }: Explaining = {}
+): Explanation => {
   const { source, syntax, names } = expression
   const { run, slots, records } = recorderOf(expression)
   for (const record of records.values()) record.count = 0
   const frame = new Frame(slots)
   frame.bindings = bindings
+  frame.deciding = deciding
   const evaluated = run(frame)
-  const outcome = frame.steps < 0 ? outOfWork : evaluated
+  const outcome = frame.steps < 0 ? outOfWork : deciding ? frame.decided(evaluated) : evaluated
   const tainted = taintOf(syntax, names, bindings)
   const shown = (of: Outcome, node: Node) => show(of, tainted.has(node), most)
   const steps = stepsOf(source, syntax, records, shown)

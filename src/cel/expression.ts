@@ -27,7 +27,7 @@ export { explain } from "./explain.ts"
 export { parseFunctions } from "./function-source.ts"
 export { fromJson, toJson, toText } from "./json.ts"
 export { type Phase, phases, variables } from "./phases.ts"
-export { CelError, type CelErrorCode, type CelProblem } from "./problem.ts"
+export { CelError, type CelErrorCode, type CelProblem, isUnreadable } from "./problem.ts"
 export type { RawHeaders } from "./schema.ts"
 export { Duration, Timestamp } from "./time.ts"
 export { CelList, CelMap, type CelValue, Flattened, MapView, Optional, Secret, Uint } from "./value.ts"
@@ -88,11 +88,26 @@ export class Expression {
 
   /** The value, or the error that took its place. Never throws; what a getter of the host throws passes. */
   evaluate(bindings: Bindings): CelValue | CelError {
+    return this.#evaluate(bindings, false)
+  }
+
+  /**
+   * The value for somebody who decides about a request by it. What was to be read and could not be is the outcome, whatever the operators
+   * made of the rest, and so is JSON that readers understand differently.
+   */
+  decide(bindings: Bindings): CelValue | CelError {
+    return this.#evaluate(bindings, true)
+  }
+
+  #evaluate(bindings: Bindings, deciding: boolean): Outcome {
     const frame = this.#frame ?? new Frame(this.#slots)
     this.#frame = undefined
     frame.bindings = bindings
     frame.steps = maxSteps
-    const outcome: Outcome = this.#run(frame)
+    frame.deciding = deciding
+    frame.unread = undefined
+    const value: Outcome = this.#run(frame)
+    const outcome = deciding ? frame.decided(value) : value
     // Nothing of the request outlives its evaluation.
     frame.bindings = noBindings
     if (this.#slots > 0) frame.locals.fill(null)
@@ -100,7 +115,7 @@ export class Expression {
     return frame.steps < 0 ? outOfWork : outcome
   }
 
-  /** Whether the value is exactly true: an error and any other value are false. */
+  /** Whether the value is exactly true: an error and any other value are false. What decides about a request asks {@link decide}. */
   test(bindings: Bindings): boolean {
     return this.evaluate(bindings) === true
   }

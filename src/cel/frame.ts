@@ -1,7 +1,7 @@
 /** The state of one evaluation, and the shape of everything that is compiled: a closure from that state to a value or an error. */
 import type { Bindings } from "./bindings.ts"
 import { maxSteps } from "./limits.ts"
-import { CelError } from "./problem.ts"
+import { CelError, isUnreadable } from "./problem.ts"
 import type { CelValue } from "./value.ts"
 
 /** A value, or the error that took its place. */
@@ -18,9 +18,23 @@ export class Frame {
   readonly locals: Array<Outcome>
   /** Work left, in steps. */
   steps = maxSteps
+  /** Whether the value decides about a request: JSON that readers understand differently is not read then. */
+  deciding = false
+  /** The first value that could not be read and that an operator made do without: what decides must not. */
+  unread: CelError | undefined = undefined
 
   constructor(slots: number) {
     this.locals = new Array<Outcome>(slots).fill(null)
+  }
+
+  /** An operator, a macro or a function goes on without a part that failed. */
+  pass(error: CelError): void {
+    if (this.unread === undefined && isUnreadable(error)) this.unread = error
+  }
+
+  /** The outcome for somebody who decides by it: what could not be read, whatever became of the rest. */
+  decided(outcome: Outcome): Outcome {
+    return outcome instanceof CelError && isUnreadable(outcome) ? outcome : (this.unread ?? outcome)
   }
 
   /** Takes work from the budget; false when it is used up. */

@@ -76,3 +76,6 @@ export const method = <const P extends ReadonlyArray<ParameterKind>>(
 ): Overload => declare(true, name, parameters, result, body as Body, options)
 
 export const invalid = (message: string): CelError => new CelError("invalid_argument", message)
+
+/** A text or bytes do not say what they are read as. */
+export const unreadable = (message: string): CelError => new CelError("unreadable", message)

@@ -75,7 +75,9 @@ const quantifier = (loop: Loop, predicate: Run, stop: boolean): Run =>
       place(frame, loop, range, at)
       const value = predicate(frame)
       if (value === stop) return stop
-      if (value !== !stop) failed ??= notBool(loop, value)
+      if (value === !stop) continue
+      if (value instanceof CelError) frame.pass(value)
+      failed ??= notBool(loop, value)
     }
     return failed ?? !stop
   })
@@ -88,6 +90,7 @@ const existsOne = (loop: Loop, predicate: Run): Run =>
       if (!frame.spend(loop.cost)) return outOfWork
       place(frame, loop, range, at)
       const value = predicate(frame)
+      if (value instanceof CelError) frame.pass(value)
       if (value === true) count++
       else if (value !== false) failed ??= notBool(loop, value)
     }

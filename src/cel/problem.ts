@@ -21,8 +21,10 @@ export type CelErrorCode =
   /** The result of an operation does not fit its type. */
   | "overflow"
   | "divide_by_zero"
-  /** The types fit, the value does not: a bad pattern, text that is no number, JSON that does not parse. */
+  /** The types fit, the value does not: a position outside of a text, a bad pattern. */
   | "invalid_argument"
+  /** A text or bytes do not say what they are read as: JSON, UTF-8, base64, a number, an address, a time. */
+  | "unreadable"
   /** The work or the size allowed to one evaluation is used up. */
   | "limit"
   /** The expression called `fail`. */
@@ -55,6 +57,18 @@ export class CelError {
     return this.message
   }
 }
+
+/** Not told apart from a request that says nothing: what is absent, of another type, outside of a text, or failed by `fail`. */
+const ordinary: ReadonlySet<string> = new Set<CelErrorCode>([
+  "no_such_key",
+  "undeclared",
+  "no_such_overload",
+  "invalid_argument",
+  "failed"
+])
+
+/** Whether a value was there and could not be read or computed, so that nobody can tell what the expression would have said. */
+export const isUnreadable = ({ code }: { readonly code: string }): boolean => !ordinary.has(code)
 
 /** Builds a problem from offsets into the text. */
 export const problemAt = (

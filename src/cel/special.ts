@@ -48,8 +48,10 @@ const compileCoalesce = (compiler: Compiler, node: NodeOf<"call">, scope: Scope 
     for (let i = 0; i < runs.length; i++) {
       const value = runs[i]!(frame)
       if (value === null) sawNull = true
-      else if (value instanceof CelError) last = value
-      else return value
+      else if (value instanceof CelError) {
+        frame.pass(value)
+        last = value
+      } else return value
     }
     return sawNull ? null : last
   })

@@ -2,7 +2,7 @@ import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "nod
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { type Body, type BodySink, type BodySource, read } from "./body.ts"
-import { contentCoding, decoded } from "./content-coding.ts"
+import { contentCodings, decoded } from "./content-coding.ts"
 
 const codings = { gzip: gzipSync, deflate: deflateSync, br: brotliCompressSync, zstd: zstdCompressSync } as const
 const text = "the same words again and again, ".repeat(5000)
@@ -45,15 +45,28 @@ describe("content codings", () => {
     it.effect(`undoes ${coding}, of bytes and of a source`, () =>
       Effect.gen(function* () {
         const bytes = encode(text)
-        assert.deepStrictEqual(yield* textOf(decoded(bytes, coding, "client")), { text, complete: true })
-        assert.deepStrictEqual(yield* textOf(decoded(new Pieces(bytes, 7), coding, "client")), { text, complete: true })
+        assert.deepStrictEqual(yield* textOf(decoded(bytes, [coding], "client")), { text, complete: true })
+        assert.deepStrictEqual(yield* textOf(decoded(new Pieces(bytes, 7), [coding], "client")), {
+          text,
+          complete: true
+        })
       })
     )
+
+  it.effect("undoes codings inside one another, and passes on what waits and what fails in between", () =>
+    Effect.gen(function* () {
+      const bytes = brotliCompressSync(zstdCompressSync(gzipSync(text)))
+      const codings = ["gzip", "zstd", "br"] as const
+      assert.deepStrictEqual(yield* textOf(decoded(new Pieces(bytes, 7), codings, "client")), { text, complete: true })
+      const inner = yield* Effect.flip(read(decoded(brotliCompressSync("no zstd"), codings, "client"), 1000))
+      assert.strictEqual(inner._tag, "BodyAborted")
+    })
+  )
 
   it.effect("ends at the limit of what comes out", () =>
     Effect.gen(function* () {
       const source = new Pieces(gzipSync(Buffer.alloc(50_000_000)), 1000)
-      const found = yield* read(decoded(source, "gzip", "client"), 10_000)
+      const found = yield* read(decoded(source, ["gzip"], "client"), 10_000)
       assert.isFalse(found.complete)
       assert.strictEqual(found.bytes.length, 10_000)
       if (!found.complete) found.body.cancel()
@@ -64,19 +77,22 @@ describe("content codings", () => {
   it.effect("fails on what is not of the coding, and on what ends early", () =>
     Effect.gen(function* () {
       const source = new Pieces(new TextEncoder().encode("plain text"), 100)
-      const error = yield* Effect.flip(read(decoded(source, "gzip", "backend"), 1000))
+      const error = yield* Effect.flip(read(decoded(source, ["gzip"], "backend"), 1000))
       assert.strictEqual(error.source, "backend")
       assert.isTrue(source.cancelled)
-      const short = yield* Effect.flip(read(decoded(gzipSync(text).subarray(0, 50), "gzip", "client"), 1_000_000))
+      const short = yield* Effect.flip(read(decoded(gzipSync(text).subarray(0, 50), ["gzip"], "client"), 1_000_000))
       assert.strictEqual(short._tag, "BodyAborted")
     })
   )
 
   it("knows the names", () => {
-    assert.strictEqual(contentCoding(undefined), undefined)
-    assert.strictEqual(contentCoding("Identity"), undefined)
-    assert.strictEqual(contentCoding(" GZIP "), "gzip")
-    assert.strictEqual(contentCoding("x-gzip"), "gzip")
-    assert.strictEqual(contentCoding("gzip, br"), "unknown")
+    assert.deepStrictEqual(contentCodings([]), [])
+    assert.deepStrictEqual(contentCodings(["Identity"]), [])
+    assert.deepStrictEqual(contentCodings([" GZIP "]), ["gzip"])
+    assert.deepStrictEqual(contentCodings(["x-gzip"]), ["gzip"])
+    assert.deepStrictEqual(contentCodings(["gzip, identity", "br"]), ["gzip", "br"])
+    assert.strictEqual(contentCodings(["gzip", "compress"]), "unknown")
+    assert.strictEqual(contentCodings(["constructor"]), "unknown")
+    assert.strictEqual(contentCodings([Array(5).fill("gzip").join()]), "unknown")
   })
 })

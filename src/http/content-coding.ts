@@ -1,28 +1,30 @@
 /** Bodies that are sent compressed, read as what they say. Whoever reads one limits what comes out, not what goes in. */
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress, type Gunzip } from "node:zlib"
+import { type Container, contained, nobody } from "../services/contained.ts"
 import { type Body, BodyAborted, type BodySink, type BodySource, isSource } from "./body.ts"
 
 /** A content coding that can be undone. */
 export type ContentCoding = "gzip" | "deflate" | "br" | "zstd"
 
-/** The coding that a `content-encoding` header names; `undefined` for a body that is sent as it is. */
-export const contentCoding = (header: string | undefined): ContentCoding | "unknown" | undefined => {
-  const name = header?.trim().toLowerCase()
-  switch (name) {
-    case undefined:
-    case "":
-    case "identity":
-      return undefined
-    case "x-gzip":
-      return "gzip"
-    case "gzip":
-    case "deflate":
-    case "br":
-    case "zstd":
-      return name
-    default:
-      return "unknown"
+/** More codings than that, one inside the other, nobody has a reason to send. */
+const maxCodings = 4
+
+const none: ReadonlyArray<ContentCoding> = []
+
+/**
+ * The codings that the lines of a `content-encoding` header name, in the order in which they were applied (RFC 9110 8.4); none
+ * for a body that is sent as it is. One that is not known makes all of them unknown.
+ */
+export const contentCodings = (lines: ReadonlyArray<string>): ReadonlyArray<ContentCoding> | "unknown" => {
+  if (lines.length === 0) return none
+  const codings: Array<ContentCoding> = []
+  for (const part of lines.join(",").split(",")) {
+    const name = part.trim().toLowerCase()
+    if (name === "" || name === "identity") continue
+    if (name !== "x-gzip" && !Object.hasOwn(decoders, name)) return "unknown"
+    codings.push(name === "x-gzip" ? "gzip" : (name as ContentCoding))
   }
+  return codings.length > maxCodings ? "unknown" : codings
 }
 
 const decoders = {
@@ -32,11 +34,20 @@ const decoders = {
   zstd: createZstdDecompress
 } as const satisfies { readonly [C in ContentCoding]: () => unknown }
 
-/** The body without its coding. What is not of that coding fails with `BodyAborted`. */
-export const decoded = (body: Body, coding: ContentCoding, side: "client" | "backend"): Body =>
-  body === undefined || (!isSource(body) && body.length === 0) ? body : new DecodedBody(body, coding, side)
+/** The codings that can be undone, as a header lists them. */
+export const contentCodingNames = Object.keys(decoders).join(", ")
 
-class DecodedBody implements BodySource, BodySink {
+/** The body without its codings, the last one first. What is not of a coding fails with `BodyAborted`. */
+export const decoded = (body: Body, codings: ReadonlyArray<ContentCoding>, side: "client" | "backend"): Body =>
+  body === undefined || (!isSource(body) && body.length === 0)
+    ? body
+    : codings.reduceRight<Exclude<Body, undefined>>((encoded, coding) => new DecodedBody(encoded, coding, side), body)
+
+/** What is read is not of its coding. */
+export const undecodable = (side: "client" | "backend"): BodyAborted =>
+  new BodyAborted({ source: side, detail: "its content cannot be decoded" })
+
+class DecodedBody implements BodySource, BodySink, Container {
   readonly #encoded: Exclude<Body, undefined>
   readonly #side: "client" | "backend"
   // All decoders are transform streams; their classes differ in name alone.
@@ -53,22 +64,32 @@ class DecodedBody implements BodySource, BodySink {
   start(sink: BodySink): void {
     this.#sink = sink
     const encoded = this.#encoded
-    this.#decoder.on("data", (chunk: Uint8Array) => {
+    const data = contained(this, (chunk: Uint8Array) => {
       if (!this.#over && !sink.data(chunk)) this.#decoder.pause()
     })
-    this.#decoder.on("end", () => {
+    const end = contained(this, () => {
       if (this.#over) return
       this.#over = true
       sink.end()
     })
-    this.#decoder.on("error", () => {
-      if (isSource(encoded)) encoded.cancel()
-      this.fail(new BodyAborted({ source: this.#side, detail: "its content cannot be decoded" }))
-    })
+    const broken = contained(this, () => this.#break(undecodable(this.#side)))
+    this.#decoder.on("data", data)
+    this.#decoder.on("end", end)
+    this.#decoder.on("error", broken)
     if (isSource(encoded)) {
-      this.#decoder.on("drain", () => encoded.resume())
+      const drained = contained(this, () => encoded.resume())
+      this.#decoder.on("drain", drained)
       encoded.start(this)
     } else this.#decoder.end(encoded)
+  }
+  /** Whoever reads it threw, within a callback of the decoder. */
+  contain(cause: unknown): void {
+    nobody.contain(cause)
+    this.#break(new BodyAborted({ source: this.#side, detail: "its reader failed" }))
+  }
+  #break(error: BodyAborted): void {
+    if (isSource(this.#encoded)) this.#encoded.cancel()
+    this.fail(error)
   }
   resume(): void {
     if (!this.#over) this.#decoder.resume()

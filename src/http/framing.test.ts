@@ -76,9 +76,16 @@ describe("request framing", () => {
     assert.strictEqual(framed(frame(host, { target: "*", method: "OPTIONS" })).head.pathAndQuery, "*")
   })
 
-  it("the path is not touched", () => {
-    const target = "/a/../b//%2e%2e/%zz?x=%0a&y"
-    assert.strictEqual(framed(frame(host, { target })).head.pathAndQuery, target)
+  it("the path gets its normal form, unless it is to stay as it came; the query stays", () => {
+    const { head } = framed(frame(host, { target: "/a/../b//%7e%2Fc?x=//%0a/../%zz" }))
+    assert.strictEqual(head.pathAndQuery, "/b/~%2Fc?x=//%0a/../%zz")
+    assert.strictEqual(head.otherPath, "/b/~/c")
+    assert.deepStrictEqual(refused(frame(host, { target: "/a%zz" })), [400, "invalid percent-encoding in the path"])
+    assert.deepStrictEqual(refused(frame(host, { target: "http://a.example/a\\b" })), [400, "backslash in the path"])
+    const target = "/a/../b//%2e%2e/%zz\\?x"
+    const raw = framed(frameRequest("GET", target, "1.1", host, "http", "raw")).head
+    assert.strictEqual(raw.pathAndQuery, target)
+    assert.isUndefined(raw.otherPath)
   })
 
   it("HTTP/1.0 may go without a host only if the target names one", () => {

@@ -5,12 +5,15 @@
 import { canonicalAuthority } from "./authority.ts"
 import { HeaderList } from "./header-list.ts"
 import { RequestHead, type Scheme } from "./message.ts"
+import type { Paths } from "./path.ts"
 
 /** Why a request cannot be accepted: always the client's fault, and the connection is closed after the answer. */
 export interface Malformed {
   readonly _tag: "Malformed"
   readonly status: 400 | 405 | 417 | 431 | 501 | 505
   readonly message: string
+  /** The methods that are served, where another one is the reason. */
+  readonly allow?: string | undefined
 }
 
 export interface Framed {
@@ -27,6 +30,12 @@ const malformed = (message: string, status: Malformed["status"] = 400): Malforme
   status,
   message
 })
+
+/** CONNECT and TRACE stop here (RFC 9110 9.3.6, 9.3.8): the one makes a tunnel, the other would show what was added on the way. */
+export const methodNotAllowed: Malformed = {
+  ...malformed("method not allowed", 405),
+  allow: "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
+}
 
 /**
  * Whether a header, named in lower case, concerns one connection and never passes on (RFC 9110 7.6.1, and the older names).
@@ -60,13 +69,15 @@ const digits = /^[0-9]{1,15}$/
 /**
  * @param target the request target as received: origin, absolute or asterisk form.
  * @param raw names and values as received, alternating.
+ * @param paths whether the path gets its normal form, or stays as received.
  */
 export const frameRequest = (
   method: string,
   target: string,
   version: "1.0" | "1.1",
   raw: ReadonlyArray<string>,
-  scheme: Scheme
+  scheme: Scheme,
+  paths: Paths = "normalised"
 ): Framed | Malformed => {
   const flat: Array<string> = []
   let host: string | undefined
@@ -121,7 +132,7 @@ export const frameRequest = (
 
   let pathAndQuery = target
   let authority = host
-  if (method === "CONNECT") return malformed("method not allowed", 405)
+  if (method === "CONNECT" || method === "TRACE") return methodNotAllowed
   if (target.includes("#")) return malformed("fragment in the request target")
   if (!target.startsWith("/")) {
     if (target === "*") {
@@ -140,9 +151,12 @@ export const frameRequest = (
   const canonical = canonicalAuthority(authority, scheme)
   if (canonical === undefined || (host !== authority && host !== undefined && !isAuthority(host, scheme)))
     return malformed("invalid authority or host")
+  const head = new RequestHead(method, scheme, canonical, pathAndQuery, headers, version)
+  const unreadable = paths === "normalised" && pathAndQuery !== "*" ? head.moveTo(pathAndQuery) : undefined
+  if (unreadable !== undefined) return malformed(unreadable.fault)
   return {
     _tag: "Framed",
-    head: new RequestHead(method, scheme, canonical, pathAndQuery, headers, version),
+    head,
     body: encoding !== undefined ? "chunked" : length !== undefined && length !== "0" ? "length" : undefined,
     upgrade: upgrading && upgrade !== undefined && version === "1.1" ? offeredProtocols(upgrade) : undefined
   }

@@ -1,6 +1,7 @@
 /** The heads of the two messages of an exchange, as the engine and its ports hand them around. */
 import type { Body, BodySource } from "./body.ts"
 import type { HeaderList } from "./header-list.ts"
+import { isOrdinary, type PathFault, readTarget } from "./path.ts"
 
 export type Scheme = "http" | "https"
 
@@ -10,8 +11,10 @@ export class RequestHead {
   scheme: Scheme
   /** Canonical: lower-case host, the port only when it is not the scheme's default. */
   authority: string
-  /** Path and query, exactly as received: no decoding, no dot-segment removal. */
+  /** The path in its normal form, or as received where `frontendPolicies.http.paths` says so, and the query as received. */
   pathAndQuery: string
+  /** How a backend may read the path; `undefined` where that is the same, and where the path is as received. */
+  otherPath: string | undefined = undefined
   readonly headers: HeaderList
   readonly version: "1.0" | "1.1" | "2"
 
@@ -29,6 +32,20 @@ export class RequestHead {
     this.pathAndQuery = pathAndQuery
     this.headers = headers
     this.version = version
+  }
+
+  /** Gives it a path, with its query, in the normal form. Where there is none nothing has changed. */
+  moveTo(pathAndQuery: string): PathFault | undefined {
+    if (isOrdinary(pathAndQuery)) {
+      this.pathAndQuery = pathAndQuery
+      this.otherPath = undefined
+      return undefined
+    }
+    const read = readTarget(pathAndQuery)
+    if ("fault" in read) return read
+    this.pathAndQuery = read.path
+    this.otherPath = read.other
+    return undefined
   }
 
   get path(): string {

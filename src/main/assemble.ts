@@ -197,7 +197,7 @@ class Assembly {
           value: { source: route, compiled: delegates(route) || before.length > 0 ? undefined : way.route }
         })
       }
-      const table = yield* Effect.result(compileRoutes(entries))
+      const table = yield* Effect.result(compileRoutes(entries, this.#config.frontend.http?.paths))
       if (Result.isSuccess(table)) return table.success
       this.#indexed(table.failure, routes, path)
       return undefined

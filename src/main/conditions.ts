@@ -1,9 +1,26 @@
-/** Expressions that decide about a request: conditions of policies, and which requests a trace wants. An error is false. */
+/**
+ * Expressions that choose: which entry of a conditional policy applies, and which requests a trace wants. An error is false, but
+ * a condition of a policy that cannot be read refuses the request: the entry may be the one that protects.
+ */
 import { Result } from "effect"
 import type { CustomFunctions } from "../cel/custom-functions.ts"
 import { compile } from "../cel/expression.ts"
+import { Unreadable, unreadable } from "../pipeline/errors.ts"
 import type { Exchange } from "../pipeline/exchange.ts"
+import { decided } from "../pipeline/expressions.ts"
+import { failedReadings } from "../pipeline/fail-closed.ts"
+import { inBothReadings, pathReadings, readsPath } from "../pipeline/readings.ts"
 import type { CompileCondition } from "./sites.ts"
+
+/** What a condition may fail to read. It is kept from reading bodies. */
+export const conditionReadings = [
+  ...failedReadings(
+    "conditional",
+    ["what a condition reads: JSON, base64 or other text that is none", unreadable.value],
+    ["more than a condition may do", unreadable.work]
+  ),
+  ...pathReadings("conditional")
+]
 
 /** Compiles the conditions of a configuration, which may call its functions. */
 export const conditions =
@@ -17,9 +34,17 @@ export const conditions =
     const expression = compiled.success
     const { requestBody, requestBodyPrefix } = expression.attributes
     // Whether the body is there when a policy is chosen depends on how the client sends it, which must not decide.
-    return requestBody || requestBodyPrefix
-      ? Result.fail(["a condition cannot read the body: a policy is chosen before the body has come"])
-      : Result.succeed((x) => expression.test(x.variables))
+    if (requestBody || requestBodyPrefix)
+      return Result.fail(["a condition cannot read the body: a policy is chosen before the body has come"])
+    const holds = (x: Exchange) => {
+      const value = decided(expression, x.variables)
+      return value instanceof Unreadable ? value : value === true
+    }
+    return Result.succeed(
+      readsPath(expression)
+        ? (x) => (x.request.otherPath === undefined ? holds(x) : inBothReadings(x.request, () => holds(x)))
+        : holds
+    )
   }
 
 /** The expression of a trace, over the request as it was received. */

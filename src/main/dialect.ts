@@ -100,7 +100,7 @@ export const makeDialect = <const L extends ReadonlyArray<AnyPolicy>>(
   const foreign: PolicySpecs = Object.fromEntries(
     registry.policies
       .filter(({ name }) => !Object.hasOwn(schemas, name))
-      .map(({ name, schema, sites }) => [name, { schema, places: sites }])
+      .map(({ name, schema, sites, decides }) => [name, { schema, places: sites, decides }])
   )
   const specs = { ...schemas, ...foreign }
   const parts = { registry, terminals }

@@ -96,7 +96,8 @@ ${table([
     "/healthz/ready",
     {
       method: "GET",
-      about: "200 `ready` once everything listens; before, 500 with what is pending. Other methods are told so (405)."
+      about:
+        "200 `ready` once everything listens; before, 500 with what is pending; 503 from the beginning of a shutdown on, before a port refuses. Other methods are told so (405)."
     }
   ]
 ])}`

@@ -10,12 +10,17 @@ export interface Frontend {
   readonly bodyLimit: number
 }
 
-export const frontendOf = ({ http, tcp }: Frontends): Frontend => ({
-  limits: {
-    maxHeaders: http?.http1MaxHeaders ?? defaultLimits.maxHeaders,
-    idleTimeout: http?.http1IdleTimeout ?? defaultLimits.idleTimeout,
-    maxConnectionDuration: http?.maxConnectionDuration,
-    probes: tcp === undefined ? defaultLimits.probes : probesOf(tcp.keepalives)
-  },
-  bodyLimit: http?.maxBufferSize ?? defaultBodyLimit
-})
+export const frontendOf = ({ http, tcp }: Frontends): Frontend => {
+  const idleTimeout = http?.http1IdleTimeout ?? defaultLimits.idleTimeout
+  return {
+    limits: {
+      paths: http?.paths ?? defaultLimits.paths,
+      maxHeaders: http?.http1MaxHeaders ?? defaultLimits.maxHeaders,
+      idleTimeout,
+      headTimeout: http?.http1HeaderTimeout ?? Math.min(defaultLimits.headTimeout, idleTimeout),
+      maxConnectionDuration: http?.maxConnectionDuration,
+      probes: tcp === undefined ? defaultLimits.probes : probesOf(tcp.keepalives)
+    },
+    bodyLimit: http?.maxBufferSize ?? defaultBodyLimit
+  }
+}

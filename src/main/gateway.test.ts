@@ -126,14 +126,14 @@ describe("a configuration that was replaced", () => {
 
   it.live("gives up at once the ports that the next one does not have, however long a shutdown would keep them", () =>
     Effect.gen(function* () {
-      const empty = { name: "config.yaml", text: "{}", env: {} }
-      const one = { ...empty, text: "gateways: { default: { port: 8080 } }" }
+      const on = (port: number) => ({ name: "config.yaml", text: `gateways: { default: { port: ${port} } }`, env: {} })
+      const one = on(8080)
       const gateway = yield* startGateway(yield* makeSnapshot(standard, one, Math.random), {
         ...options,
-        drain: { minimum: 600_000, deadline: 600_000 }
+        drain: { minimum: 2_000, deadline: 2_000 }
       })
       const port = gateway.listeners()[0]!.port
-      yield* gateway.reload(empty)
+      yield* gateway.reload(on(8081))
       const another = createServer()
       yield* Effect.promise(() => once(another.listen(port, "127.0.0.1"), "listening"))
       another.close()

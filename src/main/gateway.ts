@@ -2,7 +2,7 @@
  * The running gateway: sockets, the snapshot in force, and the exchange of one snapshot for the next. A new configuration
  * is compiled and its sockets are opened before anything changes; one assignment publishes it.
  */
-import { Cause, Effect, Exit, Scope, Semaphore } from "effect"
+import { Effect, Exit, Scope, Semaphore } from "effect"
 import type { BindFailed } from "../../layers/http/address.ts"
 import { type Bound, type Clocks, type DrainOptions, listen } from "../../layers/http/listener.ts"
 import type { Answer } from "../http/message.ts"
@@ -16,6 +16,8 @@ import { Spans } from "../pipeline/spans.ts"
 import type { TraceSettings } from "../pipeline/trace.ts"
 import { both, watchHooks, watchStages } from "../pipeline/watch.ts"
 import { Watchers } from "../pipeline/watchers.ts"
+import type { Code } from "../routing/lint/finding.ts"
+import { Defects } from "../services/defects.ts"
 import { Log } from "../services/log.ts"
 import { Metrics } from "../services/metrics.ts"
 import type { SpanSink } from "../services/span-sink.ts"
@@ -24,7 +26,7 @@ import type { ConfigurationText } from "./check.ts"
 import { checkAside } from "./check-aside.ts"
 import type { Dialect } from "./dialect.ts"
 import { configurationGauges } from "./runtime-metrics.ts"
-import { type InvalidConfiguration, makeSnapshot, type Snapshot } from "./snapshot.ts"
+import { InvalidConfiguration, makeSnapshot, type Snapshot } from "./snapshot.ts"
 import { inSlices } from "./time-slices.ts"
 
 export interface GatewayOptions<R> {
@@ -86,8 +88,8 @@ export const startGateway = <R>(
       }
     }
     const watchers = new Watchers(settings)
-    const defect = ({ cause }: Pick<Defect, "cause">) =>
-      log.log("error", "engine", "a defect was contained", { error: Cause.pretty(Cause.die(cause)) })
+    const tell = yield* Defects
+    const defect = ({ cause }: Defect) => tell("engine", cause)
     const plain = makeServe(plainLoop(clocks.monotonic), noHooks, clocks.monotonic, defect)
     const observed = makeServe(observedLoop(clocks.monotonic, watchStages), watchHooks, clocks.monotonic, defect)
     const record = makeRecorder(log, metrics, clocks.monotonic)
@@ -130,7 +132,7 @@ export const startGateway = <R>(
           handle: handle(bind.key),
           clocks,
           limits: () => current.frontend.limits,
-          defect: (cause) => defect({ cause }),
+          defect: (cause) => tell("connection", cause),
           drain: options.drain
         }).pipe(
           Scope.provide(scope),
@@ -205,6 +207,12 @@ export const startGateway = <R>(
       Effect.gen(function* () {
         // Only this is long; what is opened after it serves requests, and those are nobody's slices.
         const next = yield* inSlices(makeSnapshot(options.dialect, text, options.random, checkAside))
+        // An emptied or truncated file is likelier than the wish to close every port, which the end of the process fulfils.
+        const nothing = next.warnings.find(({ code }) => code === servesNothing)
+        if (nothing !== undefined) {
+          yield* Scope.close(next.scope, Exit.void)
+          return yield* new InvalidConfiguration({ problems: [{ ...nothing, severity: "error" }] })
+        }
         const opened = yield* Effect.onError(openMissing(next.assembled.binds), () =>
           Scope.close(next.scope, Exit.void)
         )
@@ -241,6 +249,9 @@ const indexed = (snapshot: Snapshot) => new Map(snapshot.assembled.binds.map((bi
 
 const closeAll = (open: Iterable<Open>) =>
   Effect.forEach(open, ({ scope }) => Scope.close(scope, Exit.void), { concurrency: "unbounded", discard: true })
+
+/** A warning at the start, and an error for what is served already. */
+const servesNothing: Code = "serves-nothing"
 
 /** The configuration that decides the port of a bind. */
 const settingOf = (bind: AssembledBind): string => {

@@ -1,7 +1,7 @@
 import { globSync, readdirSync, readFileSync } from "node:fs"
 import { join, relative, resolve } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { generated } from "./generate.ts"
+import { generated, generatedDocs } from "./generate.ts"
 
 const registration = /\.(?:counter|gauge|histogram|gathered)\(\s*"([a-z_]+)"/g
 
@@ -16,6 +16,15 @@ describe("generated files", () => {
     assert.deepStrictEqual(written.sort(), Object.keys(files).sort(), "run npm run generate")
     for (const [name, text] of Object.entries(files))
       assert.strictEqual(readFileSync(join(folder, name), "utf8"), text, `${name}: run npm run generate`)
+  })
+
+  it("in docs, too", () => {
+    for (const [name, text] of Object.entries(generatedDocs()))
+      assert.strictEqual(
+        readFileSync(resolve(import.meta.dirname, "../../docs", name), "utf8"),
+        text,
+        `docs/${name}: run npm run generate`
+      )
   })
 
   it("describe every metric that anything registers", () => {

@@ -1,4 +1,4 @@
-/** Writes what is generated from the schemas into `spec/generated/`. Run by `npm run generate`; a test compares. */
+/** Writes what is generated from the schemas and the policies into `spec/generated/` and `docs/`. Run by `npm run generate`; a test compares. */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
 import { variables } from "../../spec/environment.ts"
@@ -8,6 +8,7 @@ import { schemas } from "../../stages/schemas.ts"
 import { language } from "./check.ts"
 import { commandsPage } from "./commands-page.ts"
 import { endpointsPage } from "./endpoints.ts"
+import { failClosedPage } from "./fail-closed-page.ts"
 import { isIdle } from "./idle-settings.ts"
 import { jsonSchema } from "./json-schemas.ts"
 import { metricsPage } from "./metrics-page.ts"
@@ -32,6 +33,9 @@ export const generated = (): Readonly<Record<string, string>> => {
   }
 }
 
+/** Pages that are generated beside those that are written, by their path below `docs`. */
+export const generatedDocs = (): Readonly<Record<string, string>> => ({ "fail-closed.md": failClosedPage() })
+
 if (import.meta.main) {
   const folder = resolve(import.meta.dirname, "../../spec/generated")
   const files = generated()
@@ -41,5 +45,7 @@ if (import.meta.main) {
     mkdirSync(dirname(join(folder, name)), { recursive: true })
     writeFileSync(join(folder, name), text)
   }
-  console.log(`wrote ${Object.keys(files).length} files to spec/generated`)
+  const docs = generatedDocs()
+  for (const [name, text] of Object.entries(docs)) writeFileSync(resolve(import.meta.dirname, "../../docs", name), text)
+  console.log(`wrote ${Object.keys(files).length} files to spec/generated, ${Object.keys(docs).length} to docs`)
 }

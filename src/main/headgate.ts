@@ -1,10 +1,12 @@
 /** headgate, the proxy: `headgate -f config.yaml`. Runs in the foreground until it is told to end. */
 import { existsSync } from "node:fs"
 import { parseArgs } from "node:util"
-import { Effect, Exit, Layer, Option, Scope } from "effect"
+import { Effect, Exit, Layer, Option, Queue, Scope } from "effect"
 import * as ConsoleLog from "../../layers/log/console.ts"
 import * as Prometheus from "../../layers/metrics/prometheus.ts"
 import { formatProblems, isProblemFormat, problemFormats } from "../../spec/config/problem.ts"
+import { contained, nobody } from "../services/contained.ts"
+import { Defects } from "../services/defects.ts"
 import { Log } from "../services/log.ts"
 import { type ConfigurationSource, defaultFile, defaultPath, fromFile, fromText } from "./configuration-source.ts"
 import { standard } from "./dialect.ts"
@@ -109,6 +111,22 @@ const signalled = Effect.callback<void>((resume) => {
   })
 })
 
+/** One more while the configuration is read is one more reading; a hundred are no more. */
+const hungUp = Queue.sliding<true>(1).pipe(
+  Effect.tap((asked) =>
+    Effect.acquireRelease(
+      Effect.sync(() => {
+        const onSignal = () => {
+          Queue.offerUnsafe(asked, true)
+        }
+        process.on("SIGHUP", onSignal)
+        return onSignal
+      }),
+      (onSignal) => Effect.sync(() => process.off("SIGHUP", onSignal))
+    )
+  )
+)
+
 /** How long the reader of the log has to take the last lines, and whoever does not want to wait gives it. */
 const lastLines = 3_000
 const lastLinesInHaste = 250
@@ -128,8 +146,18 @@ const main = Effect.gen(function* () {
     Effect.gen(function* () {
       const scope = yield* Effect.scope
       const sent = yield* telemetry(process.env)
+      const hangUps = yield* hungUp
       const running = yield* run({ dialect: standard, source: found, env: process.env, ...sent })
       const { log } = yield* Log
+      // The last line of defence: before this one the program has not started, and ends (docs/decisions/contained-callbacks.md).
+      const tell = yield* Defects
+      const uncaught = contained(nobody, (cause: unknown) => tell("process", cause))
+      process.on("uncaughtException", uncaught)
+      yield* Effect.gen(function* () {
+        yield* Queue.take(hangUps)
+        log("info", "proxy", "SIGHUP: reading the configuration anew")
+        yield* running.reread
+      }).pipe(Effect.forever, Effect.forkScoped)
       yield* Effect.raceFirst(signalled, running.shutdownRequested)
       log("info", "proxy", "shutting down")
       // Whoever asks twice does not want to wait. But under npm, one Ctrl-C arrives twice: from the terminal and from npm.
@@ -139,7 +167,7 @@ const main = Effect.gen(function* () {
       }
       process.on("SIGINT", again(130))
       process.on("SIGTERM", again(143))
-      yield* running.gateway.drain
+      yield* running.drain
       yield* Scope.close(scope as Scope.Closeable, Exit.void)
     })
   ).pipe(Effect.provide(services))

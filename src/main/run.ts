@@ -47,6 +47,10 @@ export interface Running {
   readonly adminPort: number | undefined
   readonly statsPort: number | undefined
   readonly readinessPort: number | undefined
+  /** Reads the configuration and the files that it names anew, whether they changed or not, and tells what came of it. */
+  readonly reread: Effect.Effect<void>
+  /** Not ready any more, then the listeners drain. */
+  readonly drain: Effect.Effect<void>
   /** Ends when somebody asked for a graceful shutdown through the admin interface. */
   readonly shutdownRequested: Effect.Effect<void>
 }
@@ -70,7 +74,7 @@ const running = <R>(
 
     const configuration = (text: string) => ({ name: source.name, text, env, home: env["HOME"] })
     const text = yield* source.read
-    const pending = new Set(["state manager", "headgate"])
+    const state: Readiness = { pending: new Set(["state manager", "headgate"]), draining: false }
     const clocks = { wall: () => Date.now(), monotonic: () => performance.now() }
     const first = yield* makeSnapshot(dialect, configuration(text), Math.random, checkAside)
     const { settings } = first.config
@@ -78,7 +82,10 @@ const running = <R>(
     metrics.remove(settings.metrics?.remove ?? [])
     const warn = (warnings: ReadonlyArray<Problem>) => {
       for (const { message, path, line, code } of warnings)
-        log.log("warn", "proxy", `${path} ${message}`, { config: `${source.name}:${line}`, code })
+        log.log("warn", "proxy", path === "" ? message : `${path} ${message}`, {
+          config: `${source.name}:${line}`,
+          code
+        })
     }
     warn(first.warnings)
     for (const variable of variables)
@@ -114,7 +121,7 @@ const running = <R>(
           )
 
     const readinessAddress = yield* address("config.readinessAddr", settings.readinessAddr ?? `${anywhere}:15021`)
-    const readinessPort = yield* serve("readiness", "config.readinessAddr", readinessAddress, readiness(pending))
+    const readinessPort = yield* serve("readiness", "config.readinessAddr", readinessAddress, readiness(state))
     const statsPort = yield* serve(
       "stats",
       "config.statsAddr",
@@ -141,6 +148,11 @@ const running = <R>(
       spans: options.spans,
       retirement: 600_000
     })
+    // Whoever asks before sending requests has to hear of it before a port refuses.
+    const leave = Effect.sync(() => {
+      state.draining = true
+    })
+    yield* Effect.addFinalizer(() => leave)
     log.log("info", "proxy", `loaded config from ${source.name}`)
     /** The problems of a text that was not taken over. */
     let refused: ReadonlyArray<Problem> | undefined
@@ -175,7 +187,7 @@ const running = <R>(
         })
       if (adminPort !== undefined) log.log("info", "proxy", `serving admin interface at http://localhost:${adminPort}`)
     }
-    pending.clear()
+    state.pending.clear()
 
     /** The newest text, taken over or not. */
     let newest = text
@@ -210,6 +222,10 @@ const running = <R>(
           )
         )
       )
+    const reread = Effect.matchEffect(source.file === undefined ? Effect.sync(() => newest) : source.read, {
+      onSuccess: reloadAndTell,
+      onFailure: ({ message }) => Effect.sync(() => log.log("error", "proxy", `Failed to reload config: ${message}`))
+    })
     if (source.file !== undefined) {
       log.log("info", "proxy", `Watching config file: ${source.file}`)
       yield* watchFile({ file: source.file, known: text, debounce: 250, changed: reloadAndTell })
@@ -219,7 +235,16 @@ const running = <R>(
       return reloadAndTell(newest)
     }).pipe(Effect.forever, Effect.forkScoped)
     for (const command of suggestions(text)) log.log("info", "proxy", `try: ${command}`)
-    return { gateway, reload, adminPort, statsPort, readinessPort, shutdownRequested: Effect.asVoid(Queue.take(stop)) }
+    return {
+      gateway,
+      reload,
+      adminPort,
+      statsPort,
+      readinessPort,
+      reread,
+      drain: Effect.andThen(leave, gateway.drain),
+      shutdownRequested: Effect.asVoid(Queue.take(stop))
+    }
   })
 
 /** What is wrong with a file as a whole. */
@@ -235,16 +260,21 @@ const atStart = (file: string, message: string): Problem => ({
 const levelOf = (level: string | ReadonlyArray<string> | undefined): string | undefined =>
   typeof level === "object" ? level.join(",") : level
 
-const readiness = (pending: ReadonlySet<string>) =>
+/** Whether requests should be sent here. */
+interface Readiness {
+  readonly pending: Set<string>
+  draining: boolean
+}
+
+const readiness = (state: Readiness) =>
   Layer.mergeAll(
-    HttpRouter.add("*", "/healthz/ready", (request) =>
-      Effect.succeed(
-        request.method !== "GET"
-          ? HttpServerResponse.empty({ status: 405, headers: { allow: "GET" } })
-          : pending.size === 0
-            ? HttpServerResponse.text("ready\n")
-            : HttpServerResponse.text(`not ready, pending: ${[...pending].sort().join(", ")}\n`, { status: 500 })
-      )
+    HttpRouter.add("*", "/healthz/ready", ({ method }) =>
+      Effect.sync(() => {
+        if (method !== "GET") return HttpServerResponse.empty({ status: 405, headers: { allow: "GET" } })
+        if (state.draining) return HttpServerResponse.text("not ready, draining\n", { status: 503 })
+        if (state.pending.size === 0) return HttpServerResponse.text("ready\n")
+        return HttpServerResponse.text(`not ready, pending: ${[...state.pending].sort().join(", ")}\n`, { status: 500 })
+      })
     )
   )
 

@@ -3,12 +3,12 @@ import { Effect, Result } from "effect"
 import {
   type AttachedPolicy,
   type CompiledEntries,
+  type Condition,
   compileSite,
   emptySite,
   type PolicyEntry,
   type SiteGraph
 } from "../pipeline/compile.ts"
-import type { Exchange } from "../pipeline/exchange.ts"
 import type { Registry } from "../pipeline/registry.ts"
 import type { Site } from "../pipeline/stage.ts"
 import { type Policies, type PolicyBranch, writtenAt } from "../routing/normalised.ts"
@@ -18,7 +18,7 @@ import type { Compiling, Problems } from "./problems.ts"
 export type CompileCondition = (
   expression: string,
   site: Site
-) => Result.Result<(exchange: Exchange) => boolean, ReadonlyArray<string>>
+) => Result.Result<Condition["holds"], ReadonlyArray<string>>
 
 export class Sites {
   readonly #registry: Registry

@@ -25,6 +25,8 @@ describe("what this build reads but does not serve", () => {
       "3: preserving the case of header names is not available yet"
     ],
     ["frontendPolicies: { tls: {} }", "3: TLS of a listener is not available yet"],
+    ["frontendPolicies: { connect: { mode: route } }", "3: policy connect is not available yet"],
+    ["frontendPolicies: { connect: { mode: tunnel } }", "3: policy connect is not available yet"],
     ["services: [{}]", "3: a service or workload of a mesh is not available yet"],
     ["workloads: [{}]", "3: a service or workload of a mesh is not available yet"],
     [
@@ -67,8 +69,10 @@ describe("what this build reads but does not serve", () => {
   it.effect("nothing of it is nothing to refuse", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* problemsOf("services: []"), [])
+      // What happens to CONNECT anyway.
+      assert.deepStrictEqual(yield* problemsOf("frontendPolicies: { connect: { mode: deny } }"), [])
       const http =
-        "{ maxBufferSize: 1, http1MaxHeaders: 1, http1IdleTimeout: 1s, http1HeaderCase: lowercase, maxConnectionDuration: 1s }"
+        "{ maxBufferSize: 1, http1MaxHeaders: 1, http1IdleTimeout: 1s, http1HeaderTimeout: 1s, http1HeaderCase: lowercase, maxConnectionDuration: 1s }"
       const frontend = `frontendPolicies: { http: ${http}, tcp: { keepalives: {} } }`
       assert.deepStrictEqual(yield* problemsOf(frontend), [])
     })

@@ -4,6 +4,7 @@
  */
 import { Cause, Effect, Exit, Option, type Scope } from "effect"
 import { effectivePolicyKeys } from "../../spec/trace-events.ts"
+import { Unreadable } from "./errors.ts"
 import type { Exchange } from "./exchange.ts"
 import { Latency, StageTimes } from "./latency.ts"
 import { masked } from "./masked.ts"
@@ -19,6 +20,13 @@ import {
   unavailable
 } from "./stage.ts"
 
+/** When an entry of a conditional policy is chosen. */
+export interface Condition {
+  readonly text: string
+  /** What it cannot read refuses the request: whether the entry applies is not to be told. */
+  readonly holds: (exchange: Exchange) => boolean | Unreadable
+}
+
 /** One configuration of a policy. Several of them are the entries of a conditional policy. */
 export interface PolicyEntry {
   readonly config: unknown
@@ -26,7 +34,7 @@ export interface PolicyEntry {
   /** Where a part of the configuration was written, if not under `path`. */
   readonly writtenAt?: ((part: ConfigPath) => ConfigPath) | undefined
   /** Chosen when this holds; an entry without a condition always is. */
-  readonly condition?: { readonly text: string; readonly holds: (exchange: Exchange) => boolean } | undefined
+  readonly condition?: Condition | undefined
 }
 
 /** A policy in force at a site, after merging: the first entry whose condition holds applies. */
@@ -105,7 +113,7 @@ const compileEntries = Effect.fnUntraced(function* (
         for (const problem of found.value) problems.push({ ...problem, path: placed(entry, problem.path) })
         continue
       }
-      for (const node of exit.value) steps.push(step(policy, entry, site, node, choice?.at(index), times))
+      for (const node of exit.value) steps.push(step(policy, entry, site, node, choice && { choice, index }, times))
     }
     compiled.set(name, steps)
   }
@@ -180,16 +188,24 @@ class Choice {
   constructor(entries: ReadonlyArray<PolicyEntry>) {
     this.#entries = entries
   }
-  at(index: number): (exchange: Exchange) => boolean {
-    return (x) => {
-      x.choices ??= new Map()
-      let chosen = x.choices.get(this)
-      if (chosen === undefined) {
-        chosen = this.#entries.findIndex((entry) => entry.condition?.holds(x) ?? true)
-        x.choices.set(this, chosen)
-      }
-      return chosen === index
+  /** The index of the entry; -1 where none is chosen. */
+  of(x: Exchange): number | Unreadable {
+    x.choices ??= new Map()
+    let chosen = x.choices.get(this)
+    if (chosen === undefined) {
+      chosen = this.#choose(x)
+      x.choices.set(this, chosen)
     }
+    return chosen
+  }
+
+  #choose(x: Exchange): number | Unreadable {
+    for (const [index, { condition }] of this.#entries.entries()) {
+      const holds = condition === undefined || condition.holds(x)
+      if (holds instanceof Unreadable) return holds
+      if (holds) return index
+    }
+    return -1
   }
 }
 
@@ -198,13 +214,27 @@ const step = (
   entry: PolicyEntry,
   site: Site,
   node: Effect.Success<ReturnType<AnyPolicy["compile"]>>[number],
-  chosen: ((exchange: Exchange) => boolean) | undefined,
+  place: { readonly choice: Choice; readonly index: number } | undefined,
   times: StageTimes
 ): Step => {
   const phase = node.phase === "request" ? site : node.phase
   const own = node.when
-  const holds =
-    chosen === undefined ? own?.holds : own === undefined ? chosen : (x: Exchange) => chosen(x) && own.holds(x)
+  let { run } = node
+  let holds: Step["holds"] = own?.holds
+  if (place !== undefined) {
+    const { choice, index } = place
+    // The first node on the way in refuses what no condition could read; an answer on its way out is past that.
+    const refuses = phase === site
+    holds = (x: Exchange) => {
+      const chosen = choice.of(x)
+      return chosen instanceof Unreadable ? refuses : chosen === index && (own?.holds(x) ?? true)
+    }
+    if (refuses)
+      run = (x) => {
+        const chosen = choice.of(x as Exchange)
+        return chosen instanceof Unreadable ? Exit.fail(chosen) : node.run(x)
+      }
+  }
   return {
     policy: policy.name,
     node: node.name,
@@ -212,7 +242,7 @@ const step = (
     phase,
     path: entry.path,
     failOpen: policy.failOpen?.(entry.config, node.name) ?? false,
-    run: node.run,
+    run,
     condition: [entry.condition?.text, own?.text].filter((text) => text !== undefined).join(" && ") || undefined,
     holds,
     latency: new Latency(times(phase, policy.name, node.name))

@@ -1,5 +1,6 @@
 /** The failures that the engine itself knows. Those of a policy stand beside the policy. */
 import { Data } from "effect"
+import { contentCodingNames } from "../http/content-coding.ts"
 import type { FaultSource, StageError } from "./stage.ts"
 
 /** A body that a stage must read exceeds the limit. Its answer has no body (seed: 413 for a request, 502 for a response). */
@@ -15,6 +16,39 @@ export class BodyTooLarge
     return `${this.side} body over ${this.limit} bytes`
   }
 }
+
+const unreadableFor = {
+  coding: [415, "the content coding of the body is not supported"],
+  charset: [415, "the charset of the body is not supported"],
+  value: [400, "the request cannot be read"],
+  size: [413, "the body is more than can be decided about"],
+  work: [403, "the request is more than can be decided about"],
+  path: [400, "ambiguous path"]
+} as const
+
+/** Something that a decision reads cannot be read, whatever the rest of it says. What it was is for the trace, not for the client. */
+export class Unreadable
+  extends Data.TaggedError("Unreadable")<{ readonly by: keyof typeof unreadableFor }>
+  implements StageError
+{
+  readonly status = unreadableFor[this.by][0]
+  readonly source = "client"
+  readonly retryable = false
+  readonly headers = this.by === "coding" ? ["accept-encoding", contentCodingNames] : undefined
+  override get message() {
+    return unreadableFor[this.by][1]
+  }
+}
+
+/** Made once: none of them holds anything of the request. */
+export const unreadable = {
+  coding: new Unreadable({ by: "coding" }),
+  charset: new Unreadable({ by: "charset" }),
+  value: new Unreadable({ by: "value" }),
+  size: new Unreadable({ by: "size" }),
+  work: new Unreadable({ by: "work" }),
+  path: new Unreadable({ by: "path" })
+} as const satisfies { readonly [B in keyof typeof unreadableFor]: Unreadable }
 
 /** Nothing is configured for what the client asked for. */
 export class NotFound

@@ -5,7 +5,7 @@ import { type Body, type BodyAborted, type BodyObserver, isSource, observe, read
 import { HeaderList } from "../http/header-list.ts"
 import type { Answer, RequestHead } from "../http/message.ts"
 import { Variables } from "./bindings.ts"
-import { BodyTooLarge } from "./errors.ts"
+import { BodyTooLarge, type Unreadable } from "./errors.ts"
 import { type Hidden, nothingHidden } from "./hidden.ts"
 import type { Backend, Listener, Route } from "./route.ts"
 import { bodyLimits } from "./slots.ts"
@@ -69,7 +69,7 @@ export class Exchange implements View<AnySlot, AnySlot> {
   /** The index of the step at which a loop last stopped with an answer or a failure. */
   stoppedAt = 0
   /** Which entry of a conditional policy was chosen on the way in. */
-  choices: Map<object, number> | undefined = undefined
+  choices: Map<object, number | Unreadable> | undefined = undefined
   readonly #cells: Array<unknown> = []
   #variables: Variables | undefined = undefined
   #finishers: Array<(outcome: Outcome) => void> | undefined = undefined
@@ -113,8 +113,9 @@ export class Exchange implements View<AnySlot, AnySlot> {
     const most = limit ?? this.get(bodyLimits)?.request ?? this.bodyLimit
     return Effect.mapEager(read(this.requestBody, most), (found) => {
       this.requestBody = found.body
-      if (!found.complete) this.requestBodyPrefix = found.bytes
-      return found.bytes
+      if (found.complete) return found.bytes
+      this.requestBodyPrefix = wholeCharacters(found.bytes)
+      return this.requestBodyPrefix
     })
   }
 
@@ -181,6 +182,18 @@ const tell = (
       defect(cause)
     }
   }
+}
+
+/** Without the first bytes of a character of UTF-8 that was cut at the end: what is read as text must not fail for that. */
+const wholeCharacters = (bytes: Uint8Array): Uint8Array => {
+  for (let back = 1; back <= Math.min(3, bytes.length); back++) {
+    const byte = bytes[bytes.length - back]!
+    // A byte that continues a character is looked past; one that begins one says how long it is.
+    if (byte >> 6 === 0b10) continue
+    const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1
+    return length > back ? bytes.subarray(0, bytes.length - back) : bytes
+  }
+  return bytes
 }
 
 const readWhole = (

@@ -1,6 +1,6 @@
 /** Authorization rules over what an MCP request names: its tools, prompts, resources and tasks. */
 import type { Exchange } from "./exchange.ts"
-import { isPermitted, type Rules } from "./rules.ts"
+import { type Asking, type Rules, ruled } from "./rules.ts"
 
 /** What the rules decide about. Names are the target's own, without a prefix. */
 export interface McpItem {
@@ -17,11 +17,12 @@ export interface McpItem {
  * @param rules compiled for the phase `mcp`.
  */
 export const mcpAuthorizer =
-  (rules: Rules, exchange: Pick<Exchange, "variables" | "watched" | "tell">, sessionId: string | undefined) =>
+  (rules: Rules, exchange: Asking & Pick<Exchange, "variables">, sessionId: string | undefined) =>
   ({ kind, target, name, method }: McpItem): boolean => {
     const { variables } = exchange
     variables.mcp = { methodName: method, sessionId, [kind]: { target, name } }
-    const permitted = isPermitted(rules, exchange)
+    // What the rules cannot read is refused like what they deny: an item is not there.
+    const permitted = ruled(rules, exchange) === "allow"
     variables.mcp = undefined
     return permitted
   }

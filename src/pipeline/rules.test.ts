@@ -43,10 +43,10 @@ describe("rules", () => {
           ["rules"]
         )
         const { variables } = exchange()
-        assert.strictEqual(compiled.allow(variables), expected)
+        assert.strictEqual(compiled.decide(variables), expected ? "allow" : "deny")
         // Explaining changes nothing, and leaves no rule out.
         const explained = compiled.explain(variables)
-        assert.strictEqual(explained.result === "allow", expected)
+        assert.strictEqual(explained.ruling === "allow", expected)
         assert.deepStrictEqual(
           explained.rules.map(({ explanation: _, ...outcome }) => outcome),
           rules.map(({ effect, becomes }) => ({
@@ -111,10 +111,11 @@ describe("rules over MCP", () => {
       const source = 'mcp.methodName == "tools/call" && mcp.sessionId == "session-1"'
       const rules = yield* compileRules([{ effect: "require", expression: source }], "mcp", [])
       const told: Array<StageMessage> = []
-      const watching = { watched: true, tell: (event: StageMessage) => told.push(event) }
       const x = exchange()
-      assert.isTrue(mcpAuthorizer(rules, { variables: x.variables, ...watching }, "session-1")(tool("echo")))
-      assert.isFalse(mcpAuthorizer(rules, { variables: x.variables, ...watching }, undefined)(tool("echo")))
+      const { request, variables } = x
+      const watching = { request, variables, watched: true, tell: (event: StageMessage) => told.push(event) }
+      assert.isTrue(mcpAuthorizer(rules, watching, "session-1")(tool("echo")))
+      assert.isFalse(mcpAuthorizer(rules, watching, undefined)(tool("echo")))
       const [allowed, denied] = told.filter((event) => event.type === "authorizationResult")
       assert.deepInclude(allowed, { type: "authorizationResult", result: "allow" })
       assert.deepInclude(denied, { type: "authorizationResult", result: "deny" })

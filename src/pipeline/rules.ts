@@ -1,29 +1,38 @@
 /**
- * Authorization rules over the variables of a request: `deny`, `require` and `allow`. A rule that cannot be evaluated, or
- * yields no boolean, counts as false.
+ * Authorization rules over the variables of a request: `deny`, `require` and `allow`. A rule over something that is not there,
+ * or that yields no boolean, counts as false; one that cannot read what is there refuses the request, whatever its kind.
  */
 import { Effect, Result } from "effect"
 import type { Shown } from "../../spec/explanation.ts"
 import type { Rule } from "../../spec/rules.ts"
 import type { RuleOutcome } from "../../spec/trace-events.ts"
 import type { Bindings } from "../cel/bindings.ts"
-import { type Expression, explain, type Phase } from "../cel/expression.ts"
-import { compileExpression, type Preparation, preparation } from "./expressions.ts"
+import { type Expression, explain, isUnreadable, type Phase } from "../cel/expression.ts"
+import { Unreadable } from "./errors.ts"
+import { compileExpression, decided, type Preparation, preparation, refusalOf } from "./expressions.ts"
+import { inBothReadings, readsPath } from "./readings.ts"
 import type { ConfigPath, ConfigProblem } from "./stage.ts"
 import type { View } from "./view.ts"
 
+/** What rules say of a request. */
+export type Ruling = "allow" | "deny" | Unreadable
+
 export interface Decision {
   readonly rules: ReadonlyArray<RuleOutcome>
-  readonly result: "allow" | "deny"
+  readonly ruling: Ruling
 }
 
 export interface Rules {
   /** Whether nothing denies, all that is required holds, and, where anything allows, something does. */
-  readonly allow: (variables: Bindings) => boolean
+  readonly decide: (variables: Bindings) => Ruling
   /** The same decision with the outcome of every rule, and why it came out so; it evaluates them all. */
   readonly explain: (variables: Bindings) => Decision
   /** What must be in memory before; `undefined` when the rules read no body. */
   readonly prepare: Preparation | undefined
+  /** The variables that the rules read. */
+  readonly reads: ReadonlySet<string>
+  /** Whether they read the path. */
+  readonly readPath: boolean
 }
 
 /**
@@ -45,42 +54,69 @@ export const compileRules = (
     }
     if (problems.length > 0) return yield* Effect.fail(problems)
 
-    const of = (mode: Rule["effect"]) => compiled.filter((rule) => rule.mode === mode).map((rule) => rule.expression)
-    const deny = of("deny")
-    const require = of("require")
-    const allow = of("allow")
+    const ordered = inOrder(compiled)
+    const otherwise: Ruling = compiled.some(({ mode }) => mode === "allow") ? "deny" : "allow"
     return {
-      allow: (variables) => {
-        for (const expression of deny) if (expression.test(variables)) return false
-        for (const expression of require) if (!expression.test(variables)) return false
-        if (allow.length === 0) return true
-        for (const expression of allow) if (expression.test(variables)) return true
-        return false
+      decide: (variables) => {
+        for (const { mode, expression } of ordered) {
+          const value = decided(expression, variables)
+          if (value instanceof Unreadable) return value
+          const ruling = verdicts[mode](value === true)
+          if (ruling !== undefined) return ruling
+        }
+        return otherwise
       },
       explain: (variables) => {
-        const outcomes = compiled.map(({ mode, expression }) => {
-          const explanation = explain(expression, variables)
-          return { name: expression.source, matched: isTrue(explanation.outcome), mode, explanation }
-        })
-        const denied = outcomes.some(({ mode, matched }) =>
-          mode === "deny" ? matched : mode === "require" && !matched
+        const explained = compiled.map((rule) => ({
+          ...rule,
+          explanation: explain(rule.expression, variables, { deciding: true })
+        }))
+        const rulings = inOrder(explained).map(({ mode, expression, explanation: { outcome } }) =>
+          outcome.kind === "error" && isUnreadable(outcome)
+            ? refusalOf(expression, outcome.code)
+            : verdicts[mode](isTrue(outcome))
         )
-        const allowed = allow.length === 0 || outcomes.some(({ mode, matched }) => mode === "allow" && matched)
-        return { rules: outcomes, result: !denied && allowed ? "allow" : "deny" }
+        return {
+          rules: explained.map(({ mode, expression, explanation }) => ({
+            name: expression.source,
+            matched: isTrue(explanation.outcome),
+            mode,
+            explanation
+          })),
+          ruling: rulings.find((ruling) => ruling !== undefined) ?? otherwise
+        }
       },
-      prepare: preparation(compiled.map(({ expression }) => expression))
+      prepare: preparation(compiled.map(({ expression }) => expression)),
+      reads: new Set(compiled.flatMap(({ expression }) => [...expression.attributes.roots])),
+      readPath: compiled.some(({ expression }) => readsPath(expression))
     }
   })
+
+/** Rules in the order in which they are asked: the first one that decides is the last one that is. */
+const inOrder = <R extends { readonly mode: Rule["effect"] }>(rules: ReadonlyArray<R>): ReadonlyArray<R> =>
+  (["deny", "require", "allow"] as const).flatMap((mode) => rules.filter((rule) => rule.mode === mode))
+
+/** What a rule decides, if it does. */
+const verdicts = {
+  deny: (holds: boolean) => (holds ? "deny" : undefined),
+  require: (holds: boolean) => (holds ? undefined : "deny"),
+  allow: (holds: boolean) => (holds ? "allow" : undefined)
+} as const satisfies { readonly [E in Rule["effect"]]: (holds: boolean) => Ruling | undefined }
 
 const isTrue = (outcome: Shown): boolean =>
   outcome.kind === "value" && outcome.type === "bool" && outcome.value === "true"
 
-type Asking = Pick<View<never, never>, "variables" | "watched" | "tell">
+export type Asking = Pick<View<never, never>, "request" | "variables" | "watched" | "tell">
 
 /** Decides, and tells whoever watches how each rule came out. */
-export const isPermitted = (rules: Rules, exchange: Asking): boolean => {
-  if (!exchange.watched) return rules.allow(exchange.variables)
-  const decision = rules.explain(exchange.variables)
-  exchange.tell({ type: "authorizationResult", ...decision })
-  return decision.result === "allow"
+export const ruled = (rules: Rules, exchange: Asking): Ruling =>
+  rules.readPath && exchange.request.otherPath !== undefined
+    ? inBothReadings(exchange.request, () => asked(rules, exchange))
+    : asked(rules, exchange)
+
+const asked = (rules: Rules, exchange: Asking): Ruling => {
+  if (!exchange.watched) return rules.decide(exchange.variables)
+  const { ruling, rules: outcomes } = rules.explain(exchange.variables)
+  exchange.tell({ type: "authorizationResult", rules: outcomes, result: ruling === "allow" ? "allow" : "deny" })
+  return ruling
 }

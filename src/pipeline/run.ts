@@ -5,7 +5,7 @@
  */
 import { Cause, Effect, Exit, Option } from "effect"
 import { requestTimedOut, within } from "./deadline.ts"
-import { Defect } from "./errors.ts"
+import { Defect, Unreadable } from "./errors.ts"
 import type { Exchange } from "./exchange.ts"
 import type { Latency } from "./latency.ts"
 import { type ConfigPath, next, type Phase, type Run, type Site, type StageError, type Verdict } from "./stage.ts"
@@ -50,11 +50,14 @@ export const errorOf = (cause: Cause.Cause<StageError>): StageError | undefined 
   return Option.getOrUndefined(Cause.findErrorOption(cause))
 }
 
-/** failOpen forgives declared errors only: defects, interruptions and the end of the request's time always get through. */
+/**
+ * failOpen forgives declared errors only: defects, interruptions, the end of the request's time and what a decision could not read
+ * always get through.
+ */
 const forgiven = (step: Step, exit: Exit.Exit<Verdict, StageError>): boolean => {
   if (!step.failOpen || Exit.isSuccess(exit) || Cause.hasDies(exit.cause)) return false
   const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
-  return error !== undefined && error !== requestTimedOut
+  return error !== undefined && error !== requestTimedOut && !(error instanceof Unreadable)
 }
 
 /** What was thrown is never a declared failure, so that no policy fails open on a bug. */

@@ -4,6 +4,7 @@
  */
 import { type Effect, Exit, type Schema, type Scope, type Types } from "effect"
 import type { Answer } from "../http/message.ts"
+import type { FailedReading } from "./fail-closed.ts"
 import type { View } from "./view.ts"
 
 /** Where a policy can be attached. Each site is also the request phase in which its nodes run. */
@@ -150,6 +151,13 @@ export interface Policy<
   /** What its nodes can make of a request. The laws check that each is reached, and that no other is. */
   readonly outcomes: ReadonlyArray<OutcomeKind>
   readonly maturity: Maturity
+  /** What it decides by and may fail to read, and what it answers then. */
+  readonly failsClosed?: ReadonlyArray<FailedReading> | undefined
+  /**
+   * Whether it decides if a request passes: authentication, authorization, guards, limits. One that is targeted at
+   * something has to find it there. Policies of the language say it where they say where they may be written.
+   */
+  readonly decides?: boolean | undefined
   /** Whether declared failures of its nodes are forgiven. Absent: never. The engine applies it, and says so in the trace. */
   readonly failOpen?: ((config: S["Type"], node: string) => boolean) | undefined
   /**

@@ -2,6 +2,7 @@
 import type { Effect, Schema, Scope } from "effect"
 import type { Answer } from "../http/message.ts"
 import type { Exchange } from "./exchange.ts"
+import type { FailedReading } from "./fail-closed.ts"
 import type { Backend } from "./route.ts"
 import type { ConfigPath, ConfigProblem, Maturity, StageError, Verdict } from "./stage.ts"
 
@@ -24,6 +25,8 @@ export interface Terminal<Name extends string, S extends Schema.Codec<any, any>,
   readonly name: Name
   readonly schema: S
   readonly maturity: Maturity
+  /** What decides in it and may fail to read something, and what is answered then. */
+  readonly failsClosed?: ReadonlyArray<FailedReading> | undefined
   /** Policies of its backends that it applies itself, by configuration key. None of them runs as a stage there. */
   readonly applies?: ReadonlyArray<string>
   /**

@@ -17,15 +17,19 @@ import type {
 
 type Target = TargetedPolicy["target"]
 
+/** A listener by its own name, or, among those of several gateways, by the name of its gateway and its own: `edge/tenants`. */
+const isNamed = (listenerName: string, { key, name }: Pick<Listener, "key" | "name">): boolean =>
+  listenerName === name || key === `gateway/${listenerName}`
+
 /** The level at which a policy of a gateway holds for a listener; `undefined` when it does not. */
 export const gatewayLevel = (
   { gateway }: Target,
   { port }: Pick<Bind, "port">,
-  listener: Pick<Listener, "name" | "gatewayName" | "gatewayNamespace">
+  listener: Pick<Listener, "key" | "name" | "gatewayName" | "gatewayNamespace">
 ): "gateway" | "gatewayPort" | "listener" | undefined => {
   if (gateway?.gatewayName !== listener.gatewayName || gateway.gatewayNamespace !== listener.gatewayNamespace)
     return undefined
-  if (gateway.listenerName !== undefined) return gateway.listenerName === listener.name ? "listener" : undefined
+  if (gateway.listenerName !== undefined) return isNamed(gateway.listenerName, listener) ? "listener" : undefined
   if (gateway.port !== undefined) return gateway.port === port ? "gatewayPort" : undefined
   return "gateway"
 }

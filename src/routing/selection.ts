@@ -1,6 +1,8 @@
 /** How a listener chooses the route of a request: by its table, and on through the groups to which that route delegates. */
-import { NoBackend } from "../pipeline/errors.ts"
+import type { RequestHead } from "../http/message.ts"
+import { NoBackend, Unreadable, unreadable } from "../pipeline/errors.ts"
 import type { Exchange } from "../pipeline/exchange.ts"
+import { inBothReadings } from "../pipeline/readings.ts"
 import type { Listener, Route, Selection } from "../pipeline/route.ts"
 import { type Choice, delegate } from "./delegation.ts"
 import type * as Normalised from "./normalised.ts"
@@ -48,11 +50,12 @@ export const selection = ({ routes, groups, chains }: RouteTables, random: Rando
     }
     return choice
   }
-  return (x) => {
-    const found = routes.find(x.request)
+  const chosen = ({ source }: Tabled) => choiceOf(source)(random)
+  const select = (request: RequestHead, choose: (route: Tabled) => Choice<true> | undefined): Selection => {
+    const found = routes.find(request)
     if (found === undefined) return unmatched
     if (found.value.compiled !== undefined) return { route: found.value.compiled, prefix: found.prefix, evaluated }
-    const way = delegate(x.request, routes, groups, ({ source }) => choiceOf(source)(random))
+    const way = delegate(request, routes, groups, choose)
     switch (way._tag) {
       case "Reached":
         return { route: chains.get(chainKey(way.chain.map(({ source }) => source))), prefix: way.prefix, evaluated }
@@ -61,5 +64,21 @@ export const selection = ({ routes, groups, chains }: RouteTables, random: Rando
       case "Cycle":
         return cycle
     }
+  }
+  const ambiguous: Selection = { ...unmatched, failure: unreadable.path }
+  return ({ request }) => {
+    if (request.otherPath === undefined) return select(request, chosen)
+    // Both readings meet with the same luck.
+    const choices = new Map<Tabled, Choice<true> | undefined>()
+    const choose = (route: Tabled) => {
+      if (!choices.has(route)) choices.set(route, chosen(route))
+      return choices.get(route)
+    }
+    const selection = select(request, choose)
+    const outcome = inBothReadings(request, () => {
+      const { route, failure } = select(request, choose)
+      return route ?? failure
+    })
+    return outcome instanceof Unreadable ? ambiguous : selection
   }
 }

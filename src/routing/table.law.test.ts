@@ -149,13 +149,30 @@ const oracle = (routes: ReadonlyArray<RouteEntry<number>>, request: RequestHead)
       undefined
     )
 
+/** The routes with their paths as they are when slashes are merged. */
+const merged = (routes: ReadonlyArray<RouteEntry<number>>): ReadonlyArray<RouteEntry<number>> => {
+  const once = (path: string) => path.replace(/\/{2,}/g, "/")
+  const match = (own: RouteMatch): RouteMatch => {
+    const path = pathOf(own)
+    if ("exact" in path) return { ...own, path: { exact: once(path.exact) } }
+    return "pathPrefix" in path ? { ...own, path: { pathPrefix: once(path.pathPrefix) } } : own
+  }
+  return routes.map((route) => ({ ...route, matches: route.matches?.map(match) }))
+}
+
 it.effect("a table finds what trying everything finds", () =>
   Effect.gen(function* () {
     const reached = { unmatched: 0, exact: 0, prefix: 0, regex: 0, method: 0, headers: 0, query: 0, fallthrough: 0 }
     const outcome = yield* Arbitrary.checkEffect(
-      Arbitrary.all({ routes, requests: Arbitrary.array(request, { minLength: 8, maxLength: 12 }) }),
-      ({ routes, requests }) => {
-        const table = Effect.runSync(compileRoutes(routes))
+      Arbitrary.all({
+        paths: oneOf("normalised", "raw"),
+        written: routes,
+        requests: Arbitrary.array(request, { minLength: 8, maxLength: 12 })
+      }),
+      ({ paths, written, requests }) => {
+        const table = Effect.runSync(compileRoutes(written, paths))
+        if (paths === "normalised") for (const request of requests) request.moveTo(request.pathAndQuery)
+        const routes = paths === "normalised" ? merged(written) : written
         return requests.every((request) => {
           const expected = oracle(routes, request)
           const found = table.find(request)

@@ -37,7 +37,9 @@ const request = (text: string): RequestHead => {
     text
   )!
   const lines = headers === "" ? [] : headers.split("; ").map((line) => line.split(": ") as [string, string])
-  return new RequestHead(method!, scheme as Scheme, authority!, target!, HeaderList.from(lines))
+  const head = new RequestHead(method!, scheme as Scheme, authority!, "/", HeaderList.from(lines))
+  assert.isUndefined(head.moveTo(target!), text)
+  return head
 }
 
 const table = (routes: Routes["routes"]) =>

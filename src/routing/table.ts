@@ -4,6 +4,7 @@
  */
 import { Effect, Result } from "effect"
 import type { RequestHead } from "../http/message.ts"
+import type { Paths } from "../http/path.ts"
 import type { ConfigPath, ConfigProblem } from "../pipeline/stage.ts"
 import { Bucket, Lookup } from "./bucket.ts"
 import { canonicalHostnames, HostnameIndex } from "./hostnames.ts"
@@ -71,15 +72,19 @@ interface Ranked<T> {
   readonly found: Found<T>
   readonly key: string
   readonly hostnames: ReadonlySet<string>
+  /** Whether it matches the path as others may read it: then a route that is written for that path comes first. */
+  readonly isOther: boolean
 }
 
 const noHosts: ReadonlySet<string> = new Set()
 
 /**
  * Compiles a table, in steps. A problem's path begins with the index of the route: `[3, "matches", 0, "path", "regex"]`.
+ * @param paths in what form requests show their paths.
  */
 export const compileRoutes = <T>(
-  routes: ReadonlyArray<RouteEntry<T>>
+  routes: ReadonlyArray<RouteEntry<T>>,
+  paths: Paths = "normalised"
 ): Effect.Effect<RouteTable<T>, ReadonlyArray<ConfigProblem>> =>
   Effect.gen(function* () {
     const problems: Array<ConfigProblem> = []
@@ -98,21 +103,30 @@ export const compileRoutes = <T>(
         else host.keys.push(route.key)
       }
       for (const [place, configured] of (route.matches ?? [{}]).entries()) {
-        const match = compileMatch(configured)
+        const match = compileMatch(configured, paths)
         if (Result.isFailure(match)) {
           report(["matches", place], match.failure)
           continue
         }
-        const { path } = match.success
-        const prefix = path._tag === "Prefix" ? path.prefix : undefined
-        ranked.push({ key: route.key, hostnames, match: match.success, found: { value: route.value, prefix } })
+        const rank = (match: CompiledMatch, isOther: boolean) => {
+          const { path } = match
+          const prefix = path._tag === "Prefix" ? path.prefix : undefined
+          ranked.push({ key: route.key, hostnames, match, found: { value: route.value, prefix }, isOther })
+        }
+        const { other } = match.success
+        rank(match.success, false)
+        if (other !== undefined) rank({ ...match.success, ...other }, true)
       }
     }
     for (const [index, route] of routes.entries()) yield* Effect.sync(() => read(route, index))
     if (problems.length > 0) return yield* Effect.fail(problems)
     const order = yield* sorted(
       ranked,
-      (a, b) => compareMatches(a.match, b.match) || (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)
+      (a, b) =>
+        b.match.length - a.match.length ||
+        Number(a.isOther) - Number(b.isOther) ||
+        compareMatches(a.match, b.match) ||
+        (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)
     )
     const enter = ({ match, found, hostnames }: Ranked<T>, ordinal: number) => {
       const candidate = { ...match, ordinal, found }

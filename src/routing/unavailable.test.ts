@@ -16,7 +16,7 @@ routes:
 tcpRoutes: [{ gateways: tcp, backends: [{ service: { name: ns/a, port: 1 } }] }]
 llm: { models: [{ name: m, provider: openai, auth: { key: k } }] }
 policies:
-- { name: { name: p, namespace: n }, target: { route: { name: r, namespace: n } }, policy: { csrf: {} } }
+- { name: { name: p, namespace: n }, target: { gateway: { gatewayName: default, gatewayNamespace: default } }, policy: { csrf: {} } }
 - { name: { name: q, namespace: n }, target: { listenerSet: { name: l, namespace: n } }, policy: { cors: {} } }
 - { name: { name: r, namespace: n }, target: { backend: { service: { hostname: s, namespace: n } } }, policy: { backendAuth: { key: k } } }
 - { name: { name: s, namespace: n }, target: { backend: { backend: { name: b, namespace: "", section: s } } }, policy: { backendAuth: { key: k } } }

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import type { Path } from "../../spec/config/path.ts"
 import { type ConfigProblem, unavailable } from "../pipeline/stage.ts"
-import type { Normalised, Policies, Route, TcpRoute } from "./normalised.ts"
+import type { AttachedPolicy, Normalised, Policies, Route, TcpRoute } from "./normalised.ts"
 
 /** One use of a policy, of a kind of backend, or of another part of the language. */
 export interface Use {
@@ -34,6 +34,10 @@ export type Part =
   | "http2"
   | "headerCase"
 
+/** What happens to CONNECT without any policy. Its schema decoded it. */
+const deniesTunnels = ({ branches }: AttachedPolicy): boolean =>
+  branches.every(({ config }) => (config as { readonly mode: string }).mode === "deny")
+
 /**
  * Everything that a configuration uses, in the order of the normalised form. What is on several listeners comes several
  * times. The policies of a model are not here: the terminal for models applies them itself and refuses what it lacks.
@@ -56,7 +60,9 @@ export function* uses(config: Normalised): Generator<Use> {
   for (const key of Object.keys(http ?? {})) if (key.startsWith("http2")) yield part("http2", [...path, "http", key])
   if (http?.http1HeaderCase === "preserve") yield part("headerCase", [...path, "http", "http1HeaderCase"])
   if (tls !== undefined) yield part("tls", [...path, "tls"])
-  yield* policies(config.frontend.policies)
+  const { connect, ...others } = config.frontend.policies
+  yield* policies(others)
+  if (connect !== undefined && !deniesTunnels(connect)) yield* policies({ connect })
   for (const bind of config.binds) {
     if (bind.mode === "internal" || bind.tunnelProtocol !== "direct") yield part("tunnel", bind.path)
     for (const listener of bind.listeners) {

@@ -22,8 +22,8 @@ export interface KeySet {
   /** The keys in force. `undefined` until they were loaded for the first time. */
   readonly current: () => Keys | undefined
   /**
-   * Loads the set now, unless that was tried a short time ago; ends when the attempt has. An attempt that is under way is
-   * joined. Afterwards `current` tells what came of it.
+   * Loads the set now, unless that was tried a short time ago; ends when the attempt has, or after two seconds, whichever
+   * comes first. An attempt that is under way is joined. Afterwards `current` tells what came of it so far.
    */
   readonly refresh: Effect.Effect<void>
 }

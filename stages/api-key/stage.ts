@@ -1,10 +1,11 @@
 /** apiKey: recognises callers by a key that the configuration knows, and takes it out of the request. */
 import { Buffer } from "node:buffer"
 import { Data, Effect, Exit, Redacted } from "effect"
-import { challengeFor, compileCredential } from "../../src/pipeline/authentication/credential.ts"
+import { challengeFor, compileCredential, credentialReadings } from "../../src/pipeline/authentication/credential.ts"
 import { KeyBearer } from "../../src/pipeline/authentication/identity.ts"
+import { Unreadable } from "../../src/pipeline/errors.ts"
 import { apiKey as bearer, credentialHeaders, modelAccess } from "../../src/pipeline/slots.ts"
-import { next, policy, type StageError } from "../../src/pipeline/stage.ts"
+import { next, policy, type StageError, type Verdict } from "../../src/pipeline/stage.ts"
 import { KnownKeys } from "./known-keys.ts"
 import { compileModelAccess } from "./models.ts"
 import { ApiKey } from "./schema.ts"
@@ -35,6 +36,7 @@ export const apiKey = policy({
   reads: [credentialHeaders],
   writes: [credentialHeaders, bearer, modelAccess],
   outcomes: ["next", "fail"],
+  failsClosed: credentialReadings("apiKey"),
   maturity: { status: "stable", untrusted: "client" },
   compile: ({ mode, location, keys }, { site }) =>
     Effect.map(compileCredential(location, site, ["location"]), (credential) => {
@@ -54,9 +56,10 @@ export const apiKey = policy({
         {
           name: "apiKey",
           phase: "request",
-          run: (x) => {
+          run: (x): Exit.Exit<Verdict, ApiKeyRefused | Unreadable> => {
             const key = credential.read(x)
             if (key === undefined) return missing
+            if (key instanceof Unreadable) return mode === "permissive" ? next : Exit.fail(key)
             const owner = known.find(key)
             if (owner === undefined) return invalid
             credential.remove(x)

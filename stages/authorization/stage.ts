@@ -1,8 +1,10 @@
 /** authorization: lets a request pass or not, by rules over everything that is known of it. */
 import { Data, Effect, Exit } from "effect"
-import type { BodyAborted } from "../../src/http/body.ts"
-import type { BodyTooLarge } from "../../src/pipeline/errors.ts"
-import { compileRules, isPermitted } from "../../src/pipeline/rules.ts"
+import type { ContentFailure } from "../../src/pipeline/content.ts"
+import type { Unreadable } from "../../src/pipeline/errors.ts"
+import { contentReadings, expressionReadings } from "../../src/pipeline/expressions.ts"
+import { pathReadings } from "../../src/pipeline/readings.ts"
+import { compileRules, ruled } from "../../src/pipeline/rules.ts"
 import { next, policy, type StageError, type Verdict } from "../../src/pipeline/stage.ts"
 import type { View } from "../../src/pipeline/view.ts"
 import { Authorization } from "./schema.ts"
@@ -27,18 +29,25 @@ export const authorization = policy({
   reads: [],
   writes: [],
   outcomes: ["next", "fail"],
+  failsClosed: [
+    ...contentReadings("authorization"),
+    ...expressionReadings("authorization"),
+    ...pathReadings("authorization")
+  ],
   maturity: { status: "stable", untrusted: "client" },
   compile: ({ rules }, { site }) =>
     Effect.map(compileRules(rules, site, ["rules"]), (compiled) => {
       const denied = Exit.fail(new NotAuthorized())
-      const decide = (x: View<never, never>): Exit.Exit<Verdict, NotAuthorized> =>
-        isPermitted(compiled, x) ? next : denied
+      const decide = (x: View<never, never>): Exit.Exit<Verdict, NotAuthorized | Unreadable> => {
+        const ruling = ruled(compiled, x)
+        return ruling === "allow" ? next : ruling === "deny" ? denied : Exit.fail(ruling)
+      }
       const { prepare } = compiled
       return [
         {
           name: "authorization",
           phase: "request",
-          run: (x): Effect.Effect<Verdict, NotAuthorized | BodyTooLarge | BodyAborted> =>
+          run: (x): Effect.Effect<Verdict, NotAuthorized | ContentFailure> =>
             prepare === undefined ? decide(x) : Effect.flatMapEager(prepare(x), () => decide(x))
         }
       ]

@@ -2,11 +2,13 @@
  * The way of a model request to its provider, once its endpoint is known: what guards say, what it may cost, and what the
  * provider is sent. Everything that may refuse does so before the first byte leaves.
  */
-import { Buffer } from "node:buffer"
+import { Buffer, isUtf8 } from "node:buffer"
 import { randomBytes } from "node:crypto"
 import { Effect, Exit, Result } from "effect"
-import { contentCoding, decoded } from "../../src/http/content-coding.ts"
+import { doubtOf } from "../../src/cel/json-text.ts"
 import { HeaderList } from "../../src/http/header-list.ts"
+import { undoCodings } from "../../src/pipeline/content.ts"
+import { unreadable } from "../../src/pipeline/errors.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
 import * as slots from "../../src/pipeline/slots.ts"
 import { next, respond, type StageError, type Verdict } from "../../src/pipeline/stage.ts"
@@ -14,15 +16,16 @@ import type { Attempt } from "../../src/protocols/llm/cost/ledger.ts"
 import type { LlmError } from "../../src/protocols/llm/formats/error.ts"
 import type { ClientFormat, UpstreamFormat } from "../../src/protocols/llm/formats/format.ts"
 import { sseRequired } from "../../src/protocols/llm/formats/generate-content.ts"
-import { isObject, type JsonObject } from "../../src/protocols/llm/formats/json.ts"
+import { isObject, type JsonObject, parseJson } from "../../src/protocols/llm/formats/json.ts"
 import { conversationOf } from "../../src/protocols/llm/guard/conversation.ts"
 import type { GuardOutcome } from "../../src/protocols/llm/guard/outcome.ts"
-import { type GuardedFormat, guardedFormats, rewriteRequest } from "../../src/protocols/llm/guard/texts.ts"
+import { everyScope, type GuardedFormat, guardedFormats, rewriteRequest } from "../../src/protocols/llm/guard/texts.ts"
 import { plan } from "../../src/protocols/llm/matrix.ts"
 import { hidesModel, modelInPath, withModelInPath } from "../../src/protocols/llm/models/model-path.ts"
+import { canonicalPath, forgivenPath, otherReading } from "../../src/protocols/llm/models/path-form.ts"
 import { refusal } from "../../src/protocols/llm/models/refusal.ts"
 import type { RequestedModel } from "../../src/protocols/llm/models/requested.ts"
-import type { RouteType } from "../../src/protocols/llm/models/route-type.ts"
+import { isConversation, type RouteType } from "../../src/protocols/llm/models/route-type.ts"
 import { chatTokens } from "../../src/protocols/llm/tokens/chat.ts"
 import { encodingOf } from "../../src/protocols/llm/tokens/encoding.ts"
 import { estimateTokens } from "../../src/protocols/llm/tokens/estimate.ts"
@@ -31,7 +34,7 @@ import { noFacts } from "../../src/protocols/llm/usage/stream-facts.ts"
 import type { ModelCall } from "./account.ts"
 import type { Endpoint } from "./endpoint.ts"
 import type { Engine, Keep } from "./engine.ts"
-import { runGuards } from "./guards.ts"
+import { isGuarding, runGuards } from "./guards.ts"
 import { LlmVariable } from "./llm-variable.ts"
 import { addressed, edited, written } from "./provider-body.ts"
 import { GuardRejected, LlmFailed, ModelRefused } from "./refused.ts"
@@ -68,6 +71,8 @@ export type Outcome = Effect.Effect<Verdict, StageError>
 const invalid = (detail: string) => new LlmFailed({ side: "request", status: 400, detail, reason: "InvalidRequest" })
 const notJson = new ModelRefused({ refusal: refusal("invalid_request_body") })
 const ambiguousPath = invalid("ambiguous path")
+/** Guards cannot read what is sent there. 404, as clients know it of paths that a provider does not have. */
+export const unguardedPath = new ModelRefused({ refusal: refusal("path_not_guarded") })
 const guardFailed = new LlmFailed({ side: "request", status: 503, detail: "prompt guard failed", reason: "Guardrail" })
 const notImplemented = {
   status: 501,
@@ -94,29 +99,22 @@ export interface BodyFailures {
   readonly undecodable: StageError
 }
 
+export const unknownCoding = (header: string) =>
+  new LlmFailed({
+    side: "request",
+    status: 415,
+    detail: `unsupported content encoding: ${header}`,
+    reason: "InvalidRequest"
+  })
+
 /** The whole body of a request, decompressed. */
 export const readBody = (
   x: Exchange,
   { tooLarge, unreadable, undecodable }: BodyFailures
 ): Effect.Effect<Buffer, StageError> => {
-  const { headers } = x.request
-  const encoding = headers.get("content-encoding")
-  const coding = contentCoding(encoding)
-  if (coding === "unknown")
-    return Exit.fail(
-      new LlmFailed({
-        side: "request",
-        status: 415,
-        detail: `unsupported content encoding: ${encoding}`,
-        reason: "InvalidRequest"
-      })
-    )
-  if (coding !== undefined) {
-    x.requestBody = decoded(x.requestBody, coding, "client")
-    headers.delete("content-encoding")
-    headers.delete("content-length")
-  }
-  const broken = coding === undefined ? unreadable : undecodable
+  const coded = undoCodings(x)
+  if (coded === "unknown") return Exit.fail(unknownCoding(x.request.headers.getAll("content-encoding").join(", ")))
+  const broken = coded ? undecodable : unreadable
   return Effect.mapEager(
     Effect.mapErrorEager(x.readRequestBody(), (error) => (error._tag === "BodyTooLarge" ? tooLarge : broken)),
     (bytes) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
@@ -124,6 +122,17 @@ export const readBody = (
 }
 
 export const asObject = (value: unknown): JsonObject => (isObject(value) ? value : {})
+
+/** Whether an expression that reads these variables looks into the body of a model request. */
+export const readsModelRequest = (roots: ReadonlySet<string>): boolean => roots.has("llmRequest") || roots.has("llm")
+
+/** Whether everybody who reads the body finds the same in it: what decides by it must not see another one than the provider. */
+export const isSound = (bytes: Buffer): boolean => {
+  if (!isUtf8(bytes)) return false
+  const text = bytes.toString("utf8")
+  const json = parseJson(text)
+  return isObject(json) && doubtOf(text, json) === undefined
+}
 
 /** Expressions know the request, and the call as far as it gets. */
 export const knownFromHere = (x: Exchange, model: string, json: JsonObject): LlmVariable => {
@@ -140,14 +149,17 @@ export const admit = (engine: Engine, x: Exchange, asked: Asked, keep: Keep): Ou
   const path = canonicalPath(x.request.path)
   const routeType = endpoint.routeType(path)
   if (routeType === "models") return respond(notImplemented)
-  const decoded = decodedPath(x.request.path)
-  if (decoded === undefined || endpoint.routeType(decoded) !== routeType) return Exit.fail(ambiguousPath)
-  // Some providers do not mind the case of a path either.
-  if (forwarded.has(routeType) && (hidesModel(path) || !forwarded.has(endpoint.routeType(decoded.toLowerCase()))))
-    return Exit.fail(ambiguousPath)
+  const other = otherReading(x.request.path)
+  if (other === undefined || endpoint.routeType(other) !== routeType) return Exit.fail(ambiguousPath)
+  if (forwarded.has(routeType)) {
+    if (hidesModel(path) || !forwarded.has(endpoint.forgivenType(forgivenPath(other)))) return Exit.fail(ambiguousPath)
+    if (isGuarding(endpoint.guards) && !mayForward(endpoint, x, path)) return Exit.fail(unguardedPath)
+  }
   // A form is forwarded unread: no guard, rule or override would see the prompt that a provider may find in it.
   if (asked.unread && !forwarded.has(routeType)) return Exit.fail(notJson)
   if (routeType === "generateContent" && asksForList(path, x.request.query)) return respond(listRefused)
+  const guards = isGuarded(routeType) ? endpoint.guards.request : []
+  if (guards.length > 0 && !isSound(asked.bytes)) return Exit.fail(unreadable.value)
   const changed = endpoint.changes.request?.(json, x) ?? json
   // Configuration that sets the model in the body means the one that is asked for.
   const set = changed["model"]
@@ -191,7 +203,6 @@ export const admit = (engine: Engine, x: Exchange, asked: Asked, keep: Keep): Ou
   const size: Effect.Effect<number, StageError> = exact
     ? counted(engine, guardedFormat, providerModel, prompted)
     : Exit.succeed(budgets === undefined ? 0 : estimate())
-  const guards = guardedFormat === undefined ? [] : endpoint.guards.request
 
   return Effect.flatMapEager(size, (tokens): Outcome => {
     const reserved = budgets?.reserve(x, tokens, exact)
@@ -204,7 +215,7 @@ export const admit = (engine: Engine, x: Exchange, asked: Asked, keep: Keep): Ou
     const guarded: Effect.Effect<GuardOutcome> =
       guards.length === 0 || guardedFormat === undefined
         ? Exit.succeed({ type: "continue", action: "Allow" })
-        : runGuards(guards, x, guardedFormat, prompted, (outcome) => engine.guarded("Request", outcome))
+        : runGuards(guards, x, guardedFormat, "request", prompted, (outcome) => engine.guarded("Request", outcome))
     return Effect.flatMapEager(guarded, (outcome): Outcome => {
       if (outcome.type === "failed") return Exit.fail(guardFailed)
       if (outcome.type === "answered") return Exit.fail(new GuardRejected(outcome.answer))
@@ -234,10 +245,12 @@ export const admit = (engine: Engine, x: Exchange, asked: Asked, keep: Keep): Ou
         const rewritten = withModelInPath(path, at, providerModel)
         if (rewritten === undefined)
           return Exit.fail(new ModelRefused({ refusal: refusal("request_uri_rewrite_failed") }))
-        x.request.pathAndQuery = rewritten + x.request.query
+        if (x.request.moveTo(rewritten + x.request.query) !== undefined) return Exit.fail(ambiguousPath)
       }
       if (routeType === "responses" && upstream === "converse")
         for (const name of sessionHeaders) x.request.headers.delete(name)
+      // What is written here is JSON, whatever the client called it, and nobody is to read it as anything else.
+      if (kind === "translated" || guards.length > 0) x.request.headers.set("content-type", "application/json")
       endpoint.requestHeaders?.apply(x.request.headers)
       const call: ModelCall = {
         endpoint,
@@ -304,18 +317,23 @@ const isStreaming = (path: string, json: JsonObject): boolean =>
 const asksForList = (path: string, query: string): boolean =>
   path.endsWith(":streamGenerateContent") && new URLSearchParams(query).get("alt") !== "sse"
 
-/** Providers forgive doubled and trailing slashes: such a path must not be handled as another one. */
-export const canonicalPath = (path: string): string =>
-  path.includes("//") || path.endsWith("/") ? path.replace(/\/{2,}/g, "/").replace(/\/$/, "") : path
-
-/** The path as a provider may read it that decodes it first; `undefined` where it may leave its own place or cannot be decoded. */
-const decodedPath = (path: string): string | undefined => {
-  try {
-    const decoded = canonicalPath(decodeURIComponent(path).replaceAll("\\", "/"))
-    return /\/\.\.?(?:\/|$)/.test(decoded) ? undefined : decoded
-  } catch {
-    return undefined
-  }
+/**
+ * Whether what guards cannot read may be forwarded beside them: where the configuration says so of this path itself, and where it says so
+ * of all others unless the provider would take it for a conversation. What counts is the address that it would be sent to.
+ */
+const mayForward = (endpoint: Endpoint, { request }: Exchange, path: string): boolean => {
+  const listed = endpoint.forwards(path)
+  if (listed !== "others") return listed === "this"
+  const target = endpoint.provider.target({
+    format: "passthrough",
+    model: "",
+    streaming: false,
+    translated: false,
+    clientPath: request.path,
+    clientQuery: ""
+  })
+  const sent = "_tag" in target ? undefined : otherReading(target.path)
+  return sent !== undefined && !isConversation(forgivenPath(sent))
 }
 
 /** The types of what is forwarded as it came. */
@@ -334,8 +352,6 @@ const textsOf = (format: GuardedFormat | undefined, json: JsonObject): ReadonlyA
   })
   return texts
 }
-
-const everyScope = new Set(["systemPrompt", "messages", "toolOutput", "toolInput"] as const)
 
 export const failureOf = ({ status, message, source }: LlmError): StageError => ({
   _tag: "LlmError",

@@ -2,20 +2,34 @@
 import type { Buffer } from "node:buffer"
 import { Effect, Exit } from "effect"
 import { HeaderList } from "../../src/http/header-list.ts"
+import { Unreadable, unreadable } from "../../src/pipeline/errors.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
-import { isPermitted } from "../../src/pipeline/rules.ts"
+import { expressionReadings } from "../../src/pipeline/expressions.ts"
+import { type FailedReading, failedReadings } from "../../src/pipeline/fail-closed.ts"
+import { inBothReadings, pathReadings } from "../../src/pipeline/readings.ts"
+import { ruled } from "../../src/pipeline/rules.ts"
 import * as slots from "../../src/pipeline/slots.ts"
 import { respond } from "../../src/pipeline/stage.ts"
 import { type JsonObject, parseJson } from "../../src/protocols/llm/formats/json.ts"
 import { isModelsPath, listedNames, modelList } from "../../src/protocols/llm/models/list.ts"
 import { parsePattern } from "../../src/protocols/llm/models/name-pattern.ts"
+import { canonicalPath } from "../../src/protocols/llm/models/path-form.ts"
 import { refusal, virtualTargetNotFound } from "../../src/protocols/llm/models/refusal.ts"
 import { requestedModel } from "../../src/protocols/llm/models/requested.ts"
 import type { ModelIndex } from "../../src/protocols/llm/models/selection.ts"
 import type { Engine, Keep } from "./engine.ts"
 import type { Model } from "./models.ts"
 import { ModelRefused, methodNotAllowed } from "./refused.ts"
-import { admit, asObject, canonicalPath, knownFromHere, type Outcome, readBody } from "./request.ts"
+import {
+  admit,
+  asObject,
+  isSound,
+  knownFromHere,
+  type Outcome,
+  readBody,
+  unguardedPath,
+  unknownCoding
+} from "./request.ts"
 import type { VirtualModels } from "./virtual.ts"
 
 export interface Router {
@@ -31,6 +45,39 @@ const bodyFailures = {
   undecodable: new ModelRefused({ refusal: refusal("request_body_decode_failed") })
 }
 
+const bodyReadings = (by: string): ReadonlyArray<FailedReading> =>
+  failedReadings(
+    by,
+    ["a body over the limit, as it is without its content codings", bodyFailures.tooLarge],
+    ["a body that is not of its content coding", bodyFailures.undecodable],
+    ["a body in a content coding that is not known, or in more than four", unknownCoding("odd")],
+    ["JSON with two members of one name, or with more than 250 levels", unreadable.value]
+  )
+
+/** What guards over prompts may fail to read. */
+export const guardReadings: ReadonlyArray<FailedReading> = [
+  ...bodyReadings("llm.guardrails"),
+  ...failedReadings(
+    "llm.guardrails",
+    ["a conversation that is not UTF-8", unreadable.value],
+    [
+      "a path that is no conversation's, unless the configuration forwards it: `passthrough` of the model, an entry in `ai.routes`",
+      unguardedPath
+    ]
+  )
+]
+
+/** What those who decide by the body of a model request may fail to read. */
+export const routerReadings = (by: string): ReadonlyArray<FailedReading> => [
+  ...bodyReadings(by),
+  ...failedReadings(by, [
+    "a body of one of these that is no JSON object in UTF-8: a form, other text",
+    unreadable.value
+  ]),
+  ...expressionReadings(by).filter(({ what }) => !what.includes("JSON with")),
+  ...pathReadings(by)
+]
+
 /** Prepares a request, or answers it with the list of models. */
 export const routed = (engine: Engine, router: Router, x: Exchange, keep: Keep): Outcome => {
   const { request } = x
@@ -42,7 +89,7 @@ export const routed = (engine: Engine, router: Router, x: Exchange, keep: Keep):
 const listAnswer = ({ index, virtual }: Router, x: Exchange) => {
   const allowed = x.get(slots.modelAccess)
   const visible = index.models.filter(
-    (model) => !model.internal && (model.rules === undefined || isPermitted(model.rules, x))
+    (model) => !model.internal && (model.rules === undefined || ruled(model.rules, x) === "allow")
   )
   const patterns = allowed?.patterns.map(parsePattern).filter((pattern) => pattern !== undefined)
   const names = listedNames(visible, virtual.names, patterns)
@@ -68,15 +115,34 @@ const chosen = (engine: Engine, router: Router, x: Exchange, bytes: Buffer, keep
         ? asObject(parseJson(bytes.toString("utf8")))
         : {}
   const variable = knownFromHere(x, name, json)
+  let sound: boolean | undefined
+  const isReadable = () => {
+    sound ??= isSound(bytes)
+    return sound
+  }
+  if (router.virtual.readingBody.has(name) && !isReadable()) return Exit.fail(unreadable.value)
   const target = router.virtual.resolve(name, x)
+  if (target instanceof Unreadable) return Exit.fail(target)
   if (typeof target === "object") return Exit.fail(new ModelRefused({ refusal: target }))
   const wanted = target ?? name
+  let refused: Unreadable | undefined
   const selection = router.index.select(wanted, (model) => {
     // An internal model is for virtual models alone.
     if (model.internal && target === undefined) return "skip"
-    if (model.meant?.(x.request) === false) return "skip"
-    return model.rules === undefined || isPermitted(model.rules, x) ? "take" : "deny"
+    const { meant } = model
+    const isMeant = meant === undefined || inBothReadings(x.request, () => meant(x.request))
+    if (isMeant === false) return "skip"
+    if (isMeant instanceof Unreadable) {
+      refused = isMeant
+      return "deny"
+    }
+    if (model.rules === undefined) return "take"
+    const ruling = model.readsBody && !isReadable() ? unreadable.value : ruled(model.rules, x)
+    if (ruling instanceof Unreadable) refused = ruling
+    return ruling === "allow" ? "take" : "deny"
   })
+  // Another model that would take the request does not make up for rules that could not read it.
+  if (refused !== undefined) return Exit.fail(refused)
   if (selection.type === "denied")
     return Exit.fail(new ModelRefused({ refusal: refusal("model_authorization_denied") }))
   if (selection.type === "missing")

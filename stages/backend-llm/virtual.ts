@@ -1,22 +1,32 @@
 /** Virtual models: names that lead to one of several models, by weight, by rank or by condition. */
 import { Effect, Result } from "effect"
 import type { Expression } from "../../src/cel/expression.ts"
+import { Unreadable } from "../../src/pipeline/errors.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
-import { compileExpression } from "../../src/pipeline/expressions.ts"
+import { compileExpression, decided } from "../../src/pipeline/expressions.ts"
+import { inBothReadings } from "../../src/pipeline/readings.ts"
 import type { ConfigProblem } from "../../src/pipeline/stage.ts"
 import { choose } from "../../src/protocols/llm/balance/choice.ts"
 import type { EndpointHealth } from "../../src/protocols/llm/balance/health.ts"
 import { type Refusal, virtualNoTarget, virtualNotResolved } from "../../src/protocols/llm/models/refusal.ts"
-import { failoverGroups, pickConditional, pickWeighted } from "../../src/protocols/llm/models/virtual.ts"
+import { failoverGroups, pickWeighted } from "../../src/protocols/llm/models/virtual.ts"
+import { readsModelRequest } from "./request.ts"
 import type { VirtualConfig } from "./schema.ts"
+
+const isTrue = (when: Expression, x: Exchange): boolean | Unreadable => {
+  const value = decided(when, x.variables)
+  return value instanceof Unreadable ? value : value === true
+}
 
 export interface VirtualModels {
   readonly names: ReadonlyArray<string>
+  /** Names whose conditions look into the body of the request. */
+  readonly readingBody: ReadonlySet<string>
   /** The model that a virtual name leads to; `undefined` when the name is not virtual. */
-  readonly resolve: (name: string, x: Exchange) => string | Refusal | undefined
+  readonly resolve: (name: string, x: Exchange) => string | Refusal | Unreadable | undefined
 }
 
-type Choose = (x: Exchange) => string | Refusal
+type Choose = (x: Exchange) => string | Refusal | Unreadable
 
 export const compileVirtual = (
   configs: ReadonlyArray<VirtualConfig>,
@@ -27,6 +37,7 @@ export const compileVirtual = (
   Effect.gen(function* () {
     const byName = new Map<string, Choose>()
     const problems: Array<ConfigProblem> = []
+    const readingBody = new Set<string>()
     for (const { name, routing, path } of configs) {
       const unresolved = virtualNotResolved(name)
       switch (routing.kind) {
@@ -53,20 +64,27 @@ export const compileVirtual = (
             const compiled = yield* Effect.result(
               compileExpression(when, "llm", [...path, "routing", "conditional", "targets", at, "when"])
             )
-            if (Result.isSuccess(compiled)) targets.push({ model, when: compiled.success })
-            else problems.push(...compiled.failure)
+            if (Result.isSuccess(compiled)) {
+              targets.push({ model, when: compiled.success })
+              if (readsModelRequest(compiled.success.attributes.roots)) readingBody.add(name)
+            } else problems.push(...compiled.failure)
           }
           const none = virtualNoTarget(name)
-          byName.set(
-            name,
-            (x) => pickConditional(targets, ({ when }) => when?.test(x.variables) ?? true)?.model ?? none
-          )
+          byName.set(name, (x) => {
+            for (const { model, when } of targets) {
+              const holds = when === undefined || inBothReadings(x.request, () => isTrue(when, x))
+              if (holds instanceof Unreadable) return holds
+              if (holds === true) return model
+            }
+            return none
+          })
         }
       }
     }
     if (problems.length > 0) return yield* Effect.fail(problems)
     return {
       names: [...byName.keys()],
+      readingBody,
       resolve: (name, x) => byName.get(name)?.(x)
     }
   })

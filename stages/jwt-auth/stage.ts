@@ -1,12 +1,13 @@
 /** jwtAuth: believes a JSON Web Token that a trusted issuer signed, and makes its claims known to all that follows. */
-import { Effect, Result } from "effect"
-import { compileCredential } from "../../src/pipeline/authentication/credential.ts"
+import { Effect, Exit, Result } from "effect"
+import { compileCredential, credentialReadings } from "../../src/pipeline/authentication/credential.ts"
 import {
   makeTokenVerifier,
   noToken,
   type TokenFailure,
   type TokenIssuer
 } from "../../src/pipeline/authentication/token-verifier.ts"
+import { Unreadable } from "../../src/pipeline/errors.ts"
 import { credentialHeaders, jwt } from "../../src/pipeline/slots.ts"
 import { type ConfigProblem, next, policy, type Verdict } from "../../src/pipeline/stage.ts"
 import { Jwks } from "../../src/services/jwks.ts"
@@ -21,6 +22,7 @@ export const jwtAuth = policy({
   reads: [credentialHeaders],
   writes: [credentialHeaders, jwt],
   outcomes: ["next", "fail"],
+  failsClosed: credentialReadings("jwtAuth"),
   maturity: { status: "stable", untrusted: "client" },
   compile: ({ mode, location, preserveToken, providers }, { site }) =>
     Effect.gen(function* () {
@@ -44,9 +46,10 @@ export const jwtAuth = policy({
         {
           name: "jwtAuth",
           phase: "request",
-          run: (x): Effect.Effect<Verdict, TokenFailure> => {
+          run: (x): Effect.Effect<Verdict, TokenFailure | Unreadable> => {
             const token = credential.read(x)
             if (token === undefined) return missing
+            if (token instanceof Unreadable) return mode === "permissive" ? next : Exit.fail(token)
             const accepted = Effect.flatMapEager(verify(token, x.now), (bearer) => {
               if (!preserveToken) credential.remove(x)
               x.set(jwt, bearer)

@@ -2,6 +2,8 @@
 import type { Bindings } from "../../src/cel/bindings.ts"
 import { CelError, type Expression, Secret, toText } from "../../src/cel/expression.ts"
 import type { HeaderList } from "../../src/http/header-list.ts"
+import { Unreadable } from "../../src/pipeline/errors.ts"
+import { decided } from "../../src/pipeline/expressions.ts"
 import type { StageError } from "../../src/pipeline/stage.ts"
 import type { Buckets, Draw } from "../../src/services/rate-limits.ts"
 
@@ -50,10 +52,14 @@ interface Asking {
   readonly answerHeaders: HeaderList
 }
 
-/** A key that is missing, empty or fails means the bucket that all such requests share. */
-const keyOf = ({ key }: Limit, exchange: Asking): string | undefined => {
+/**
+ * A key that is not there, is empty or fails means the bucket that all such requests share. One that cannot be read is
+ * refused: else whoever spells it oddly had a budget beside their own.
+ */
+const keyOf = ({ key }: Limit, exchange: Asking): string | undefined | Unreadable => {
   if (key === undefined) return undefined
-  const value = key.evaluate(exchange.variables)
+  const value = decided(key, exchange.variables)
+  if (value instanceof Unreadable) return value
   if (value === null || value instanceof CelError) return undefined
   // The text of a secret tells its bearers apart; it goes no further than the name of a bucket.
   return value instanceof Secret ? value.unredacted() : toText(value)
@@ -61,9 +67,9 @@ const keyOf = ({ key }: Limit, exchange: Asking): string | undefined => {
 
 /** What limits say of one request. */
 export interface Drawn {
-  /** In the order of the limits; the last one is the one that refused, if one did. */
+  /** In the order of the limits. */
   readonly draws: ReadonlyArray<Draw>
-  readonly refused: RateLimited | undefined
+  readonly refused: RateLimited | Unreadable | undefined
 }
 
 /**
@@ -79,7 +85,9 @@ export const drawAll = (
   const draws: Array<Draw> = []
   let tightest = 0
   for (const limit of limits) {
-    const draw = limit.buckets.draw(keyOf(limit, exchange), amount, demand)
+    const key = keyOf(limit, exchange)
+    if (key instanceof Unreadable) return { draws, refused: key }
+    const draw = limit.buckets.draw(key, amount, demand)
     draws.push(draw)
     if (!draw.admitted) return { draws, refused: new RateLimited(limit, draw) }
     if (draw.remaining < draws[tightest]!.remaining) tightest = draws.length - 1

@@ -4,7 +4,9 @@
  */
 import { Effect, Exit, Result } from "effect"
 import { formatPath } from "../../spec/config/path.ts"
-import { compileExpression, preparation } from "../../src/pipeline/expressions.ts"
+import type { ContentFailure } from "../../src/pipeline/content.ts"
+import type { Unreadable } from "../../src/pipeline/errors.ts"
+import { compileExpression, contentReadings, expressionReadings, preparation } from "../../src/pipeline/expressions.ts"
 import { type TokenBudgets, tokenBudgets } from "../../src/pipeline/slots.ts"
 import { type ConfigProblem, type Node, next, policy, type Verdict } from "../../src/pipeline/stage.ts"
 import type { View } from "../../src/pipeline/view.ts"
@@ -21,6 +23,7 @@ export const localRateLimit = policy({
   reads: [],
   writes: [tokenBudgets],
   outcomes: ["next", "fail"],
+  failsClosed: [...contentReadings("localRateLimit"), ...expressionReadings("localRateLimit")],
   maturity: { status: "stable", untrusted: "client" },
   compile: (rules, { site, path }) =>
     Effect.gen(function* () {
@@ -41,7 +44,7 @@ export const localRateLimit = policy({
       }
       if (problems.length > 0) return yield* Effect.fail(problems)
 
-      const nodes: Array<Node<never, typeof tokenBudgets, RateLimited>> = []
+      const nodes: Array<Node<never, typeof tokenBudgets, RateLimited | ContentFailure>> = []
       if (limits.requests.length > 0)
         nodes.push({ name: "localRateLimit", phase: "request", run: counting(limits.requests) })
       if (limits.tokens.length > 0) {
@@ -61,18 +64,14 @@ export const localRateLimit = policy({
 
 /** Counts a request. */
 const counting = (limits: ReadonlyArray<Limit>) => {
-  const draw = (x: View<never, never>): Exit.Exit<Verdict, RateLimited> => {
+  const draw = (x: View<never, never>): Exit.Exit<Verdict, RateLimited | Unreadable> => {
     const { refused } = drawAll(limits, x, 1, "all")
     return refused === undefined ? next : Exit.fail(refused)
   }
   const prepare = preparation(limits.flatMap(({ key }) => key ?? []))
   if (prepare === undefined) return draw
-  // A key whose body cannot be read fails like any other key.
-  return (x: View<never, never>): Effect.Effect<Verdict, RateLimited> =>
-    Effect.flatMapEager(
-      Effect.catchEager(prepare(x), () => Effect.void),
-      () => draw(x)
-    )
+  return (x: View<never, never>): Effect.Effect<Verdict, RateLimited | ContentFailure> =>
+    Effect.flatMapEager(prepare(x), () => draw(x))
 }
 
 /** Lets whoever calls the model reserve tokens, and settle them when it has answered. */

@@ -2,14 +2,14 @@
  * mcpAuthentication: protects an MCP route as the MCP authorization specification asks. Clients without a token are told
  * where to get one, and find the metadata that leads them to the identity provider here.
  */
-import { Effect } from "effect"
+import { Effect, Exit } from "effect"
 import type { JsonObject } from "../../src/cel/value.ts"
 import type { BodyAborted } from "../../src/http/body.ts"
 import { challenge } from "../../src/http/challenge.ts"
-import { compileCredential } from "../../src/pipeline/authentication/credential.ts"
+import { compileCredential, credentialReadings } from "../../src/pipeline/authentication/credential.ts"
 import type { TokenBearer } from "../../src/pipeline/authentication/identity.ts"
 import { type KeysUnavailable, makeTokenVerifier } from "../../src/pipeline/authentication/token-verifier.ts"
-import type { BodyTooLarge } from "../../src/pipeline/errors.ts"
+import { type BodyTooLarge, Unreadable } from "../../src/pipeline/errors.ts"
 import { credentialHeaders, jwt } from "../../src/pipeline/slots.ts"
 import {
   next,
@@ -61,7 +61,7 @@ const presented = slot<string>()("mcpAuthentication.presented")
 const verified = slot<TokenBearer>()("mcpAuthentication.verified")
 
 type Slots = typeof credentialHeaders | typeof presented | typeof verified | typeof jwt
-type Failure = TokenRequired | KeysUnavailable | ProviderUnavailable | BodyTooLarge | BodyAborted
+type Failure = TokenRequired | KeysUnavailable | ProviderUnavailable | BodyTooLarge | BodyAborted | Unreadable
 
 export const mcpAuthentication = policy({
   name: "mcpAuthentication",
@@ -72,6 +72,7 @@ export const mcpAuthentication = policy({
   reads: [credentialHeaders, presented, verified],
   writes: [credentialHeaders, presented, verified, jwt],
   outcomes: ["next", "respond", "fail"],
+  failsClosed: credentialReadings("mcpAuthentication"),
   maturity: { status: "stable", untrusted: "client+backend" },
   compile: (config, { site }) =>
     Effect.gen(function* () {
@@ -142,6 +143,7 @@ export const mcpAuthentication = policy({
           phase: "request",
           run: (x) => {
             const token = credential.read(x)
+            if (token instanceof Unreadable) return mode === "permissive" ? next : Exit.fail(token)
             if (token !== undefined) x.set(presented, token)
             else if (mode === "strict") return refused(x, "no bearer token found")
             return next

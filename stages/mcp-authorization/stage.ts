@@ -3,10 +3,15 @@
  * rules; the relay asks them for every item.
  */
 import { Effect } from "effect"
+import type { ContentFailure } from "../../src/pipeline/content.ts"
+import { contentReadings, expressionReadings } from "../../src/pipeline/expressions.ts"
+import { pathReadings } from "../../src/pipeline/readings.ts"
 import { compileRules } from "../../src/pipeline/rules.ts"
 import { mcpRules } from "../../src/pipeline/slots.ts"
-import { next, policy } from "../../src/pipeline/stage.ts"
+import { next, policy, type Verdict } from "../../src/pipeline/stage.ts"
 import { McpAuthorization } from "./schema.ts"
+
+const notThere = { status: 200, message: "Unknown tool: …" }
 
 export const mcpAuthorization = policy({
   name: "mcpAuthorization",
@@ -16,17 +21,31 @@ export const mcpAuthorization = policy({
   responds: [],
   reads: [],
   writes: [mcpRules],
-  outcomes: ["next"],
+  outcomes: ["next", "fail"],
+  failsClosed: [
+    ...contentReadings("mcpAuthorization"),
+    // Of what cannot be read, and of what is denied, a client is told that there is no such thing.
+    ...[...expressionReadings("mcpAuthorization"), ...pathReadings("mcpAuthorization")].map((reading) => ({
+      ...reading,
+      refusal: notThere
+    }))
+  ],
   maturity: { status: "stable", untrusted: "client+backend" },
   compile: ({ rules }) =>
-    Effect.map(compileRules(rules, "mcp", ["rules"]), (compiled) => [
-      {
-        name: "mcpAuthorization",
-        phase: "request",
-        run: (x) => {
-          x.set(mcpRules, compiled)
-          return next
+    Effect.map(compileRules(rules, "mcp", ["rules"]), (compiled) => {
+      const { prepare } = compiled
+      return [
+        {
+          name: "mcpAuthorization",
+          phase: "request",
+          run: (x): Effect.Effect<Verdict, ContentFailure> => {
+            const noted = () => {
+              x.set(mcpRules, compiled)
+              return next
+            }
+            return prepare === undefined ? noted() : Effect.flatMapEager(prepare(x), noted)
+          }
         }
-      }
-    ])
+      ]
+    })
 })

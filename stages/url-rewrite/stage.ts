@@ -1,9 +1,10 @@
 /** urlRewrite: changes the path and the authority that the backend sees. */
 import { Effect, Exit } from "effect"
-import { rewriteAuthority, rewritePath } from "../../src/http/rewrite.ts"
-import { FilterFailed } from "../../src/pipeline/errors.ts"
+import { octetsOf, type PathFault, readTarget } from "../../src/http/path.ts"
+import { type PathRewrite, rewriteAuthority, rewritePath } from "../../src/http/rewrite.ts"
+import { FilterFailed, type Unreadable, unreadable } from "../../src/pipeline/errors.ts"
 import { authorityRewritten } from "../../src/pipeline/slots.ts"
-import { next, policy } from "../../src/pipeline/stage.ts"
+import { next, policy, type Verdict } from "../../src/pipeline/stage.ts"
 import { UrlRewrite } from "./schema.ts"
 
 export const urlRewrite = policy({
@@ -16,21 +17,26 @@ export const urlRewrite = policy({
   writes: [authorityRewritten],
   outcomes: ["next", "fail"],
   maturity: { status: "stable", untrusted: "client" },
-  compile: (config) =>
-    Effect.sync(() => {
-      const { path, authority } = config
+  compile: ({ path: written, authority }) =>
+    Effect.suspend(() => {
+      const path = written === undefined ? undefined : normalised(written)
+      if (path !== undefined && "fault" in path)
+        return Effect.fail([{ path: ["path"], message: `no path to rewrite to: ${path.fault}` }])
       const noPrefix = Exit.fail(
         new FilterFailed({ detail: "prefix rewrite on a route that was not matched by a path prefix" })
       )
-      return [
+      // Only where paths stay as received: what is added to a normal one is normal.
+      const noPath = Exit.fail(unreadable.path)
+      return Effect.succeed([
         {
           name: "urlRewrite",
           phase: "request",
-          run: (x) => {
-            const rewritten =
-              path === undefined ? x.request.pathAndQuery : rewritePath(x.request, path, x.matchedPrefix)
-            if (rewritten === undefined) return noPrefix
-            x.request.pathAndQuery = rewritten
+          run: (x): Exit.Exit<Verdict, FilterFailed | Unreadable> => {
+            if (path !== undefined) {
+              const rewritten = rewritePath(x.request, path, x.matchedPrefix)
+              if (rewritten === undefined) return noPrefix
+              if (x.request.moveTo(rewritten) !== undefined) return noPath
+            }
             // `auto` is what happens anyway: the backend's own name.
             if (authority !== undefined && authority !== "auto") {
               x.request.authority = rewriteAuthority(x.request.authority, authority, x.request.scheme, false)
@@ -39,6 +45,14 @@ export const urlRewrite = policy({
             return next
           }
         }
-      ]
+      ])
     })
 })
+
+/** The new path, or the new beginning of it, in the form in which it is forwarded. */
+const normalised = (rewrite: PathRewrite): PathRewrite | PathFault => {
+  const written = "full" in rewrite ? rewrite.full : rewrite.prefix
+  const read = readTarget(octetsOf(written.startsWith("/") ? written : `/${written}`))
+  if ("fault" in read) return read
+  return "full" in rewrite ? { full: read.path } : { prefix: read.path }
+}

@@ -1,6 +1,8 @@
 /** Generated configurations with policies in many places, each with a mark of its own: as a file, and as the oracle reads them. */
 import { Arbitrary } from "effect"
+import type { PolicySpecs } from "../../spec/standalone/policies.ts"
 import { oneOf } from "../../src/main/testing/arbitraries.ts"
+import { schemas } from "../../stages/schemas.ts"
 import type { Marks, Place, TargetedMark } from "./oracle.ts"
 
 const early = ["cors", "authorization"] as const
@@ -46,6 +48,7 @@ const targets: ReadonlyArray<TargetedMark["target"]> = [
   { kind: "gateway", port: 8081 },
   { kind: "gateway", listener: "default" },
   { kind: "gateway", listener: "one" },
+  { kind: "gateway", listener: "two", entry: "edge" },
   ...routeNames.flatMap((name) => [
     { kind: "route", name } as const,
     { kind: "route", name, rule: "read" } as const,
@@ -78,6 +81,11 @@ const sketches = (flavour: Flavour) =>
     )
   })
 type Sketch = ReturnType<typeof sketches> extends Arbitrary.Arbitrary<infer S> ? S : never
+
+const decides = (policy: string): boolean => {
+  const { [policy]: spec }: PolicySpecs = schemas
+  return spec?.decides === true
+}
 
 /** The configuration of a policy with a mark that requests can tell. `site` is where it runs. */
 const configOf = (kind: string, mark: string, site: string): unknown => {
@@ -121,8 +129,14 @@ const drawn = (flavour: Flavour, { listeners, routes, backends, targeted }: Sket
     ])
   )
   const backendMarks = Object.fromEntries(Object.entries(backends).map(([name, kinds]) => [name, marked(kinds)]))
-  const policies = [...new Map(targeted.map((each) => [each.key, each])).values()].map(
-    ({ kind, target, ...each }): TargetedMark => {
+  // Whatever decides about requests needs a target that is there.
+  const isThere = ({ target, policy }: TargetedMark) =>
+    target.kind !== "route" ||
+    target.rule === undefined ||
+    target.rule === routes[target.name]?.rule ||
+    !decides(policy)
+  const policies = [...new Map(targeted.map((each) => [each.key, each])).values()]
+    .map(({ kind, target, ...each }): TargetedMark => {
       const phase = target.kind === "gateway" ? each.phase : "route"
       const possible: ReadonlyArray<string> =
         phase === "gateway"
@@ -132,8 +146,8 @@ const drawn = (flavour: Flavour, { listeners, routes, backends, targeted }: Sket
             : [...new Set([...flavour.onRoutes, ...flavour.targeted])]
       const policy = possible[kind % possible.length]!
       return { ...each, phase, target, policy, mark: mark(policy) }
-    }
-  )
+    })
+    .filter(isThere)
 
   const address = (host: string) =>
     flavour.tools ? { mcp: { targets: [{ name: "t", mcp: { host: `http://${host}:1/mcp` } }] } } : { host: `${host}:1` }
@@ -160,8 +174,9 @@ const drawn = (flavour: Flavour, { listeners, routes, backends, targeted }: Sket
   const targetOf = (target: TargetedMark["target"]) => {
     switch (target.kind) {
       case "gateway": {
-        const { port, listener } = target
-        const part = port !== undefined ? { port } : listener !== undefined ? { listenerName: listener } : {}
+        const { port, listener, entry } = target
+        const listenerName = entry === undefined ? listener : `${entry}/${listener}`
+        const part = port !== undefined ? { port } : listenerName !== undefined ? { listenerName } : {}
         return { gateway: { gatewayName: "default", gatewayNamespace: "default", ...part } }
       }
       case "route": {

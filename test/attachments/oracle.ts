@@ -9,7 +9,7 @@ export type Marks = Readonly<Record<string, string>>
 export interface TargetedMark {
   readonly key: string
   readonly target:
-    | { readonly kind: "gateway"; readonly port?: number; readonly listener?: string }
+    | { readonly kind: "gateway"; readonly port?: number; readonly listener?: string; readonly entry?: string }
     | { readonly kind: "route"; readonly name: string; readonly rule?: string }
     | { readonly kind: "backend"; readonly name: string }
   readonly phase: "gateway" | "route"

@@ -1,25 +1,54 @@
 /** All suites of attacks, and how many cases each class must have: no fewer than were tried when it was first attacked. */
+
+import { administration } from "./administration.ts"
 import type { AttackClass, Suite } from "./attack.ts"
+import { bodiesBeforeRules } from "./bodies.ts"
+import { decompression } from "./decompression.ts"
+import { eventStreams } from "./event-streams.ts"
+import { guardedConversations } from "./guards.ts"
+import { headerSpelling } from "./header-spelling.ts"
+import { hostileAnswers } from "./hostile-answers.ts"
 import { mutatedConfigurations } from "./mutated-configurations.ts"
+import { pipelines } from "./pipelines.ts"
 import { requestForms } from "./request-forms.ts"
+import { slowClients } from "./slow-clients.ts"
+import { pathSpellings } from "./spellings.ts"
 import { tokens } from "./tokens.ts"
 import { toldSecrets } from "./told-secrets.ts"
 
-export const suites: ReadonlyArray<Suite> = [mutatedConfigurations, requestForms, tokens, toldSecrets]
+export const suites: ReadonlyArray<Suite> = [
+  // Smuggling.
+  requestForms,
+  pipelines,
+  hostileAnswers,
+  // Header and path spelling.
+  pathSpellings,
+  headerSpelling,
+  // Rebinding and cross-site calls.
+  administration,
+  // Tokens.
+  tokens,
+  // Event streams.
+  eventStreams,
+  // Decompression.
+  decompression,
+  // Slow and flooding clients.
+  slowClients,
+  // Secrets.
+  mutatedConfigurations,
+  toldSecrets,
+  // Fail-open.
+  bodiesBeforeRules,
+  guardedConversations
+]
 
 /** Classes of which no suite is written yet. */
 export const awaited: ReadonlySet<AttackClass> = new Set<AttackClass>([
-  "header and path spelling",
   "request forgery by the server",
-  "rebinding and cross-site calls",
   "key-set exhaustion",
-  "event streams",
-  "decompression",
-  "slow and flooding clients",
   "regular expressions and expression cost",
   "sessions and ids",
   "configuration as code",
-  "fail-open",
   "budgets",
   "prototypes, duplicates, big numbers"
 ])

@@ -70,6 +70,27 @@ describe("an issuer whose key set", () => {
     })
   )
 
+  it.effect("never answers costs whoever needs it two seconds, and then a 503", () =>
+    Effect.gen(function* () {
+      let asked = 0
+      const server = yield* httpBackend(() => {
+        asked++
+      })
+      const gateway = yield* start(configuration(portOf(server.address())), options)
+      yield* Effect.promise(() => until("the set is asked for", () => asked === 1))
+      let answered: number | undefined
+      const answer = ask(gateway, "rsa-1").then(({ status }) => {
+        answered = status
+      })
+      yield* Effect.promise(() => sleep(100))
+      yield* TestClock.adjust("1900 millis")
+      assert.isUndefined(answered)
+      yield* TestClock.adjust("100 millis")
+      yield* Effect.promise(() => answer)
+      assert.strictEqual(answered, 503)
+    })
+  )
+
   it.effect("rotates is believed with its new key, and no longer with the old one", () =>
     Effect.gen(function* () {
       let keys: ReadonlyArray<KeyName> = ["rsa-1"]

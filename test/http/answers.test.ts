@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { observe } from "../../src/http/body.ts"
 import { HeaderList } from "../../src/http/header-list.ts"
+import type { Answer } from "../../src/http/message.ts"
 import { edge, forward, httpBackend, portOf, text, upstreamTo } from "./edge.ts"
 import { eventually, exchange, header, parseResponses, RawClient } from "./raw-client.ts"
 import { Tap } from "./tap.ts"
@@ -68,6 +69,66 @@ describe("answers that are not as they should be", () => {
       assert.strictEqual(response?.body.toString(), "internal error")
       assert.notMatch(response?.head ?? "", /evil/)
       assert.strictEqual(defects.length, 1)
+    })
+  )
+
+  const bodyOf = (body: unknown): unknown => ({ status: 200, headers: new HeaderList(), body })
+  it.live.each([
+    ["a number as body", bodyOf(42)],
+    ["null as body", bodyOf(null)],
+    ["an object as body", bodyOf({ start: "now" })],
+    ["a list as body", bodyOf([1])],
+    ["a function as body", bodyOf(() => {})],
+    ["a status that is text", { status: "200", headers: new HeaderList(), body: undefined }],
+    ["a status with a fraction", { status: 200.5, headers: new HeaderList(), body: undefined }],
+    ["a status beyond 599", { status: 600, headers: new HeaderList(), body: undefined }],
+    ["no status", { status: Number.NaN, headers: new HeaderList(), body: undefined }],
+    ["headers as an object", { status: 200, headers: { a: "b" }, body: undefined }],
+    [
+      "a header that is no text",
+      { status: 200, headers: new HeaderList(["x", Symbol("y") as never]), body: undefined }
+    ],
+    ["nothing", undefined],
+    ["null", null],
+    ["text", "yes"]
+  ])("%s, which only a lie about its type can be, is an internal error, at once and later", ([, answer]) =>
+    Effect.gen(function* () {
+      const lie = answer as Answer
+      const { port, defects } = yield* edge((x) =>
+        x.request.path === "/soon" ? Effect.succeed(lie) : Effect.delay(Effect.succeed(lie), 1)
+      )
+      const responses = yield* exchange(
+        port,
+        "GET /soon HTTP/1.1\r\nhost: a\r\n\r\nGET /late HTTP/1.1\r\nhost: a\r\n\r\n",
+        2
+      )
+      assert.deepStrictEqual(
+        responses.map(({ status, body }) => [status, body.toString()]),
+        [
+          [500, "internal error"],
+          [500, "internal error"]
+        ]
+      )
+      assert.strictEqual(defects.length, 2)
+    })
+  )
+
+  it.live("a source that yields what is not bytes costs its connection, and nothing else", () =>
+    Effect.gen(function* () {
+      const bodies = [new Tap().push(42 as never), new Tap()]
+      const { port, defects } = yield* edge((x) =>
+        Effect.succeed({ status: 200, headers: new HeaderList(), body: bodies[Number(x.request.path.slice(1))] })
+      )
+      for (const [index, body] of bodies.entries()) {
+        const client = new RawClient(port).send(`GET /${index} HTTP/1.1\r\nhost: a\r\n\r\n`)
+        if (index === 1) {
+          yield* Effect.promise(() => client.until(({ size }) => size > 0))
+          body.push("text".repeat(3)).push({} as never)
+        }
+        yield* Effect.promise(() => client.toEnd())
+        assert.isTrue(body.cancelled)
+      }
+      assert.strictEqual(defects.length, 2)
     })
   )
 

@@ -55,20 +55,22 @@ describe("what passes through", () => {
     { arbitrary: { runs: 30 } }
   )
 
-  it.live("request lines arrive as they came: order, duplicates, case of values; nothing is added", () =>
-    Effect.gen(function* () {
-      const { port } = yield* proxyTo(portOf((yield* mirror).address()))
-      const [response] = yield* exchange(
-        port,
-        "GET /a/../b?x=%zz&y HTTP/1.1\r\nHost: A.example:80\r\nX-B: Two  words\r\nx-a: 1\r\nX-B: \xe4\r\nCookie: a=1\r\nCookie: b=2\r\nConnection: x-gone\r\nX-Gone: 1\r\nTE: trailers\r\n\r\n"
-      )
-      const { url, headers } = mirrored(response!.body)
-      assert.strictEqual(url, "/a/../b?x=%zz&y")
-      assert.deepStrictEqual(headers, [
-        ...["host", "a.example", "connection", "keep-alive"],
-        ...["x-b", "Two  words", "x-a", "1", "x-b", "\xe4", "cookie", "a=1", "cookie", "b=2", "te", "trailers"]
-      ])
-    })
+  it.live(
+    "request lines arrive as they came but for the path, which is normal: order, duplicates, case of values; nothing is added",
+    () =>
+      Effect.gen(function* () {
+        const { port } = yield* proxyTo(portOf((yield* mirror).address()))
+        const [response] = yield* exchange(
+          port,
+          "GET /a/../b?x=%zz&y HTTP/1.1\r\nHost: A.example:80\r\nX-B: Two  words\r\nx-a: 1\r\nX-B: \xe4\r\nCookie: a=1\r\nCookie: b=2\r\nConnection: x-gone\r\nX-Gone: 1\r\nTE: trailers\r\n\r\n"
+        )
+        const { url, headers } = mirrored(response!.body)
+        assert.strictEqual(url, "/b?x=%zz&y")
+        assert.deepStrictEqual(headers, [
+          ...["host", "a.example", "connection", "keep-alive"],
+          ...["x-b", "Two  words", "x-a", "1", "x-b", "\xe4", "cookie", "a=1", "cookie", "b=2", "te", "trailers"]
+        ])
+      })
   )
 
   it.live("response lines arrive as they came, connection headers excepted", () =>

@@ -71,6 +71,8 @@ describe("framing on the wire", () => {
       const header = (name: string) => response.headers.find(([key]) => key === name)?.[1]
       assert.strictEqual(header("content-type"), "text/plain")
       assert.strictEqual(header("connection"), "close")
+      // RFC 9110 15.5.6.
+      assert.strictEqual(header("allow") !== undefined, status === 405)
       if (said !== undefined) assert.strictEqual(response.body.toString(), said)
       assert.deepStrictEqual(seen, [])
       assert.deepStrictEqual(defects, [])

@@ -97,6 +97,7 @@ const lines = (text: string) =>
 export const parseResponses = (bytes: Buffer, requests: ReadonlyArray<string> = []): ReadonlyArray<RawResponse> => {
   const found: Array<RawResponse> = []
   let rest = bytes
+  let finals = 0
   for (;;) {
     const end = rest.indexOf("\r\n\r\n")
     if (end < 0) return found
@@ -107,7 +108,7 @@ export const parseResponses = (bytes: Buffer, requests: ReadonlyArray<string> = 
     let offset = end + 4
     let body: Buffer = Buffer.alloc(0)
     let trailers: RawResponse["trailers"] = []
-    if (status < 200 || status === 204 || status === 304 || requests[found.length] === "HEAD") {
+    if (status < 200 || status === 204 || status === 304 || requests[finals] === "HEAD") {
       // No body.
     } else if (get("transfer-encoding") === "chunked") {
       const chunks: Array<Buffer> = []
@@ -134,6 +135,7 @@ export const parseResponses = (bytes: Buffer, requests: ReadonlyArray<string> = 
       body = rest.subarray(offset, offset + length)
       offset += length
     }
+    if (status >= 200) finals++
     found.push({ status, head, headers, body, trailers })
     rest = rest.subarray(offset)
   }

@@ -176,7 +176,9 @@ describe("graceful shutdown", () => {
 describe("time limits of a connection", () => {
   it.live("one without a request is closed after the idle timeout", () =>
     Effect.gen(function* () {
-      const { port } = yield* edge(() => Effect.succeed(text(200, "")), { limits: { idleTimeout: 80 } })
+      const { port } = yield* edge(() => Effect.succeed(text(200, "")), {
+        limits: { idleTimeout: 80, headTimeout: 80 }
+      })
       const silent = new RawClient(port)
       const slow = new RawClient(port).send("GET / HTTP/1.1\r\nhost")
       const start = performance.now()

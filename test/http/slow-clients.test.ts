@@ -11,8 +11,8 @@ import { Tap } from "./tap.ts"
 
 const limit = 80
 
-/** A listener that closes who is idle for 80 ms of its own clock. */
-const timed = (handle: (x: Exchange) => Effect.Effect<Answer>) =>
+/** A listener that closes who is idle for 80 ms of its own clock, or takes as long for a head. */
+const timed = (handle: (x: Exchange) => Effect.Effect<Answer>, headTimeout = limit) =>
   Effect.gen(function* () {
     let now = 0
     let reads = 0
@@ -25,7 +25,10 @@ const timed = (handle: (x: Exchange) => Effect.Effect<Answer>) =>
       begun++
       return handle(x)
     }
-    const opened = yield* edge(handling, { limits: { idleTimeout: limit }, clocks: { wall: Date.now, monotonic } })
+    const opened = yield* edge(handling, {
+      limits: { idleTimeout: limit, headTimeout },
+      clocks: { wall: Date.now, monotonic }
+    })
     return {
       ...opened,
       /** Waits until a request has come so far. */
@@ -89,6 +92,29 @@ describe("a slow client", () => {
       )
       first.socket.destroy()
       second.socket.destroy()
+    })
+  )
+
+  it.live("has less time for a head than for being idle, where the limits say so", () =>
+    Effect.gen(function* () {
+      const { port, bound, pass } = yield* timed(() => Effect.succeed(text(200, "")), limit / 4)
+      const silent = new RawClient(port)
+      const begun = new RawClient(port).send("GET / HTTP/1.1\r\nho")
+      yield* Effect.promise(() => eventually(() => bound.connections() === 2))
+      yield* pass(0)
+      yield* pass(limit / 4)
+      yield* over(begun)
+      assert.deepStrictEqual(
+        parseResponses(begun.received).map(({ status }) => status),
+        [408]
+      )
+      yield* pass(limit / 2)
+      assert.isFalse(silent.ended || silent.closed)
+      yield* pass(limit / 4)
+      yield* over(silent)
+      assert.strictEqual(silent.text, "")
+      begun.socket.destroy()
+      silent.socket.destroy()
     })
   )
 

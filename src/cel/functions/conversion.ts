@@ -1,6 +1,6 @@
 /** Conversions between types, and `type` itself. */
 import { type Frame, outOfWork, tooLarge } from "../frame.ts"
-import { global, invalid } from "../function.ts"
+import { global, unreadable } from "../function.ts"
 import { toText } from "../json.ts"
 import { typeNameOf } from "../kind.ts"
 import { maxTextLength } from "../limits.ts"
@@ -9,7 +9,7 @@ import type { CelError } from "../problem.ts"
 import { durationText, parseDuration, parseTimestamp, Timestamp, timestampText } from "../time.ts"
 import { TypeValue, type Uint } from "../value.ts"
 
-const outOfRange = (type: string) => invalid(`the value is out of the range of ${type}`)
+const outOfRange = (type: string) => unreadable(`the value is out of the range of ${type}`)
 
 const integral = (type: string, value: number, convert: (value: bigint) => bigint | Uint | CelError) =>
   Number.isFinite(value) ? convert(BigInt(Math.trunc(value))) : outOfRange(type)
@@ -19,7 +19,7 @@ const intOfDouble = (value: number) =>
   value <= -(2 ** 63) || value >= 2 ** 63 ? outOfRange("int") : integral("int", value, int)
 
 /** Errors never quote what they are about: it may be a credential, and errors are logged. */
-const noSuch = (type: string) => invalid(`the text is no ${type}`)
+const noSuch = (type: string) => unreadable(`the text is no ${type}`)
 
 const parseInteger = (text: string, type: "int" | "uint") => {
   const form = type === "int" ? /^[+-]?\d{1,32}$/ : /^\d{1,32}$/
@@ -60,7 +60,7 @@ export const decodeText = (frame: Frame, bytes: Uint8Array): string | CelError =
   try {
     return decoder.decode(bytes)
   } catch {
-    return invalid("the bytes are not UTF-8")
+    return unreadable("the bytes are not UTF-8")
   }
 }
 

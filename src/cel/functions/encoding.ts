@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer"
 import { createHash } from "node:crypto"
 import { elementAt, lengthOf } from "../compare.ts"
 import { type Frame, type Outcome, outOfWork, tooLarge } from "../frame.ts"
-import { global, invalid, type Overload } from "../function.ts"
+import { global, type Overload, unreadable } from "../function.ts"
 import { entriesOf, toText } from "../json.ts"
 import { kindOf } from "../kind.ts"
 import { maxElements, maxTextLength } from "../limits.ts"
@@ -27,7 +27,7 @@ const decode = (frame: Frame, text: string | Uint8Array): Outcome => {
   const digits = base64.replace(/=+$/, "").length
   // Padding may be left out; a single last digit, or padding that does not fill up, is no base64.
   const complete = base64.length === digits || base64.length % 4 === 0
-  if (!base64Form.test(base64) || digits % 4 === 1 || !complete) return invalid("the text is not base64")
+  if (!base64Form.test(base64) || digits % 4 === 1 || !complete) return unreadable("the text is not base64")
   return new Uint8Array(Buffer.from(base64, "base64"))
 }
 
@@ -41,7 +41,7 @@ const percentDecode = (frame: Frame, text: string): Outcome => {
   try {
     return decodeURIComponent(text)
   } catch {
-    return invalid("the text is not percent-encoded UTF-8")
+    return unreadable("the text is not percent-encoded UTF-8")
   }
 }
 

@@ -2,30 +2,38 @@
 import { Buffer } from "node:buffer"
 import { jsonField } from "../compare.ts"
 import { type Frame, type Outcome, outOfWork } from "../frame.ts"
-import { global, invalid } from "../function.ts"
+import { global, unreadable } from "../function.ts"
 import { fromJson, toJson } from "../json.ts"
-import { parseJson } from "../json-text.ts"
+import { certain, parseJson } from "../json-text.ts"
 import { isPlainObject } from "../kind.ts"
 import { CelError } from "../problem.ts"
 import type { CelValue, JsonObject } from "../value.ts"
 import { decodeText } from "./conversion.ts"
 
 /** Bodies are parsed once, however many rules ask: the host's bytes do not change while a request lives. */
-const parsed = new WeakMap<Uint8Array, { readonly json: unknown }>()
+const parsed = new WeakMap<Uint8Array, Parsed>()
+
+interface Parsed {
+  readonly json: unknown
+  /** Whether those who decide may go by it; unknown until one of them asks. */
+  readonly certain: boolean
+}
 
 const parse = (frame: Frame, text: string): Outcome => {
-  const json = parseJson(frame, text)
+  const read = parseJson(frame, text)
+  const json = read instanceof CelError || !frame.deciding ? read : certain(frame, text, read.json)
   return json instanceof CelError ? json : fromJson(json.json)
 }
 
 const parseBytes = (frame: Frame, bytes: Uint8Array): Outcome => {
   const known = parsed.get(bytes)
-  if (known !== undefined) return fromJson(known.json)
+  if (known !== undefined && (known.certain || !frame.deciding)) return fromJson(known.json)
   const text = decodeText(frame, bytes)
   if (text instanceof CelError) return text
-  const json = parseJson(frame, text)
+  const read = known ?? parseJson(frame, text)
+  const json = read instanceof CelError || !frame.deciding ? read : certain(frame, text, read.json)
   if (json instanceof CelError) return json
-  parsed.set(bytes, json)
+  parsed.set(bytes, { json: json.json, certain: frame.deciding })
   return fromJson(json.json)
 }
 
@@ -37,7 +45,8 @@ const field = (container: Outcome, name: string): Outcome => {
 
 const payload = (frame: Frame, token: string): Outcome => {
   const segments = token.length > 1 << 16 ? [] : token.split(".", 4)
-  if (segments.length !== 3 || !/^[A-Za-z0-9_-]*$/.test(segments[1]!)) return invalid("the text is no JSON Web Token")
+  if (segments.length !== 3 || !/^[A-Za-z0-9_-]*$/.test(segments[1]!))
+    return unreadable("the text is no JSON Web Token")
   return frame.spend(1 + (token.length >> 4))
     ? parseBytes(frame, new Uint8Array(Buffer.from(segments[1]!, "base64url")))
     : outOfWork

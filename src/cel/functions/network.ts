@@ -1,6 +1,6 @@
 /** IP addresses, CIDR blocks, and the queries of URIs. */
 import { type Frame, type Outcome, outOfWork, tooLarge } from "../frame.ts"
-import { global, invalid, method } from "../function.ts"
+import { global, method, unreadable } from "../function.ts"
 import { maxElements } from "../limits.ts"
 import { Cidr, Ip } from "../network.ts"
 import { CelError } from "../problem.ts"
@@ -10,10 +10,10 @@ import { CelList } from "../value.ts"
 const maxAddressLength = 64
 
 const ip = (text: string): Ip | CelError =>
-  (text.length > maxAddressLength ? undefined : Ip.parse(text)) ?? invalid("the text is no IP address")
+  (text.length > maxAddressLength ? undefined : Ip.parse(text)) ?? unreadable("the text is no IP address")
 
 const cidr = (text: string): Cidr | CelError =>
-  (text.length > maxAddressLength ? undefined : Cidr.parse(text)) ?? invalid("the text is no CIDR block")
+  (text.length > maxAddressLength ? undefined : Cidr.parse(text)) ?? unreadable("the text is no CIDR block")
 
 const containsIp = (block: Cidr, text: string): boolean | CelError => {
   const address = ip(text)

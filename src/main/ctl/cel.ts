@@ -23,7 +23,7 @@ const explained = (flags: Flags, most?: number) =>
     const given = yield* givenExpression(flags)
     const expression = yield* compiledExpression(given)
     const context = yield* givenContext(flags)
-    const explanation = explain(expression, { ...context, ...given.hidden }, most)
+    const explanation = explain(expression, { ...context, ...given.hidden }, { most })
     if (Option.isSome(flags.trace)) {
       const bodiless = expression.attributes.requestBody && context.request?.body === undefined
       const missing = [...explanation.steps.flatMap(hiddenParts), ...(bodiless ? ["the body of the request"] : [])]

@@ -4,6 +4,7 @@ import type { TraceEvent } from "../../../spec/trace-events.ts"
 import { isSource } from "../../http/body.ts"
 import { HeaderList } from "../../http/header-list.ts"
 import { RequestHead } from "../../http/message.ts"
+import type { PathFault, Paths } from "../../http/path.ts"
 import { Exchange } from "../../pipeline/exchange.ts"
 import type { Listener } from "../../pipeline/route.ts"
 import { observedLoop, plainLoop, type StageFinished } from "../../pipeline/run.ts"
@@ -51,12 +52,16 @@ const recording = (stages: Array<StageFinished>): Watch => ({
   stage: (_, event) => stages.push(event)
 })
 
-/** The exchange of a request that has just come in. */
-export const exchangeOf = (request: Request, world: World): Exchange => {
+/** The exchange of a request that has just come in; what is wrong with its path, where the edge refuses it. */
+const exchangeOf = (request: Request, world: World, paths: Paths): Exchange | PathFault => {
   const length = lengthOf(request.body)
   const headers = HeaderList.from(request.headers)
   if (length !== undefined) headers.set("content-length", length)
   const head = new RequestHead(request.method, request.scheme, request.authority, request.path, headers)
+  if (paths === "normalised") {
+    const unreadable = head.moveTo(request.path)
+    if (unreadable !== undefined) return unreadable
+  }
   const peer = { address: "192.0.2.1", port: 40_000, rawAddress: "192.0.2.1", rawPort: 40_000 }
   const x = new Exchange(head, bodyOf("request", request.body, world.flows), peer, world.wall, world.now)
   x.matchedPrefix = request.prefix
@@ -75,15 +80,33 @@ export const exchangeOf = (request: Request, world: World): Exchange => {
 const lengthOf = (body: Content | undefined): string | undefined =>
   body === undefined || body.streamed ? undefined : String(Buffer.byteLength(body.chunks.join("")))
 
-/** Plays a request. Interrupting it does what the edge does when a client goes away. */
+/** What the edge answers by itself. */
+const refused = ({ fault }: PathFault): Played => ({
+  status: 400,
+  headers: ["content-type", "text/plain"],
+  body: fault,
+  failure: undefined,
+  error: undefined,
+  received: undefined,
+  defects: [],
+  stages: [],
+  events: []
+})
+
+/**
+ * Plays a request. Interrupting it does what the edge does when a client goes away.
+ * @param paths what becomes of its path. Policies have to stand any, so that by default it stays as it is.
+ */
 export const play = (
   listener: Listener | undefined,
   request: Request,
   world: World,
-  watched: boolean
+  watched: boolean,
+  paths: Paths = "raw"
 ): Effect.Effect<Played> =>
   Effect.suspend(() => {
-    const x = exchangeOf(request, world)
+    const x = exchangeOf(request, world, paths)
+    if ("fault" in x) return Effect.succeed(refused(x))
     const before = world.received.length
     const defects: Array<unknown> = []
     const stages: Array<StageFinished> = []

@@ -54,7 +54,7 @@ export const whole = <R = Ports>(
       send: (request, { port, watched = true } = {}) => {
         const bind = port === undefined ? binds[0] : binds.find((each) => each.port === port)
         const listener = bind?.listenerFor(request.authority.replace(/:[0-9]+$/, ""))
-        return play(listener, request, world, watched)
+        return play(listener, request, world, watched, snapshot.frontend.limits.paths)
       }
     }
   })

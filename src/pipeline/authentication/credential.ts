@@ -3,7 +3,9 @@ import { Effect } from "effect"
 import type { CredentialLocation } from "../../../spec/location.ts"
 import { challenge, defaultRealm } from "../../http/challenge.ts"
 import { type Carrier, cookieCarrier, headerCarrier, queryCarrier } from "../../http/credential.ts"
-import { compileExpression } from "../expressions.ts"
+import { Unreadable, unreadable } from "../errors.ts"
+import { compileExpression, decided } from "../expressions.ts"
+import { type FailedReading, failedReadings } from "../fail-closed.ts"
 import { type CredentialHeaders, credentialHeaders } from "../slots.ts"
 import type { ConfigPath, ConfigProblem, Site } from "../stage.ts"
 import type { View } from "../view.ts"
@@ -11,9 +13,20 @@ import type { View } from "../view.ts"
 type Slots = typeof credentialHeaders
 type Asking = Pick<View<Slots, Slots>, "request" | "variables" | "get" | "set">
 
+/** What may not be readable where an expression says where the credential stands. A policy in the mode `permissive` refuses nobody. */
+export const credentialReadings = (by: string): ReadonlyArray<FailedReading> =>
+  failedReadings(
+    by,
+    ["what the expression of a location reads: JSON, base64 or other text that is none", unreadable.value],
+    ["more than the expression of a location may do", unreadable.work]
+  )
+
 export interface Credential {
-  /** The credential; `undefined` when there is none. Leaves in the exchange where it looked. */
-  readonly read: (exchange: Asking) => string | undefined
+  /**
+   * The credential; `undefined` when there is none. Where it stands may be told by something that cannot be read. Leaves in the
+   * exchange where it looked.
+   */
+  readonly read: (exchange: Asking) => string | undefined | Unreadable
   /** Takes it out of the request, so that no backend sees it. What an expression found stays. */
   readonly remove: (exchange: Asking) => void
 }
@@ -63,7 +76,8 @@ export const compileCredential = (
     return Effect.succeed({
       read: (x) => {
         leave(x, own)
-        const found = expression.evaluate(x.variables)
+        const found = decided(expression, x.variables)
+        if (found instanceof Unreadable) return found
         return typeof found === "string" && found !== "" ? found : undefined
       },
       remove: () => {}

@@ -5,6 +5,7 @@ import type { Listener, Normalised, Policies, Route } from "../normalised.ts"
 
 /** Every code with what it warns of. */
 export const codes = {
+  "serves-nothing": "a file without a listener: a start is possible, a reload refused",
   "never-matches": "a route that no request can reach",
   "replaced-route": "a route that another one with the same name replaces",
   "hostname-never-served": "a host name that none of the listeners of a route serves",
@@ -18,6 +19,8 @@ export const codes = {
   "dynamic-exposed": "any destination, for whoever reaches the port",
   "optional-authentication": "authentication that lets requests without a credential pass because its mode is left out",
   "unguarded-path": "prompt guards beside paths that are forwarded past them",
+  "raw-paths": "a decision by paths that stay as they are received",
+  "unguarded-stream": "guards over answers that do not read streamed ones",
   "inline-credential": "a credential written out in the file",
   "insecure-tls": "a server whose certificate is not verified",
   "cors-any-origin-with-credentials": "credentials for every web page",

@@ -12,15 +12,26 @@ import {
   optionalAuthentication
 } from "./exposure.ts"
 import { limits, remoteLimits } from "./limits.ts"
-import { references, replacedRoutes, shadowed, unservedHosts, unusedModels, withoutBackend } from "./reachability.ts"
+import { rawPaths } from "./raw-paths.ts"
+import {
+  references,
+  replacedRoutes,
+  servesNothing,
+  shadowed,
+  unservedHosts,
+  unusedModels,
+  withoutBackend
+} from "./reachability.ts"
 import { neverTrue } from "./rules.ts"
 import { unknownTargets } from "./targets.ts"
 import { unguarded } from "./unguarded.ts"
+import { unreadStreams } from "./unread-streams.ts"
 
 /** Every warning, in the order of the text. */
 export const lint = (configuration: Configuration): ReadonlyArray<Problem> => {
   const { normalised, positions } = configuration
   const complaints = [
+    ...servesNothing(normalised),
     ...shadowed(normalised),
     ...replacedRoutes(normalised),
     ...unservedHosts(normalised),
@@ -33,6 +44,8 @@ export const lint = (configuration: Configuration): ReadonlyArray<Problem> => {
     ...keysExposed(configuration),
     ...optionalAuthentication(configuration),
     ...unguarded(configuration),
+    ...rawPaths(configuration),
+    ...unreadStreams(configuration),
     ...inlineCredentials(configuration),
     ...insecureTls(configuration),
     ...openCors(configuration),

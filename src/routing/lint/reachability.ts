@@ -6,6 +6,12 @@ import { attachments } from "../attach.ts"
 import type { Listener, Normalised, Route, RouteGroup } from "../normalised.ts"
 import { routesWithListeners, warn } from "./finding.ts"
 
+/** A file without any listener. */
+export const servesNothing = ({ binds }: Normalised): ReadonlyArray<Complaint> =>
+  binds.some(({ listeners }) => listeners.length > 0)
+    ? []
+    : [warn("serves-nothing", [], "there is no listener, so that nothing is served; add gateways, binds, llm or mcp")]
+
 interface Candidate {
   readonly route: Route
   readonly match: RouteMatch

@@ -6,11 +6,12 @@ import { unknownTargets } from "./targets.ts"
 
 const read = reader(schemas)
 
+const modifier = "requestHeaderModifier: { set: { a: b } }"
+
 /** What is told of policies with such targets. */
-const toldOf = (...targets: ReadonlyArray<string>): ReadonlyArray<string> => {
+const toldOf = (targets: ReadonlyArray<string>, policy = modifier): ReadonlyArray<string> => {
   const policies = targets.map(
-    (target, index) =>
-      `- { name: { name: p${index}, namespace: n }, target: ${target}, policy: { requestHeaderModifier: { set: { a: b } } } }`
+    (target, index) => `- { name: { name: p${index}, namespace: n }, target: ${target}, policy: { ${policy} } }`
   )
   const text = `
 gateways:
@@ -37,33 +38,61 @@ const backend = (name: string) => `{ backend: { backend: { name: ${name}, namesp
 describe("policies without a target", () => {
   it("are none where every target is there", () => {
     assert.deepStrictEqual(
-      toldOf(
+      toldOf([
         gateway(""),
         gateway(", port: 80"),
         gateway(", listenerName: default"),
         gateway(", listenerName: tenants"),
+        gateway(", listenerName: edge/tenants"),
         route("api", "shop"),
         route("api", "shop", ", ruleName: read, kind: HTTPRoute"),
         route("inner", "default"),
         backend("users"),
         backend("group/g/default/inner/backend1")
-      ),
+      ]),
       []
     )
   })
 
-  it.each([
+  const absent = [
     ["{ gateway: { gatewayName: edge, gatewayNamespace: default } }", "58: warning: policies[0].target.gateway"],
     [gateway(", port: 82"), "58: warning: policies[0].target.gateway"],
     [gateway(", listenerName: edge"), "58: warning: policies[0].target.gateway"],
+    [gateway(", listenerName: default/tenants"), "58: warning: policies[0].target.gateway"],
+    [gateway(", listenerName: edge/default"), "58: warning: policies[0].target.gateway"],
     [route("api", "default"), "56: warning: policies[0].target.route"],
     [route("api", "shop", ", ruleName: write"), "56: warning: policies[0].target.route"],
     [route("api", "shop", ", kind: TCPRoute"), "56: warning: policies[0].target.route"],
     [backend("orders"), "69: warning: policies[0].target.backend.backend"]
-  ])("are told: %s", (target, place) => {
+  ] as const
+
+  it.each(absent)("are told: %s", (target, place) => {
     const kind = /target\.(\w+)/.exec(place)![1]
-    assert.deepStrictEqual(toldOf(target), [
+    assert.deepStrictEqual(toldOf([target]), [
       `f:10:${place}: no such ${kind}: policies[0].policy.requestHeaderModifier has no effect [unknown-target]`
     ])
+  })
+
+  it.each(absent)("are errors where the policy decides about requests: %s", (target, place) => {
+    const kind = /target\.(\w+)/.exec(place)![1]
+    assert.deepStrictEqual(toldOf([target], "authorization: { rules: [{ deny: 'true' }] }"), [
+      `f:10:${place.replace("warning: ", "")}: no such ${kind}: policies[0].policy.authorization has no effect`
+    ])
+  })
+
+  it("are errors for every policy that says that it decides", () => {
+    const deciding: ReadonlyArray<readonly [name: string, config: string]> = [
+      ["apiKey", "{ keys: [] }"],
+      ["basicAuth", '{ htpasswd: "a:b" }'],
+      ["csrf", "{}"],
+      ["localRateLimit", "[{ maxTokens: 1, tokensPerFill: 1, fillInterval: 1s }]"],
+      ["mcpAuthorization", "{ rules: [] }"],
+      ["ai", "{ promptGuard: {} }"]
+    ]
+    for (const [name, config] of deciding)
+      assert.deepStrictEqual(
+        toldOf([route("nowhere", "default")], `${name}: ${config}`).map((line) => line.replace(/^\S+ /, "")),
+        [`policies[0].target.route: no such route: policies[0].policy.${name} has no effect`]
+      )
   })
 })

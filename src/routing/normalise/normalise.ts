@@ -5,6 +5,7 @@ import type { PolicySpecs } from "../../../spec/standalone/policies.ts"
 import { defaultSettings } from "../../../spec/standalone/settings.ts"
 import type { Standalone } from "../../../spec/standalone.ts"
 import type { Backend, Bind, Listener, Normalised, Route, RouteGroup, TcpRoute } from "../normalised.ts"
+import { withoutTarget } from "../targets.ts"
 import { namedBackends } from "./backends.ts"
 import { type Complaints, complaints } from "./complaints.ts"
 import { type BareBind, type BareListener, fromBind, fromGateway } from "./listeners.ts"
@@ -91,29 +92,28 @@ export const normalise = (file: Standalone, specs: PolicySpecs): Result => {
   checkSettings(file.config, problems)
   const ports = [...binds, ...gateways.map(({ bind }) => bind), llm, mcp].filter((bind) => bind !== undefined)
   uniquePorts(ports, problems)
-  if (problems.list.length > 0) return { ok: false, complaints: problems.list }
 
   const withRoutes = (listener: BareListener): Listener => ({
     ...listener,
     routes: [...(routes.get(listener.key)?.values() ?? [])],
     tcpRoutes: [...(tcpRoutes.get(listener.key)?.values() ?? [])]
   })
-  return {
-    ok: true,
-    value: {
-      settings: file.config ?? defaultSettings,
-      binds: ports.map((bind): Bind => ({ ...bind, listeners: bind.listeners.map(withRoutes) })),
-      frontend: frontends(file.frontendPolicies, specs),
-      routeGroups: groups.groups,
-      backends: record(backends),
-      targeted,
-      replaced,
-      discovery: [
-        ...discovered("service", "services", file.services),
-        ...discovered("workload", "workloads", file.workloads)
-      ]
-    }
+  const value: Normalised = {
+    settings: file.config ?? defaultSettings,
+    binds: ports.map((bind): Bind => ({ ...bind, listeners: bind.listeners.map(withRoutes) })),
+    frontend: frontends(file.frontendPolicies, specs),
+    routeGroups: groups.groups,
+    backends: record(backends),
+    targeted,
+    replaced,
+    discovery: [
+      ...discovered("service", "services", file.services),
+      ...discovered("workload", "workloads", file.workloads)
+    ]
   }
+  for (const { policy, path, message } of withoutTarget(value))
+    if (specs[policy.policy.name]!.decides === true) problems.add(path, message)
+  return problems.list.length > 0 ? { ok: false, complaints: problems.list } : { ok: true, value }
 }
 
 const discovered = (kind: "service" | "workload", section: string, configs: ReadonlyArray<unknown> = []) =>

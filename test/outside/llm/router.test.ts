@@ -166,17 +166,12 @@ describe("a path that a provider could read as another one", () => {
     })
 
   for (const path of [
-    "/v1/chat/%63ompletions",
     "/v1/chat%2Fcompletions",
-    "/v1/chat\\completions",
-    "/v1/chat/completions/.",
-    "/v1/chat/completions/%2e",
-    "/v1/chat/completions/x/..",
-    "/v1/chat/completions/x/%2E%2e/",
     "/v1/chat/completions%2F",
+    "/v1/chat/completions;a:b=c",
+    "/v1/chat/completions%3fa",
     "/v1/Chat/Completions",
-    "/v1beta/models/exact%3AgenerateContent",
-    "/v1/chat/completions/%ff"
+    "/v1beta/models/exact%3AgenerateContent"
   ])
     it(`is refused: ${path}`, async () => {
       const before = upstream.asked.length
@@ -184,7 +179,37 @@ describe("a path that a provider could read as another one", () => {
       assert.strictEqual(upstream.asked.length, before)
     })
 
-  for (const path of ["//v1//chat/completions/", "/v1/files/a%20b", "/v1/files/...", "/v1/files/a.b"])
+  for (const path of [
+    "/v1/chat/completions;a=b",
+    "/v1;a/chat/completions",
+    "/chat/completions",
+    "/chat/completions;a=b"
+  ])
+    it(`is handled as the conversation that it is: ${path}`, async () => {
+      const [status] = await raw(path)
+      assert.strictEqual(status, 200)
+      assert.strictEqual(upstream.asked.at(-1)?.path, "/v1/chat/completions")
+    })
+
+  for (const path of ["/v1/chat\\completions", "/v1/x%2f..%2fchat/completions", "/v1/chat/completions/..;/x"])
+    it(`is no path at all: ${path}`, async () => {
+      const before = upstream.asked.length
+      assert.strictEqual((await raw(path))[0], 400)
+      assert.strictEqual(upstream.asked.length, before)
+    })
+
+  for (const path of [
+    "//v1//chat/completions/",
+    "/v1/chat/%63ompletions",
+    "/v1/chat/completions/%2e",
+    "/v1/chat/completions/x/%2E%2e/"
+  ])
+    it(`unless it is the same one: ${path}`, async () => {
+      assert.strictEqual((await raw(path))[0], 200)
+      assert.strictEqual(upstream.asked.at(-1)?.path, "/v1/chat/completions")
+    })
+
+  for (const path of ["/v1/files/a%20b", "/v1/files/...", "/v1/files/a.b", "/v1/files/%ff"])
     it(`unless it is of the same type: ${path}`, async () => assert.strictEqual((await raw(path))[0], 200))
 })
 

@@ -38,9 +38,3 @@ export const failoverGroups = <T extends FailoverTarget>(
   }
   return [...groups].sort(([a], [b]) => a - b).map(([, group]) => group)
 }
-
-/** The first target whose condition holds; one without a condition always does. A condition that fails to evaluate does not hold. */
-export const pickConditional = <T extends { readonly when?: unknown }>(
-  targets: ReadonlyArray<T>,
-  holds: (target: T) => boolean
-): T | undefined => targets.find((target) => target.when === undefined || holds(target))
