@@ -13,7 +13,8 @@ import { Exchange, type Inform } from "../../src/pipeline/exchange.ts"
 import type { Peer } from "../../src/pipeline/view.ts"
 import { contained, containing, ignore } from "../../src/services/contained.ts"
 import type { Probes } from "../../src/services/upstreams.ts"
-import { wholeMessage } from "./packet.ts"
+import { isLoopback } from "../admin-address.ts"
+import { isForeign, wholeMessage } from "./packet.ts"
 import { closeGently, parserRefusal, type Refusal, refuse } from "./refusal.ts"
 import { RequestBody } from "./request-body.ts"
 import { type Host, Turn } from "./turn.ts"
@@ -52,6 +53,8 @@ export interface Serving {
   readonly clocks: Clocks
   readonly limits: () => Limits
   readonly defect: (cause: unknown) => void
+  /** Whether only this machine reaches the listener. */
+  readonly loopback: boolean
   draining: boolean
 }
 
@@ -92,7 +95,7 @@ export class Connection implements Host {
     this.#serving = serving
     this.socket = socket
     this.scheme = scheme
-    this.peer = peerOf(socket)
+    this.peer = peerOf(socket, serving.loopback)
     this.#inform = (status, headers) => this.#turn?.inform(status, headers)
     this.#opened = this.#idleSince = serving.clocks.monotonic()
     // Node calls it after the last response.
@@ -198,6 +201,9 @@ export class Connection implements Host {
     if (request.rawHeaders.length > 2 * maxHeaders)
       return { _tag: "Malformed", status: 431, message: "too many request headers" }
     const version = request.httpVersion
+    // Only these could be something else (RTSP has no version 1.1), and looking costs more than all of the framing.
+    if ((version === "1.0" || request.method === "SOURCE") && isForeign(request))
+      return { _tag: "Malformed", status: 400, message: "not HTTP" }
     if (version !== "1.1" && version !== "1.0")
       return { _tag: "Malformed", status: 505, message: "unsupported HTTP version" }
     return frameRequest(request.method!, request.url!, version, request.rawHeaders, this.scheme, paths)
@@ -447,10 +453,12 @@ const received = (connection: Connection, request: IncomingMessage): [Body, Requ
   return [upload, upload]
 }
 
-const peerOf = (socket: Socket): Peer => {
+const peerOf = (socket: Socket, only: boolean): Peer => {
   const address = socket.remoteAddress ?? ""
   // A dual-stack socket shows IPv4 clients in IPv6 clothes.
   const plain = address.startsWith("::ffff:") && address.includes(".") ? address.slice(7) : address
   const port = socket.remotePort ?? 0
-  return { address: plain, port, rawAddress: plain, rawPort: port }
+  const { localAddress, localPort = 0 } = socket
+  const loopback = localAddress !== undefined && isLoopback(localAddress) ? { port: localPort, only } : undefined
+  return { address: plain, port, rawAddress: plain, rawPort: port, loopback }
 }

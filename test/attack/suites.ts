@@ -5,9 +5,12 @@ import type { AttackClass, Suite } from "./attack.ts"
 import { bodiesBeforeRules } from "./bodies.ts"
 import { decompression } from "./decompression.ts"
 import { eventStreams } from "./event-streams.ts"
+import { floods } from "./floods.ts"
 import { guardedConversations } from "./guards.ts"
 import { headerSpelling } from "./header-spelling.ts"
 import { hostileAnswers } from "./hostile-answers.ts"
+import { mcpRebinding } from "./mcp-rebinding.ts"
+import { mcpSessions } from "./mcp-sessions.ts"
 import { mutatedConfigurations } from "./mutated-configurations.ts"
 import { pipelines } from "./pipelines.ts"
 import { requestForms } from "./request-forms.ts"
@@ -26,6 +29,7 @@ export const suites: ReadonlyArray<Suite> = [
   headerSpelling,
   // Rebinding and cross-site calls.
   administration,
+  mcpRebinding,
   // Tokens.
   tokens,
   // Event streams.
@@ -34,6 +38,9 @@ export const suites: ReadonlyArray<Suite> = [
   decompression,
   // Slow and flooding clients.
   slowClients,
+  floods,
+  // Sessions and ids.
+  mcpSessions,
   // Secrets.
   mutatedConfigurations,
   toldSecrets,
@@ -47,7 +54,6 @@ export const awaited: ReadonlySet<AttackClass> = new Set<AttackClass>([
   "request forgery by the server",
   "key-set exhaustion",
   "regular expressions and expression cost",
-  "sessions and ids",
   "configuration as code",
   "budgets",
   "prototypes, duplicates, big numbers"

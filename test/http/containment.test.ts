@@ -91,7 +91,7 @@ describe("a reader that throws within a callback", () => {
       const deaths: Array<string> = []
       service.open(
         { cmd: "/bin/sh", args: ["-c", "echo message; sleep 60"], env: {}, inheritEnv: [], clearEnv: false },
-        { backend: "b", backendName: "b", target: "t", principal: "" },
+        { backend: "b", backendName: "b", target: "t", principal: "", network: "", most: 1, mostOfNetwork: 1 },
         {
           onMessage: () => {
             throw new Error("bug")

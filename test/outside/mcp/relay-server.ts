@@ -85,6 +85,7 @@ export const startRelay = async (
         headers: request.rawHeaders,
         body: await bodyOf(request),
         principal: options.principal?.(request) ?? "",
+        address: request.socket.remoteAddress ?? "",
         listener: "test",
         authorize: options.authorize,
         observer: options.observer
