@@ -3,9 +3,11 @@
 import { administration } from "./administration.ts"
 import type { AttackClass, Suite } from "./attack.ts"
 import { bodiesBeforeRules } from "./bodies.ts"
+import { budgets } from "./budgets.ts"
 import { decompression } from "./decompression.ts"
 import { eventStreams } from "./event-streams.ts"
 import { floods } from "./floods.ts"
+import { forgery } from "./forgery.ts"
 import { guardedConversations } from "./guards.ts"
 import { headerSpelling } from "./header-spelling.ts"
 import { hostileAnswers } from "./hostile-answers.ts"
@@ -27,6 +29,8 @@ export const suites: ReadonlyArray<Suite> = [
   // Header and path spelling.
   pathSpellings,
   headerSpelling,
+  // Request forgery by the server.
+  forgery,
   // Rebinding and cross-site calls.
   administration,
   mcpRebinding,
@@ -46,16 +50,17 @@ export const suites: ReadonlyArray<Suite> = [
   toldSecrets,
   // Fail-open.
   bodiesBeforeRules,
-  guardedConversations
+  guardedConversations,
+  // Budgets.
+  budgets
 ]
 
 /** Classes of which no suite is written yet. */
 export const awaited: ReadonlySet<AttackClass> = new Set<AttackClass>([
-  "request forgery by the server",
   "key-set exhaustion",
   "regular expressions and expression cost",
   "configuration as code",
-  "budgets",
+  "secrets",
   "prototypes, duplicates, big numbers"
 ])
 
