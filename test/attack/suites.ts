@@ -5,10 +5,10 @@ import type { AttackClass, Suite } from "./attack.ts"
 import { bodiesBeforeRules } from "./bodies.ts"
 import { decompression } from "./decompression.ts"
 import { eventStreams } from "./event-streams.ts"
-import { floods } from "./floods.ts"
 import { guardedConversations } from "./guards.ts"
 import { headerSpelling } from "./header-spelling.ts"
 import { hostileAnswers } from "./hostile-answers.ts"
+import { mcpFloods } from "./mcp-floods.ts"
 import { mcpRebinding } from "./mcp-rebinding.ts"
 import { mcpSessions } from "./mcp-sessions.ts"
 import { pipelines } from "./pipelines.ts"
@@ -33,7 +33,7 @@ export const suites: ReadonlyArray<Suite> = [
   decompression,
   // Slow and flooding clients.
   slowClients,
-  floods,
+  mcpFloods,
   // Sessions and ids.
   mcpSessions,
   // Fail-open.
