@@ -14,7 +14,7 @@ import type { Peer } from "../../src/pipeline/view.ts"
 import { contained, containing, ignore } from "../../src/services/contained.ts"
 import type { Probes } from "../../src/services/upstreams.ts"
 import { isLoopback } from "../admin-address.ts"
-import { wholeMessage } from "./packet.ts"
+import { isForeign, wholeMessage } from "./packet.ts"
 import { closeGently, parserRefusal, type Refusal, refuse } from "./refusal.ts"
 import { RequestBody } from "./request-body.ts"
 import { type Host, Turn } from "./turn.ts"
@@ -201,6 +201,9 @@ export class Connection implements Host {
     if (request.rawHeaders.length > 2 * maxHeaders)
       return { _tag: "Malformed", status: 431, message: "too many request headers" }
     const version = request.httpVersion
+    // Only these could be something else (RTSP has no version 1.1), and looking costs more than all of the framing.
+    if ((version === "1.0" || request.method === "SOURCE") && isForeign(request))
+      return { _tag: "Malformed", status: 400, message: "not HTTP" }
     if (version !== "1.1" && version !== "1.0")
       return { _tag: "Malformed", status: 505, message: "unsupported HTTP version" }
     return frameRequest(request.method!, request.url!, version, request.rawHeaders, this.scheme, paths)

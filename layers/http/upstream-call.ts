@@ -9,13 +9,18 @@ import type { Duplex } from "node:stream"
 import { Effect, Exit } from "effect"
 import type { Dispatcher } from "undici"
 import { type BodySink, type BodySource, isSource } from "../../src/http/body.ts"
-import { isHopByHop } from "../../src/http/framing.ts"
+import { isAlias, isHopByHop } from "../../src/http/framing.ts"
 import type { HeaderList } from "../../src/http/header-list.ts"
 import type { Answer } from "../../src/http/message.ts"
 import { type Container, contained, containing } from "../../src/services/contained.ts"
 import { containerOf, type TellDefect } from "../../src/services/defects.ts"
 import { later } from "../../src/services/timer.ts"
-import { UpgradeMismatched, type UpstreamError, type UpstreamRequest } from "../../src/services/upstreams.ts"
+import {
+  UnknownTransferCoding,
+  UpgradeMismatched,
+  type UpstreamError,
+  type UpstreamRequest
+} from "../../src/services/upstreams.ts"
 import { responseHeaders, trailerList } from "./header-lines.ts"
 import { pour, SocketBody } from "./socket-body.ts"
 import { Upload } from "./upload.ts"
@@ -88,6 +93,7 @@ export class UpstreamCall<E> implements Dispatcher.DispatchHandler, BodySource, 
       const name = flat[i]!
       // The length of what is in memory is known better than any header says.
       if (isHopByHop(name) ? name !== "te" : name === "host" || (name === "content-length" && !source)) continue
+      if (name.includes("_") && isAlias(name, headers)) continue
       lines.push(name, flat[i + 1]!)
     }
     const options: Options = {
@@ -146,9 +152,13 @@ export class UpstreamCall<E> implements Dispatcher.DispatchHandler, BodySource, 
     if (this.#cancelled) return
     if (status < 200) {
       if (status === 101) this.#mismatch("no protocol")
-      else this.#request.onInformation?.(status, responseHeaders(parsed, controller.rawHeaders))
+      else this.#inform(status, responseHeaders(parsed, controller.rawHeaders))
       return
     }
+    // The parser undoes the last coding alone, and what is left would pass for the body.
+    const coding = parsed["transfer-encoding"]
+    if (coding !== undefined && String(coding).toLowerCase() !== "chunked")
+      throw new UnknownTransferCoding({ coding: String(coding) })
     const bodiless = this.#request.method === "HEAD" || status === 204 || status === 304
     this.#answer = {
       status,
@@ -156,6 +166,12 @@ export class UpstreamCall<E> implements Dispatcher.DispatchHandler, BodySource, 
       body: bodiless ? undefined : this
     }
     process.nextTick(deliver, this)
+  }
+
+  /** No 1xx response has a body (RFC 9112 6.3): whoever believed its length would take the next response for one. */
+  #inform(status: number, headers: HeaderList): void {
+    headers.delete("content-length")
+    this.#request.onInformation?.(status, headers)
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Uint8Array): void {

@@ -20,12 +20,13 @@ import { isObject, type JsonObject, parseJson } from "../../src/protocols/llm/fo
 import { conversationOf } from "../../src/protocols/llm/guard/conversation.ts"
 import type { GuardOutcome } from "../../src/protocols/llm/guard/outcome.ts"
 import { everyScope, type GuardedFormat, guardedFormats, rewriteRequest } from "../../src/protocols/llm/guard/texts.ts"
-import { plan } from "../../src/protocols/llm/matrix.ts"
+import { type Plan, plan } from "../../src/protocols/llm/matrix.ts"
 import { hidesModel, modelInPath, withModelInPath } from "../../src/protocols/llm/models/model-path.ts"
 import { canonicalPath, forgivenPath, otherReading } from "../../src/protocols/llm/models/path-form.ts"
 import { refusal } from "../../src/protocols/llm/models/refusal.ts"
 import type { RequestedModel } from "../../src/protocols/llm/models/requested.ts"
 import { isConversation, type RouteType } from "../../src/protocols/llm/models/route-type.ts"
+import { interfaceOf } from "../../src/protocols/llm/providers/wire-format.ts"
 import { chatTokens } from "../../src/protocols/llm/tokens/chat.ts"
 import { encodingOf } from "../../src/protocols/llm/tokens/encoding.ts"
 import { estimateTokens } from "../../src/protocols/llm/tokens/estimate.ts"
@@ -126,12 +127,21 @@ export const asObject = (value: unknown): JsonObject => (isObject(value) ? value
 /** Whether an expression that reads these variables looks into the body of a model request. */
 export const readsModelRequest = (roots: ReadonlySet<string>): boolean => roots.has("llmRequest") || roots.has("llm")
 
-/** Whether everybody who reads the body finds the same in it: what decides by it must not see another one than the provider. */
-export const isSound = (bytes: Buffer): boolean => {
-  if (!isUtf8(bytes)) return false
+/** Why the body is no JSON object in which everybody finds the same; `undefined` where it is one. */
+const doubtAbout = (bytes: Buffer) => {
+  if (!isUtf8(bytes)) return "text"
   const text = bytes.toString("utf8")
   const json = parseJson(text)
-  return isObject(json) && doubtOf(text, json) === undefined
+  return isObject(json) ? doubtOf(text, json) : "text"
+}
+
+/** Whether everybody who reads the body finds the same in it: what decides by it must not see another one than the provider. */
+export const isSound = (bytes: Buffer): boolean => doubtAbout(bytes) === undefined
+
+/** The same for guards, who may misread an escaped name: what they have read is what is sent. */
+const isGuardable = (bytes: Buffer): boolean => {
+  const doubt = doubtAbout(bytes)
+  return doubt === undefined || doubt === "escapes"
 }
 
 /** Expressions know the request, and the call as far as it gets. */
@@ -153,13 +163,12 @@ export const admit = (engine: Engine, x: Exchange, asked: Asked, keep: Keep): Ou
   if (other === undefined || endpoint.routeType(other) !== routeType) return Exit.fail(ambiguousPath)
   if (forwarded.has(routeType)) {
     if (hidesModel(path) || !forwarded.has(endpoint.forgivenType(forgivenPath(other)))) return Exit.fail(ambiguousPath)
-    if (isGuarding(endpoint.guards) && !mayForward(endpoint, x, path)) return Exit.fail(unguardedPath)
   }
   // A form is forwarded unread: no guard, rule or override would see the prompt that a provider may find in it.
   if (asked.unread && !forwarded.has(routeType)) return Exit.fail(notJson)
   if (routeType === "generateContent" && asksForList(path, x.request.query)) return respond(listRefused)
   const guards = isGuarded(routeType) ? endpoint.guards.request : []
-  if (guards.length > 0 && !isSound(asked.bytes)) return Exit.fail(unreadable.value)
+  if (guards.length > 0 && !isGuardable(asked.bytes)) return Exit.fail(unreadable.value)
   const changed = endpoint.changes.request?.(json, x) ?? json
   // Configuration that sets the model in the body means the one that is asked for.
   const set = changed["model"]
@@ -168,6 +177,12 @@ export const admit = (engine: Engine, x: Exchange, asked: Asked, keep: Keep): Ou
   const spoken = endpoint.destination.type === "mock" ? mockSpeaks : endpoint.provider.formats(providerModel)
   const planned = plan(routeType, spoken)
   if (Result.isFailure(planned)) return Exit.fail(failureOf(planned.failure))
+  if (
+    !isGuarded(routeType) &&
+    isGuarding(endpoint.guards) &&
+    !mayPass(x, asked, routeType, planned.success, providerModel)
+  )
+    return Exit.fail(unguardedPath)
   x.tell({
     type: "llmRouteResolved",
     provider: endpoint.provider.name,
@@ -318,22 +333,31 @@ const asksForList = (path: string, query: string): boolean =>
   path.endsWith(":streamGenerateContent") && new URLSearchParams(query).get("alt") !== "sse"
 
 /**
- * Whether what guards cannot read may be forwarded beside them: where the configuration says so of this path itself, and where it says so
- * of all others unless the provider would take it for a conversation. What counts is the address that it would be sent to.
+ * Whether a request that guards do not read may pass beside them. What is forwarded unread may where the configuration says so of this
+ * path itself, or of all others; and nothing may that the provider would take for a conversation. What counts is the address that it
+ * would be sent to.
  */
-const mayForward = (endpoint: Endpoint, { request }: Exchange, path: string): boolean => {
-  const listed = endpoint.forwards(path)
-  if (listed !== "others") return listed === "this"
+const mayPass = (
+  { request }: Exchange,
+  { endpoint }: Asked,
+  routeType: RouteType,
+  way: Plan,
+  model: string
+): boolean => {
+  const unread = forwarded.has(routeType)
+  const listed = endpoint.forwards(canonicalPath(request.path))
+  if (unread && listed !== "others") return listed === "this"
+  if (way.kind === "local" || endpoint.destination.type === "mock") return true
   const target = endpoint.provider.target({
-    format: "passthrough",
-    model: "",
+    format: interfaceOf(way.upstream),
+    model,
     streaming: false,
-    translated: false,
+    translated: way.kind === "translated",
     clientPath: request.path,
     clientQuery: ""
   })
   const sent = "_tag" in target ? undefined : otherReading(target.path)
-  return sent !== undefined && !isConversation(forgivenPath(sent))
+  return sent !== undefined && !isConversation(forgivenPath(sent), unread)
 }
 
 /** The types of what is forwarded as it came. */

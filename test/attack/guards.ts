@@ -523,7 +523,9 @@ const spellings: ReadonlyArray<string> = [
   "/v1/anything",
   "/",
   "/messages",
-  "/responses"
+  "/responses",
+  "/model/m/converse",
+  "/model/m/invoke-with-response-stream"
 ]
 /** What is forwarded on purpose where configuration says so: no conversation to anybody. */
 const opened = new Set(["/v1/completions", "/v1/responses/compact", "/v1/moderations", "/v1/anything", "/"])
@@ -859,6 +861,17 @@ const paths = ["rejects", "opens"].flatMap((guard) =>
     )
 )
 
+/** What guards do not read, to a provider whose every call goes to one path. */
+const elsewhere = ["/v1/embeddings", "/v1/rerank", "/v1/moderations"].map(
+  (path): Asking => ({
+    title: `a provider with one path for all: ${path}`,
+    kind: "path",
+    model: "narrow",
+    path,
+    body: { ...ofUser(word), input: word, query: word, documents: [word] }
+  })
+)
+
 const answers = said.flatMap((one) =>
   (one.events === undefined ? ["refuses", "hides"] : ["refuses"]).map((guard): Asking => {
     const model = `${guard}-${one.format}`
@@ -933,7 +946,8 @@ const configuration = (port: number, provider: string, hook: number): string => 
   const models = Object.keys(kinds).flatMap((kind) =>
     formats.map((format) => `    - { name: ${kind}-${format}, ${providers[format]}, ${kinds[kind]} }`)
   )
-  return `llm:\n  port: ${port}\n  models:\n${models.join("\n")}\n`
+  const narrow = `    - { name: narrow, provider: openai, params: { apiKey: k, baseUrl: "${provider}", pathOverride: /v1/chat/completions }, passthrough: opaque, ${kinds["rejects"]} }`
+  return `llm:\n  port: ${port}\n  models:\n${[...models, narrow].join("\n")}\n`
 }
 
 const running = <A extends { readonly stop: () => Promise<void> }>(start: () => Promise<A>) =>
@@ -943,7 +957,7 @@ export const guardedConversations = attack<Asking>({
   class: "fail-open",
   name: "guarded conversations",
   proves: "what a guard looks for reaches neither provider nor client, in whatever shape and by whatever path it comes",
-  cases: [...prompts, ...paths, ...answers, ...masked],
+  cases: [...prompts, ...paths, ...elsewhere, ...answers, ...masked],
   open: Effect.gen(function* () {
     let say: Said | undefined
     const provider = yield* running(() =>

@@ -257,7 +257,12 @@ describe("a regex guard", () => {
       `{"model":"m-1","messages":[],"deep":${"[".repeat(300)}${"]".repeat(300)}}`
     ])
       assert.deepStrictEqual(await post(body), { status: 400, text: "the request cannot be read" }, body)
-    assert.strictEqual(sent().length, 1)
+    // A pattern of names in a schema.
+    const schema = { patternProperties: { "^\\d+$": { type: "string" } } }
+    const tools = [{ type: "function", function: { name: "f", parameters: schema } }]
+    assert.strictEqual((await post(JSON.stringify({ model: "m-1", messages: [], tools }))).status, 200)
+    assert.deepStrictEqual(JSON.parse(sent()[1]?.body ?? "").tools, tools)
+    assert.strictEqual(sent().length, 2)
   })
 
   it("comes before the next one, which sees what it left", async () => {

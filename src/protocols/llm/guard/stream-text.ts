@@ -1,5 +1,6 @@
 /** The texts that the events of a streamed answer add, in the client's format: what streaming guards collect. */
 import { createHash, type Hash } from "node:crypto"
+import { doubtOf } from "../../../cel/json-text.ts"
 import { isObject, parseJson } from "../formats/json.ts"
 import { looksLike } from "./assignment.ts"
 import { TextWalk } from "./text-walk.ts"
@@ -36,7 +37,7 @@ export class StreamTexts {
     if (event !== undefined && !looksLike.name(event)) this.add("event", event, texts)
     if (data === "" || data === done) return texts
     const json = parseJson(data)
-    if (!isObject(json)) return undefined
+    if (!isObject(json) || doubtOf(data, json) !== undefined) return undefined
     const walk = new TextWalk(
       (text) => {
         if (text !== "") this.add(channelOf(walk.trail), text, texts)

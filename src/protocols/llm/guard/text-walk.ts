@@ -26,6 +26,7 @@ export class TextWalk {
   unplaceable = false
   /** Names and numbers on the way to where the walk is, for readings of strings. */
   readonly trail: Array<string> = []
+  private readonly names = new Map<string, string>()
   private readonly rewrite: Rewrite
   private readonly scopes: ReadonlySet<ContentScope>
   private readonly reading: Reading
@@ -106,7 +107,7 @@ export class TextWalk {
       if (key === without) continue
       const member = place?.members.get(key) ?? below?.get(key) ?? place?.any
       if (member === undefined && this.scopes.has(scope) && (this.reading === "search" || !looksLike.name(key))) {
-        const name = this.rewrite(key, scope)
+        const name = this.name(key, scope)
         if (name !== key) {
           renamed ??= new Map()
           renamed.set(key, name)
@@ -121,6 +122,16 @@ export class TextWalk {
     if (index !== undefined) this.trail.pop()
     if (changed !== value && place !== undefined) changed = withoutPositions(changed, place.positions)
     return renamed === undefined ? changed : this.rename(changed, renamed)
+  }
+
+  /** Schemas have the same few names over and over. */
+  private name(key: string, scope: ContentScope): string {
+    let name = this.names.get(key)
+    if (name === undefined) {
+      name = this.rewrite(key, scope)
+      if (this.reading === "search") this.names.set(key, name)
+    }
+    return name
   }
 
   private rename(object: JsonObject, names: ReadonlyMap<string, string>): JsonObject {
@@ -220,9 +231,11 @@ export class TextWalk {
     const together = alone.join("")
     const after = this.text(together, first, depth)
     if (after === together) return undefined
-    // What spans parts as they follow each other was taken out elsewhere: both cannot be taken out of one text.
-    const spaced = read.map(({ text }) => text).join(separator ?? "")
-    this.unplaceable ||= this.text(spaced, first, depth) !== alone.join(separator ?? "")
+    if (separator !== undefined) {
+      // What spans parts as they follow each other was taken out elsewhere: both cannot be taken out of one text.
+      const spaced = read.map(({ text }) => text).join(separator)
+      this.unplaceable ||= this.text(spaced, first, depth) !== alone.join(separator)
+    }
     const last = clean.findLastIndex((part) => this.textIn(part, items, scope) !== undefined)
     return clean.flatMap((part, at) => {
       const text = this.textIn(part, items, scope)

@@ -196,7 +196,7 @@ describe("guarding a stream", () => {
   it.prop("no event makes it throw", { json: Schema.Json, format }, ({ json, format }) => {
     for (const data of [json, { choices: [json, { delta: json }], delta: json, candidates: [json, { content: json }] }])
       assert.isString(textIn(format, JSON.stringify(data)))
-    for (const broken of ["{", "7", '"text"', "[DONE", "[]"])
+    for (const broken of ["{", "7", '"text"', "[DONE", "[]", '{"a":1,"\\u0061":2}'])
       assert.isUndefined(new StreamTexts(format).read(undefined, broken), broken)
   })
 

@@ -121,6 +121,11 @@ describe("route types", () => {
     assert.strictEqual(router(path), type)
   })
 
+  it("what is sent to a model of Bedrock unread may be a conversation", () => {
+    for (const path of ["/model/m/converse", "/model/m/invoke"])
+      assert.deepStrictEqual([isConversation(path, true), isConversation(path, false)], [true, false])
+  })
+
   it("the longest end counts, no table means completions, a model can open the rest for detection", () => {
     assert.strictEqual(compileRouteTypes({ "/x": "messages", "/a/x": "responses" })("/b/a/x"), "responses")
     assert.strictEqual(compileRouteTypes({})("/openai"), "completions")
@@ -153,7 +158,7 @@ describe("route types", () => {
     "/chat//completions/"
   ])("%s may be a conversation to somebody", (path) => {
     const other = otherReading(path)
-    assert.isTrue(other === undefined || isConversation(forgivenPath(other)))
+    assert.isTrue(other === undefined || isConversation(forgivenPath(other), false))
   })
 })
 

@@ -83,5 +83,9 @@ export const inSmallLetters = (paths: Readonly<Record<string, RouteType>>): Read
 const ofRouter = compileRouteTypes(inSmallLetters(routerPaths))
 const conversations: ReadonlySet<RouteType> = new Set(["completions", "messages", "responses", "generateContent"])
 
-/** Whether a provider may take what is sent to a path, here in small letters, for a conversation. */
-export const isConversation = (path: string): boolean => conversations.has(ofRouter(path))
+/** Bedrock's conversations, which are no format of clients; embeddings of its models have the same ends. */
+const ofBedrock = ["/converse", "/converse-stream", "/invoke", "/invoke-with-response-stream"]
+
+/** Whether a provider may take what is sent to a path, here in small letters, for a conversation. `unread`: nobody knows what is sent. */
+export const isConversation = (path: string, unread: boolean): boolean =>
+  conversations.has(ofRouter(path)) || (unread && ofBedrock.some((end) => path.endsWith(end)))

@@ -73,7 +73,7 @@ const inList = (path: string): Rows => items(path, "[]", (condition) => `[${cond
 
 const ofItems = (path: string) => ({
   parts: { [`${path}[].content`]: "\n", [`${path}[${toolOutputs}].output`]: "\n" },
-  values: [`${path}[${toolCalls}]`, `${path}[type=mcp_list_tools|tool_search_output]`],
+  values: [`${path}[${toolCalls}]`, `${path}[type=mcp_list_tools|tool_search_output].tools`],
   signed: [`${path}[type=reasoning]`]
 })
 
