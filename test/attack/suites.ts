@@ -6,11 +6,11 @@ import { bodiesBeforeRules } from "./bodies.ts"
 import { budgets } from "./budgets.ts"
 import { decompression } from "./decompression.ts"
 import { eventStreams } from "./event-streams.ts"
-import { floods } from "./floods.ts"
 import { forgery } from "./forgery.ts"
 import { guardedConversations } from "./guards.ts"
 import { headerSpelling } from "./header-spelling.ts"
 import { hostileAnswers } from "./hostile-answers.ts"
+import { mcpFloods } from "./mcp-floods.ts"
 import { mcpRebinding } from "./mcp-rebinding.ts"
 import { mcpSessions } from "./mcp-sessions.ts"
 import { mutatedConfigurations } from "./mutated-configurations.ts"
@@ -42,7 +42,7 @@ export const suites: ReadonlyArray<Suite> = [
   decompression,
   // Slow and flooding clients.
   slowClients,
-  floods,
+  mcpFloods,
   // Sessions and ids.
   mcpSessions,
   // Secrets.
