@@ -145,6 +145,8 @@ export class Connection implements Host {
   /** A request whose head is complete. */
   request(request: IncomingMessage, response: ServerResponse, expecting: boolean): void {
     if (this.#sealed) return
+    // Only these could be something else (RTSP has no version 1.1), and looking costs more than all of the framing.
+    if ((request.httpVersion === "1.0" || request.method === "SOURCE") && isForeign(request)) foreign.add(request)
     if (this.#declining) {
       this.#declining = false
       this.#sealed = !wholeMessage(request)
@@ -201,9 +203,7 @@ export class Connection implements Host {
     if (request.rawHeaders.length > 2 * maxHeaders)
       return { _tag: "Malformed", status: 431, message: "too many request headers" }
     const version = request.httpVersion
-    // Only these could be something else (RTSP has no version 1.1), and looking costs more than all of the framing.
-    if ((version === "1.0" || request.method === "SOURCE") && isForeign(request))
-      return { _tag: "Malformed", status: 400, message: "not HTTP" }
+    if (foreign.has(request)) return { _tag: "Malformed", status: 400, message: "not HTTP" }
     if (version !== "1.1" && version !== "1.0")
       return { _tag: "Malformed", status: 505, message: "unsupported HTTP version" }
     return frameRequest(request.method!, request.url!, version, request.rawHeaders, this.scheme, paths)
@@ -420,6 +420,9 @@ export class Connection implements Host {
     } else if (now - this.#stillSince >= idleTimeout) turn.stall()
   }
 }
+
+/** Requests of other protocols: the packet shows it only when they come. */
+const foreign = new WeakSet<IncomingMessage>()
 
 /** An upload that goes on after its answer: for how many milliseconds, and how much of it. */
 const droppingTime = 1000

@@ -6,17 +6,20 @@ import { bodiesBeforeRules } from "./bodies.ts"
 import { budgets } from "./budgets.ts"
 import { decompression } from "./decompression.ts"
 import { eventStreams } from "./event-streams.ts"
-import { floods } from "./floods.ts"
 import { forgery } from "./forgery.ts"
 import { guardedConversations } from "./guards.ts"
 import { headerSpelling } from "./header-spelling.ts"
 import { hostileAnswers } from "./hostile-answers.ts"
+import { mcpFloods } from "./mcp-floods.ts"
 import { mcpRebinding } from "./mcp-rebinding.ts"
 import { mcpSessions } from "./mcp-sessions.ts"
+import { mutatedConfigurations } from "./mutated-configurations.ts"
 import { pipelines } from "./pipelines.ts"
 import { requestForms } from "./request-forms.ts"
 import { slowClients } from "./slow-clients.ts"
 import { pathSpellings } from "./spellings.ts"
+import { tokens } from "./tokens.ts"
+import { toldSecrets } from "./told-secrets.ts"
 
 export const suites: ReadonlyArray<Suite> = [
   // Smuggling.
@@ -31,15 +34,20 @@ export const suites: ReadonlyArray<Suite> = [
   // Rebinding and cross-site calls.
   administration,
   mcpRebinding,
+  // Tokens.
+  tokens,
   // Event streams.
   eventStreams,
   // Decompression.
   decompression,
   // Slow and flooding clients.
   slowClients,
-  floods,
+  mcpFloods,
   // Sessions and ids.
   mcpSessions,
+  // Secrets.
+  mutatedConfigurations,
+  toldSecrets,
   // Fail-open.
   bodiesBeforeRules,
   guardedConversations,
@@ -49,7 +57,6 @@ export const suites: ReadonlyArray<Suite> = [
 
 /** Classes of which no suite is written yet. */
 export const awaited: ReadonlySet<AttackClass> = new Set<AttackClass>([
-  "tokens",
   "key-set exhaustion",
   "regular expressions and expression cost",
   "configuration as code",

@@ -21,6 +21,8 @@ const consequences: Readonly<Record<Rule["effect"], string>> = {
 interface Deciding {
   readonly source: string
   readonly path: Path
+  /** What a true rule does; absent for what is no rule. */
+  readonly effect?: Rule["effect"]
   /** What follows where it is never true. */
   readonly otherwise: string
 }
@@ -38,7 +40,7 @@ export const decidingExpressions = function* (config: Normalised): Generator<Dec
           }
         if (!withRules.has(name)) continue
         for (const [index, { effect, expression }] of rulesOf(branch).entries())
-          yield { source: expression, path: [...branch.path, "rules", index], otherwise: consequences[effect] }
+          yield { source: expression, path: [...branch.path, "rules", index], effect, otherwise: consequences[effect] }
       }
   for (const { destination } of Object.values(config.backends))
     if (destination.kind === "llm")
