@@ -5,6 +5,8 @@
 import { type FSWatcher, readFileSync, realpathSync, watch } from "node:fs"
 import { dirname, resolve } from "node:path"
 import { Effect, Queue, type Scope } from "effect"
+import { type Container, contained } from "../src/services/contained.ts"
+import { containerOf, Defects } from "../src/services/defects.ts"
 
 export interface WatchOptions {
   readonly file: string
@@ -20,9 +22,13 @@ export const watchFile = ({ file, known, debounce, changed }: WatchOptions): Eff
   Effect.gen(function* () {
     const path = resolve(file)
     const events = yield* Queue.sliding<true>(1)
+    const container = containerOf(yield* Defects, "file")
+    // Any event counts: a swapped symlink has another name than the file behind it.
+    const event = contained(container, () => {
+      Queue.offerUnsafe(events, true)
+    })
     const folders = yield* Effect.acquireRelease(
-      // Any event counts: a swapped symlink has another name than the file behind it.
-      Effect.sync(() => new Folders(() => Queue.offerUnsafe(events, true))),
+      Effect.sync(() => new Folders(event, container)),
       (folders) => Effect.sync(() => folders.watch([]))
     )
     let current = known ?? textOf(path)
@@ -67,8 +73,10 @@ const textOf = (path: string): string | undefined => {
 class Folders {
   readonly #watchers = new Map<string, FSWatcher>()
   readonly #event: () => void
-  constructor(event: () => void) {
+  readonly #container: Container
+  constructor(event: () => void, container: Container) {
     this.#event = event
+    this.#container = container
   }
 
   /** Watches these folders, and no others any more. One that cannot be watched is tried again the next time. */
@@ -82,7 +90,10 @@ class Folders {
       if (this.#watchers.has(folder)) continue
       try {
         const watcher = watch(folder, this.#event)
-        watcher.on("error", () => this.#watchers.delete(folder))
+        const failed = contained(this.#container, () => {
+          this.#watchers.delete(folder)
+        })
+        watcher.on("error", failed)
         this.#watchers.set(folder, watcher)
       } catch {
         // It is gone for the moment.

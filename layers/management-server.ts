@@ -2,10 +2,12 @@
  * The management servers (admin, metrics, readiness) on their addresses: Effect's own HTTP server, since nothing of the
  * data path runs here.
  */
-import { createServer, type Server } from "node:http"
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import { NodeHttpServer } from "@effect/platform-node"
 import { Effect, type Layer, type Scope } from "effect"
 import { HttpRouter } from "effect/http"
+import { containedBy } from "../src/services/contained.ts"
+import { containerOf, Defects } from "../src/services/defects.ts"
 import { type Address, BindFailed, bind, clearSocketFile, show } from "./http/address.ts"
 
 export interface ManagementServer {
@@ -21,7 +23,12 @@ export const serveManagement = (
 ): Effect.Effect<number | undefined, BindFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const handler = yield* HttpRouter.toHttpEffect(routes)
-    const handle = yield* NodeHttpServer.makeHandler(handler, { scope: yield* Effect.scope })
+    const answering = yield* NodeHttpServer.makeHandler(handler, { scope: yield* Effect.scope })
+    const tell = yield* Defects
+    const handle = containedBy(
+      ({ socket }: IncomingMessage, _: ServerResponse) => containerOf(tell, "management", () => socket.destroy()),
+      answering
+    )
     const refused = ({ code }: { readonly code: string }) => new BindFailed({ address: show(address), setting, code })
     const open = (options: Parameters<typeof bind>[1]) => {
       const server = createServer({ headersTimeout: 2000 }, (request, response) => {

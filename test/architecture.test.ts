@@ -11,7 +11,7 @@ const allowed: ReadonlyArray<readonly [from: RegExp, to: RegExp]> = [
   // The configuration language knows nothing of the engine.
   [/^spec\//, /^spec\//],
   // The HTTP message model is the vocabulary of everyone.
-  [/^src\/http\//, /^(src\/http|spec)\//],
+  [/^src\/http\//, /^((src\/http|spec)\/|src\/services\/contained\.ts)/],
   [/^src\/services\//, /^(src\/(services|http)|spec)\//],
   [/^src\/cel\//, /^(src\/cel|spec)\//],
   // The engine never names a policy or an adapter.
@@ -27,7 +27,7 @@ const allowed: ReadonlyArray<readonly [from: RegExp, to: RegExp]> = [
   [/^stages\/[^/]+\/schema\.ts$/, /^(spec|stages\/[^/]+\/schema\.ts)/],
   // A stage never imports another stage or a layer.
   [/^stages\/[^/]+\//, /^(src\/(pipeline|services|cel|protocols|http)|spec)\//],
-  [/^(test|bench|examples)\//, /./]
+  [/^(test|bench|examples|judges)\//, /./]
 ]
 
 const nodeModulesFree = /^(spec|src\/(cel|http|pipeline|routing|services|protocols))\//
@@ -35,13 +35,41 @@ const nodeAllowed = /^node:(buffer|crypto|zlib|async_hooks|net)$/
 
 const zoneOf = (file: string) => /^(src\/protocols\/[^/]+|src\/[^/]+|stages\/[^/]+(?=\/)|[^/]+)/.exec(file)?.[1] ?? file
 
-const sources = globSync("{src,stages,layers,spec,test,bench}/**/*.ts", { cwd: root }).filter(
+const sources = globSync("{src,stages,layers,spec,test,bench,judges}/**/*.ts", { cwd: root }).filter(
   (file) => !file.includes("node_modules")
 )
 
 const lines = function* (file: string): Generator<readonly [text: string, line: number]> {
   let line = 0
   for (const text of readFileSync(join(root, file), "utf8").split("\n")) yield [text, ++line]
+}
+
+/** Where something is given to node or undici to be called, with what is given. */
+const registration =
+  /(?:\.(?:on|once|addListener|prependListener|addEventListener)\(\s*[^\s,()]+,|\.addObserver\(|\b(?:setImmediate|setTimeout|setInterval|queueMicrotask)\(|\bprocess\.nextTick\()\s*(\([^)]*\)|[\w.#]+\(?)/g
+/** The one callback of undici that it calls with nobody above. */
+const outcome = /\bonResponseError(?:: (?!contained\()|\([^)]*\): void \{(?!\s*errored\())/g
+/** Callbacks that cannot throw, by the names that they have everywhere: nothing, a promise's own, the end of a socket. */
+const harmless = new Set(["ignore", "resolve", "destroy"])
+
+/** The callbacks of a file that are handed out as they are. */
+const bareCallbacks = (file: string, source: string): ReadonlyArray<string> => {
+  const text = source.replaceAll(/^\s*(?:\/?\*|\/\/).*$/gm, "")
+  const contained = /^contain(ed|edBy|ing)\($/
+  const made = new Set(
+    Array.from(text.matchAll(/const (\w+) =\s*(?:contained|containedBy|containing)\(/g), ([, name]) => name!)
+  )
+  for (const [, name, callee] of text.matchAll(/readonly (#\w+) = \([^)]*\): void => (\w+)\(this\b/g))
+    if (made.has(callee!)) made.add(`this.${name}`)
+  const found = Array.from(
+    text.matchAll(registration),
+    (match) => [match.index + match[0].length - 1, match[1]!] as const
+  )
+    .filter(([, callback]) => !contained.test(callback) && !made.has(callback) && !harmless.has(callback))
+    .concat(Array.from(text.matchAll(outcome), (match) => [match.index, "onResponseError"] as const))
+  return found
+    .sort(([one], [other]) => one - other)
+    .map(([at, callback]) => `${file}:${text.slice(0, at).split("\n").length} must be contained: ${callback}`)
 }
 
 describe("architecture", () => {
@@ -68,6 +96,45 @@ describe("architecture", () => {
         if (spec !== undefined && !nodeAllowed.test(spec)) bad.push(`${file}:${line} must not import ${spec}`)
       }
     assert.deepStrictEqual(bad, [])
+  })
+
+  it("no callback of node or a library can let a throw out", () => {
+    const bad: Array<string> = []
+    // What a thread throws ends the thread, and whoever started it knows.
+    const checked = sources.filter(
+      (file) =>
+        /^(layers|src\/(http|services))\//.test(file) && !file.endsWith(".test.ts") && !file.endsWith("/thread.ts")
+    )
+    assert.isAbove(checked.length, 40)
+    for (const file of checked) bad.push(...bareCallbacks(file, readFileSync(join(root, file), "utf8")))
+    assert.deepStrictEqual(bad, [])
+  })
+
+  it("bare callbacks are found where they are", () => {
+    const source = `
+socket.on("data", (chunk) => take(chunk))
+socket
+  .once(
+    "close",
+    contained(this, () => {})
+  )
+  .on("error", ignore)
+  .on("end", ended)
+setImmediate(() => {}, 1)
+process.nextTick(later, this)
+setTimeout(known, 5)
+const known = containing((a: A) => a.b())
+readonly #data = (chunk: Uint8Array): void => known(this, chunk)
+request.on("data", this.#data)
+handler = { onResponseError: (_, error) => fail(error) }
+`
+    assert.deepStrictEqual(bareCallbacks("file.ts", source), [
+      "file.ts:2 must be contained: (chunk)",
+      "file.ts:9 must be contained: ended",
+      "file.ts:10 must be contained: ()",
+      "file.ts:11 must be contained: later",
+      "file.ts:16 must be contained: onResponseError"
+    ])
   })
 
   it("the command-line tool loads no engine before a command asks for it", () => {

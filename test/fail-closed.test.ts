@@ -62,6 +62,20 @@ const oddities: Readonly<Record<string, Oddity>> = {
     expression: 'llmRequest.user == "eve"',
     body: Buffer.from('{"model":"m","messages":[],"user":"\xff"}', "latin1")
   },
+  "a conversation that is not UTF-8": {
+    expression: "",
+    body: Buffer.from('{"model":"m","messages":[{"role":"user","content":"\xff"}]}', "latin1")
+  },
+  "a path that is no conversation's, unless the configuration forwards it: `passthrough` of the model, an entry in `ai.routes`":
+    { expression: "", path: "/anything" },
+  "a JSON-RPC message with two members of one name": {
+    expression: 'mcp.tool.name == "rm"',
+    body: '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"rm"},"params":{"name":"ls"}}'
+  },
+  "parameters of an MCP request with two members of one name": {
+    expression: 'mcp.tool.name == "rm"',
+    body: '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"rm","n\\u0061me":"ls"}}'
+  },
   "JSON with two members of one name, or with more than 250 levels": {
     expression: 'llmRequest.user == "eve"',
     body: '{"model":"m","messages":[],"user":"eve","user":"ada"}'
@@ -132,6 +146,16 @@ llm:
     path: "/v1/chat/completions",
     body: chat
   },
+  "llm.guardrails": {
+    config: () => `
+llm:
+  port: 8080
+  models: [{ name: m, provider: mock }]
+  guardrails: { request: [{ regex: { rules: [{ builtin: email }] } }] }
+`,
+    path: "/v1/chat/completions",
+    body: chat
+  },
   "llm.virtualModels.conditional": {
     config: (expression) => `
 llm:
@@ -177,7 +201,11 @@ describe("what cannot be read is refused", () => {
               headers: { "content-type": "application/json", ...decider!.headers, ...sent.headers }
             })
           )
-        const answer = yield* ask({ headers: oddity!.headers, ...(oddity!.body && { body: oddity!.body }) })
+        const answer = yield* ask({
+          headers: oddity!.headers,
+          ...(oddity!.path && { path: oddity!.path }),
+          ...(oddity!.body && { body: oddity!.body })
+        })
         assert.strictEqual(answer.status, refusal.status)
         assert.include(answer.body, textOf(reading))
         if (textOf(reading) === "") assert.strictEqual(answer.body, "")

@@ -8,6 +8,7 @@ import { join } from "node:path"
 import { text } from "node:stream/consumers"
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { start } from "../src/main/library.ts"
 import { send } from "./client.ts"
 import { httpBackend, portOf } from "./http/edge.ts"
 import { eventually, RawClient } from "./http/raw-client.ts"
@@ -263,6 +264,7 @@ describe("SIGHUP", () => {
   )
 })
 
+<<<<<<< HEAD
 describe("the launcher on a runtime that is too old", () => {
   it.live("takes the proxy with it, however it ends, and what is under way is finished", () =>
     Effect.gen(function* () {
@@ -288,6 +290,38 @@ routes: [{ backends: [{ host: "127.0.0.1:${portOf(server.address())}" }] }]
       assert.strictEqual((yield* Effect.promise(() => answer)).body, "first last")
       // Its output closes when the last process that has it is gone.
       assert.strictEqual(yield* Effect.promise(() => program.ended), "SIGKILL")
+=======
+describe("an exception that nobody caught", () => {
+  /** Loaded before the program: throws from a callback that is none of the program's. */
+  const loose = `data:text/javascript,${encodeURIComponent("process.on('SIGUSR2',()=>{throw new Error('loose')})")}`
+
+  it.live("is told and counted, and the program goes on", () =>
+    Effect.gen(function* () {
+      const [port, stats] = [yield* nowhere, yield* nowhere]
+      const env = { NODE_OPTIONS: `--import=${loose}`, STATS_ADDR: `127.0.0.1:${stats}` }
+      const program = yield* Effect.acquireRelease(
+        Effect.promise(() => startHeadgate(["-f", fileOf(direct(port))], env)),
+        (program) => Effect.promise(() => program[Symbol.asyncDispose]())
+      )
+      yield* Effect.promise(async () => {
+        await program.says(/component=admin/)
+        assert.strictEqual((await send(port)).status, 200)
+        program.signal("SIGUSR2")
+        await program.says(/\terror\tprocess\ta defect was contained error=".*loose/)
+        assert.strictEqual((await send(port)).status, 200)
+        const { body } = await send(stats, { path: "/metrics" })
+        assert.match(body.toString(), /^headgate_defects_total\{place="process"\} 1$/m)
+      })
+    })
+  )
+
+  it.live("is the embedding program's own affair", () =>
+    Effect.gen(function* () {
+      const handlers = () => ["uncaughtException", "unhandledRejection"].map((name) => process.listeners(name as never))
+      const before = handlers()
+      yield* start(direct(8080), { ephemeral: true, host: "127.0.0.1" })
+      assert.deepStrictEqual(handlers(), before)
+>>>>>>> main
     })
   )
 })

@@ -3,6 +3,7 @@ import { lstat, unlink } from "node:fs/promises"
 import { connect, type ListenOptions, type Server } from "node:net"
 import { dirname } from "node:path"
 import { Data, Effect } from "effect"
+import { contained, nobody } from "../../src/services/contained.ts"
 
 export type Address =
   /** `host` is an IP address; `::` takes IPv4 too. Port 0 lets the system choose. */
@@ -53,13 +54,14 @@ const codeOf = (error: unknown): string =>
 /** Binds a server that was not bound before. */
 export const bind = (server: Server, options: ListenOptions): Effect.Effect<void, { readonly code: string }> =>
   Effect.callback((resume) => {
-    const failed = (error: Error) => resume(Effect.fail({ code: codeOf(error) }))
+    const failed = contained(nobody, (error: Error) => resume(Effect.fail({ code: codeOf(error) })))
+    const listening = contained(nobody, () => {
+      server.off("error", failed)
+      resume(Effect.void)
+    })
     server.once("error", failed)
     try {
-      server.listen(options, () => {
-        server.off("error", failed)
-        resume(Effect.void)
-      })
+      server.listen(options, listening)
     } catch (error) {
       resume(Effect.fail({ code: codeOf(error) }))
     }
@@ -86,9 +88,11 @@ export const clearSocketFile = (path: string): Effect.Effect<void, { readonly co
 /** Whether somebody accepts connections there. */
 const served = (path: string): Promise<boolean> =>
   new Promise((resolve) => {
-    const socket = connect(path, () => {
+    const accepted = contained(nobody, () => {
       socket.destroy()
       resolve(true)
     })
-    socket.on("error", () => resolve(false))
+    const socket = connect(path, accepted)
+    const refused = contained(nobody, () => resolve(false))
+    socket.on("error", refused)
   })

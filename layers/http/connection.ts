@@ -13,7 +13,8 @@ import { Exchange, type Inform } from "../../src/pipeline/exchange.ts"
 import type { Peer } from "../../src/pipeline/view.ts"
 import { contained, containing, ignore } from "../../src/services/contained.ts"
 import type { Probes } from "../../src/services/upstreams.ts"
-import { wholeMessage } from "./packet.ts"
+import { isLoopback } from "../admin-address.ts"
+import { isForeign, wholeMessage } from "./packet.ts"
 import { closeGently, parserRefusal, type Refusal, refuse } from "./refusal.ts"
 import { RequestBody } from "./request-body.ts"
 import { type Host, Turn } from "./turn.ts"
@@ -52,6 +53,8 @@ export interface Serving {
   readonly clocks: Clocks
   readonly limits: () => Limits
   readonly defect: (cause: unknown) => void
+  /** Whether only this machine reaches the listener. */
+  readonly loopback: boolean
   draining: boolean
 }
 
@@ -92,7 +95,7 @@ export class Connection implements Host {
     this.#serving = serving
     this.socket = socket
     this.scheme = scheme
-    this.peer = peerOf(socket)
+    this.peer = peerOf(socket, serving.loopback)
     this.#inform = (status, headers) => this.#turn?.inform(status, headers)
     this.#opened = this.#idleSince = serving.clocks.monotonic()
     // Node calls it after the last response.
@@ -142,6 +145,8 @@ export class Connection implements Host {
   /** A request whose head is complete. */
   request(request: IncomingMessage, response: ServerResponse, expecting: boolean): void {
     if (this.#sealed) return
+    // Only these could be something else (RTSP has no version 1.1), and looking costs more than all of the framing.
+    if ((request.httpVersion === "1.0" || request.method === "SOURCE") && isForeign(request)) foreign.add(request)
     if (this.#declining) {
       this.#declining = false
       this.#sealed = !wholeMessage(request)
@@ -173,7 +178,7 @@ export class Connection implements Host {
       return
     }
     if (expecting) {
-      const upload = new RequestBody(request, response)
+      const upload = new RequestBody(this, request, response)
       this.#begin(request, response, framed, upload, upload)
       return
     }
@@ -189,7 +194,7 @@ export class Connection implements Host {
       this.refuseBroken()
       return
     }
-    const [body, upload] = received(request)
+    const [body, upload] = received(this, request)
     this.#begin(request, response, framed, body, upload)
   }
 
@@ -198,6 +203,7 @@ export class Connection implements Host {
     if (request.rawHeaders.length > 2 * maxHeaders)
       return { _tag: "Malformed", status: 431, message: "too many request headers" }
     const version = request.httpVersion
+    if (foreign.has(request)) return { _tag: "Malformed", status: 400, message: "not HTTP" }
     if (version !== "1.1" && version !== "1.0")
       return { _tag: "Malformed", status: 505, message: "unsupported HTTP version" }
     return frameRequest(request.method!, request.url!, version, request.rawHeaders, this.scheme, paths)
@@ -401,17 +407,22 @@ export class Connection implements Host {
   #sweepTurn(now: number, idleTimeout: number): void {
     const { bytesRead, bytesWritten, writableLength } = this.socket
     const turn = this.#turn
-    if (turn === undefined || !(turn.awaitsClient || writableLength > 0)) {
+    const awaits = turn?.awaitsClient === true
+    if (turn === undefined || !(awaits || writableLength > 0)) {
       this.#moved = undefined
       return
     }
-    const moved = bytesRead + bytesWritten - writableLength
+    // What a client sends without being asked does not show that it takes what it is sent.
+    const moved = (awaits ? bytesRead : 0) + bytesWritten - writableLength
     if (moved !== this.#moved) {
       this.#moved = moved
       this.#stillSince = now
     } else if (now - this.#stillSince >= idleTimeout) turn.stall()
   }
 }
+
+/** Requests of other protocols: the packet shows it only when they come. */
+const foreign = new WeakSet<IncomingMessage>()
 
 /** An upload that goes on after its answer: for how many milliseconds, and how much of it. */
 const droppingTime = 1000
@@ -435,20 +446,22 @@ function gently(this: Socket): void {
 }
 
 /** The body of a request: bytes when all of it has come, else a source. */
-const received = (request: IncomingMessage): [Body, RequestBody | undefined] => {
+const received = (connection: Connection, request: IncomingMessage): [Body, RequestBody | undefined] => {
   if (request.complete && request.rawTrailers.length === 0) {
     const chunks: Array<Uint8Array> = []
     for (let chunk: unknown = request.read(); chunk instanceof Uint8Array; chunk = request.read()) chunks.push(chunk)
     return [chunks.length === 1 ? chunks[0] : Buffer.concat(chunks), undefined]
   }
-  const upload = new RequestBody(request, undefined)
+  const upload = new RequestBody(connection, request, undefined)
   return [upload, upload]
 }
 
-const peerOf = (socket: Socket): Peer => {
+const peerOf = (socket: Socket, only: boolean): Peer => {
   const address = socket.remoteAddress ?? ""
   // A dual-stack socket shows IPv4 clients in IPv6 clothes.
   const plain = address.startsWith("::ffff:") && address.includes(".") ? address.slice(7) : address
   const port = socket.remotePort ?? 0
-  return { address: plain, port, rawAddress: plain, rawPort: port }
+  const { localAddress, localPort = 0 } = socket
+  const loopback = localAddress !== undefined && isLoopback(localAddress) ? { port: localPort, only } : undefined
+  return { address: plain, port, rawAddress: plain, rawPort: port, loopback }
 }

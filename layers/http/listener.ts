@@ -11,6 +11,7 @@ import { offeredProtocols } from "../../src/http/framing.ts"
 import type { Answer } from "../../src/http/message.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
 import { type Container, contained, containedBy, containing } from "../../src/services/contained.ts"
+import { isLocal } from "../admin-address.ts"
 import { type Address, BindFailed, bind, clearSocketFile, show } from "./address.ts"
 import { type Clocks, Connection, type Limits, type Serving } from "./connection.ts"
 
@@ -80,6 +81,7 @@ export const listen = (options: ListenOptions): Effect.Effect<Bound, BindFailed,
       clocks: options.clocks,
       limits: options.limits,
       defect: options.defect,
+      loopback: options.address._tag !== "Unix" && isLocal(options.address),
       draining: false
     })
     const bound = yield* Effect.acquireRelease(open(door, options), (bound) => bound.drain(options.drain))

@@ -29,4 +29,12 @@ export const wholeMessage = (request: IncomingMessage): boolean => {
   )
 }
 
+/** Whether the packet shows that a request is of one of the protocols whose requests node's parser takes for those of HTTP. */
+export const isForeign = (request: IncomingMessage): boolean => {
+  const packet = packetOf(request)
+  return packet !== undefined && foreign.some((protocol) => packet.includes(startOf(request) + protocol, 0, "latin1"))
+}
+
+const foreign = ["RTSP/", "ICE/"]
+
 const startOf = ({ method, url }: IncomingMessage): string => `${method} ${url} `

@@ -1,17 +1,20 @@
 /** The body of a client's request on its way in: read at the pace of whoever wants it, and not before somebody does. */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { BodyAborted, type BodySink, type BodySource } from "../../src/http/body.ts"
+import { type Container, containing, ignore } from "../../src/services/contained.ts"
 import { trailerList } from "./header-lines.ts"
 
-export class RequestBody implements BodySource {
+export class RequestBody implements BodySource, Container {
   readonly #request: IncomingMessage
   /** The response on which `100 Continue` is sent when reading starts; only where the client waits for it. */
   readonly #expecting: ServerResponse | undefined
   #sink: BodySink | undefined = undefined
   #over = false
   started = false
+  readonly #connection: Container
 
-  constructor(request: IncomingMessage, expecting: ServerResponse | undefined) {
+  constructor(connection: Container, request: IncomingMessage, expecting: ServerResponse | undefined) {
+    this.#connection = connection
     this.#request = request
     this.#expecting = expecting
   }
@@ -49,17 +52,24 @@ export class RequestBody implements BodySource {
     this.#detach()
   }
 
-  readonly #data = (chunk: Uint8Array): void => {
+  readonly #data = (chunk: Uint8Array): void => take(this, chunk)
+  readonly #end = (): void => end(this)
+  readonly #closed = (): void => close(this)
+
+  take(chunk: Uint8Array): void {
     if (this.#sink?.data(chunk) === false) this.#request.pause()
   }
 
-  readonly #end = (): void => {
+  end(): void {
     const sink = this.#sink
     this.#detach()
     sink?.end(trailerList(this.#request.rawTrailers))
   }
 
-  readonly #closed = (): void => this.close("the client went away")
+  /** Whoever reads it threw. */
+  contain(cause: unknown): void {
+    this.#connection.contain(cause)
+  }
 
   /** Nothing more will come: whoever still reads is told so. */
   close(detail: string): void {
@@ -78,4 +88,6 @@ export class RequestBody implements BodySource {
   }
 }
 
-const ignore = () => {}
+const take = containing((body: RequestBody, chunk: Uint8Array) => body.take(chunk))
+const end = containing((body: RequestBody) => body.end())
+const close = containing((body: RequestBody) => body.close("the client went away"))

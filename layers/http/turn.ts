@@ -400,11 +400,11 @@ export class Turn implements BodySink {
     socket.write(lines, "latin1")
     this.#bytes = socket.bytesWritten
     this.#tunnel = true
-    switched.outbound(new SocketBody(socket, head, "client"))
+    switched.outbound(new SocketBody(socket, head, "client", this.#host))
     const body = answer.body
     if (isSource(body)) {
       this.#source = body
-      pour(body, socket, (failure) => {
+      pour(body, socket, this.#host, (failure) => {
         this.#ended = failure === undefined
       })
     } else if (body === undefined) socket.end()

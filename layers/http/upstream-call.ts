@@ -9,11 +9,19 @@ import type { Duplex } from "node:stream"
 import { Effect, Exit } from "effect"
 import type { Dispatcher } from "undici"
 import { type BodySink, type BodySource, isSource } from "../../src/http/body.ts"
-import { isHopByHop } from "../../src/http/framing.ts"
+import { isAlias, isHopByHop } from "../../src/http/framing.ts"
 import type { HeaderList } from "../../src/http/header-list.ts"
 import type { Answer } from "../../src/http/message.ts"
+import { type Container, contained, containing } from "../../src/services/contained.ts"
+import { containerOf, type TellDefect } from "../../src/services/defects.ts"
 import { later } from "../../src/services/timer.ts"
-import { UpgradeMismatched, type UpstreamError, type UpstreamRequest } from "../../src/services/upstreams.ts"
+import {
+  UnknownTransferCoding,
+  UpgradeMismatched,
+  type UpstreamError,
+  UpstreamFailed,
+  type UpstreamRequest
+} from "../../src/services/upstreams.ts"
 import { responseHeaders, trailerList } from "./header-lines.ts"
 import { pour, SocketBody } from "./socket-body.ts"
 import { Upload } from "./upload.ts"
@@ -21,6 +29,8 @@ import { bodyError, callError } from "./upstream-errors.ts"
 
 /** The pool that a call goes through, and what it knows of the backend. */
 export interface Connections {
+  /** Told of what went wrong in the proxy itself. */
+  readonly tell: TellDefect
   readonly pool: Dispatcher
   /** Whether a connection is just being handed to its first request. */
   readonly fresh: boolean
@@ -38,7 +48,7 @@ const idempotent = new Set(["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"])
 const aborted = new Error("nobody waits for the response any more")
 const nothing = new Uint8Array(0)
 
-export class UpstreamCall<E> implements Dispatcher.DispatchHandler, BodySource {
+export class UpstreamCall<E> implements Dispatcher.DispatchHandler, BodySource, Container {
   readonly #connections: Connections
   readonly #request: UpstreamRequest<E>
   #settle: Settle<E> | undefined
@@ -64,12 +74,13 @@ export class UpstreamCall<E> implements Dispatcher.DispatchHandler, BodySource {
     this.#settle = settle
     const { patience } = request
     if (patience !== undefined) {
-      this.#callOffTimer = later(patience.milliseconds, () => {
+      const late = contained(this, () => {
         const settle = this.#settle
         // First: whoever sends the body is told before anybody answers.
         this.cancel()
         settle?.(Exit.fail(patience.failure()))
       })
+      this.#callOffTimer = later(patience.milliseconds, late)
     }
     this.#dispatch()
   }
@@ -83,6 +94,7 @@ export class UpstreamCall<E> implements Dispatcher.DispatchHandler, BodySource {
       const name = flat[i]!
       // The length of what is in memory is known better than any header says.
       if (isHopByHop(name) ? name !== "te" : name === "host" || (name === "content-length" && !source)) continue
+      if (name.includes("_") && isAlias(name, headers)) continue
       lines.push(name, flat[i + 1]!)
     }
     const options: Options = {
@@ -114,7 +126,18 @@ export class UpstreamCall<E> implements Dispatcher.DispatchHandler, BodySource {
     this.#controller?.abort(aborted)
   }
 
-  // What undici tells.
+  /** Whoever reads the response threw, or this call did: it is over, and so is its connection. */
+  contain(cause: unknown): void {
+    this.#connections.tell("backend", cause)
+    const settle = this.#settle
+    const sink = this.#sink
+    this.#sink = undefined
+    this.cancel()
+    if (settle !== undefined) settle(Exit.die(cause))
+    else sink?.fail(bodyError(cause instanceof Error ? cause : new Error(String(cause))))
+  }
+
+  // What undici tells. It catches what these throw, and tells `onResponseError`; beyond that one nobody catches.
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
@@ -130,9 +153,14 @@ export class UpstreamCall<E> implements Dispatcher.DispatchHandler, BodySource {
     if (this.#cancelled) return
     if (status < 200) {
       if (status === 101) this.#mismatch("no protocol")
-      else this.#request.onInformation?.(status, responseHeaders(parsed, controller.rawHeaders))
+      else this.#inform(status, responseHeaders(parsed, controller.rawHeaders))
       return
     }
+    // The parser undoes the last coding alone, and what is left would pass for the body.
+    const coding = parsed["transfer-encoding"]
+    if (coding !== undefined && String(coding).toLowerCase() !== "chunked")
+      throw new UnknownTransferCoding({ coding: String(coding) })
+    if (status > 599) throw new UpstreamFailed({ kind: "protocol", detail: "the response has a status that is none" })
     const bodiless = this.#request.method === "HEAD" || status === 204 || status === 304
     this.#answer = {
       status,
@@ -140,6 +168,12 @@ export class UpstreamCall<E> implements Dispatcher.DispatchHandler, BodySource {
       body: bodiless ? undefined : this
     }
     process.nextTick(deliver, this)
+  }
+
+  /** No 1xx response has a body (RFC 9112 6.3): whoever believed its length would take the next response for one. */
+  #inform(status: number, headers: HeaderList): void {
+    headers.delete("content-length")
+    this.#request.onInformation?.(status, headers)
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Uint8Array): void {
@@ -162,6 +196,10 @@ export class UpstreamCall<E> implements Dispatcher.DispatchHandler, BodySource {
   }
 
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
+    errored(this, error)
+  }
+
+  errored(error: Error): void {
     if (this.#cancelled) return
     if (this.#answer === undefined) {
       if (this.#mayReplay()) {
@@ -196,23 +234,25 @@ export class UpstreamCall<E> implements Dispatcher.DispatchHandler, BodySource {
     // Each side may stop sending while it still receives.
     socket.allowHalfOpen = true
     this.#ended = "whole"
+    const tunnel = containerOf(this.#connections.tell, "backend", () => socket.destroy())
     const answer: Answer = {
       status,
       headers: responseHeaders(headers, this.#controller?.rawHeaders),
-      body: new SocketBody(socket, nothing, "backend"),
-      switched: { protocol: offered, outbound: (client) => pour(client, socket) }
+      body: new SocketBody(socket, nothing, "backend", tunnel),
+      switched: { protocol: offered, outbound: (client) => pour(client, socket, tunnel) }
     }
-    process.nextTick(() => {
+    const changed = contained(this, () => {
       if (this.#settle === undefined) socket.destroy()
       else this.#conclude(Exit.succeed(answer))
     })
+    process.nextTick(changed)
   }
 
   #mismatch(offered: string): void {
     const settle = this.#settle
     const failure = new UpgradeMismatched({ offered, requested: this.#request.upgrade ?? "no protocol" })
     this.cancel()
-    if (settle !== undefined) process.nextTick(settle, Exit.fail(failure))
+    if (settle !== undefined) process.nextTick(tell, this, settle, failure)
   }
 
   /** A kept connection that its peer closed just then is no failure of the backend. */
@@ -279,7 +319,7 @@ export class UpstreamCall<E> implements Dispatcher.DispatchHandler, BodySource {
     }
     if (this.#ended === undefined) {
       // A start may happen within a callback of another connection, where undici's parser must not be entered.
-      if (this.#controller?.paused === true) process.nextTick(goOn, this.#controller)
+      if (this.#controller?.paused === true) process.nextTick(goOn, this, this.#controller)
     } else if (this.#ended === "whole") sink.end(this.#trailers)
     else sink.fail(bodyError(this.#ended))
   }
@@ -302,12 +342,16 @@ export class UpstreamCall<E> implements Dispatcher.DispatchHandler, BodySource {
   }
 }
 
-const deliver = <E>(call: UpstreamCall<E>): void => call.deliver()
-const failed = <E>(call: UpstreamCall<E>, error: Error): void => call.failed(error)
-const drain = <E>(call: UpstreamCall<E>): void => call.drain()
-const goOn = (controller: Dispatcher.DispatchController): void => {
+const deliver = containing(<E>(call: UpstreamCall<E>) => call.deliver())
+const failed = containing(<E>(call: UpstreamCall<E>, error: Error) => call.failed(error))
+const errored = containing(<E>(call: UpstreamCall<E>, error: Error) => call.errored(error))
+const drain = containing(<E>(call: UpstreamCall<E>) => call.drain())
+const tell = containing(<E>(_: UpstreamCall<E>, settle: Settle<E>, failure: UpgradeMismatched) =>
+  settle(Exit.fail(failure))
+)
+const goOn = containing((_: Container, controller: Dispatcher.DispatchController) => {
   if (!controller.aborted) controller.resume()
-}
+})
 
 const joined = (chunks: ReadonlyArray<Uint8Array> | undefined): Uint8Array | undefined =>
   chunks === undefined ? undefined : chunks.length === 1 ? chunks[0] : Buffer.concat(chunks)

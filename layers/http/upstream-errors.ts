@@ -1,7 +1,12 @@
 /** Why a call failed, in the few words that logs, metrics and clients are told. */
 import { errors } from "undici"
 import { BodyAborted } from "../../src/http/body.ts"
-import { UpstreamFailed, UpstreamTimedOut } from "../../src/services/upstreams.ts"
+import {
+  UnknownTransferCoding,
+  type UpstreamError,
+  UpstreamFailed,
+  UpstreamTimedOut
+} from "../../src/services/upstreams.ts"
 
 /** By the code of the system, of undici or of its parser. */
 const kinds: Readonly<Record<string, string>> = {
@@ -45,7 +50,8 @@ const kindOf = (error: Error): string => {
 }
 
 /** What a call that brought no response ends with. The detail names no address: clients read it. */
-export const callError = (error: Error, connectTimeout: number): UpstreamFailed | UpstreamTimedOut => {
+export const callError = (error: Error, connectTimeout: number): UpstreamError => {
+  if (error instanceof UnknownTransferCoding || error instanceof UpstreamFailed) return error
   if (error instanceof BodyAborted) return new UpstreamFailed({ kind: "request body", detail: error.detail })
   if (error instanceof errors.ConnectTimeoutError || codeOf(error) === "ETIMEDOUT")
     return new UpstreamTimedOut({ after: connectTimeout })

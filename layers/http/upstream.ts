@@ -3,6 +3,7 @@ import { isIP } from "node:net"
 import { Effect, Layer } from "effect"
 import { Pool } from "undici"
 import type { Address } from "../../spec/target.ts"
+import { Defects, type TellDefect } from "../../src/services/defects.ts"
 import { type Upstream, Upstreams } from "../../src/services/upstreams.ts"
 import { type ConnectionSettings, connectorOf, settle } from "./connector.ts"
 import { type Connections, call } from "./upstream-call.ts"
@@ -12,6 +13,7 @@ const maxHeadBytes = 65_536
 
 /** The connections to one backend, and how many configurations use them. */
 class Backend implements Connections {
+  readonly tell: TellDefect
   readonly pool: Pool
   readonly connectTimeout: number
   readonly servername: string
@@ -19,7 +21,8 @@ class Backend implements Connections {
   fresh = false
   users = 0
 
-  constructor(target: Address, settings: ConnectionSettings) {
+  constructor(target: Address, settings: ConnectionSettings, tell: TellDefect) {
+    this.tell = tell
     const { tls, connectTimeout, idleTimeout, maxConnections } = settings
     this.connectTimeout = connectTimeout
     this.servername = tls?.hostname ?? (target.kind === "tcp" ? target.host : "localhost")
@@ -58,31 +61,34 @@ const originOf = (target: Address): string => {
 }
 
 /** Opens each backend once, and closes it, when its last user is gone, after what is in flight has ended. */
-export const layer: Layer.Layer<Upstreams> = Layer.sync(Upstreams, () => {
-  const backends = new Map<string, Backend>()
-  return {
-    open: (target, options) => {
-      const settings = settle(options)
-      // A private key is told apart by its certificate.
-      const key = JSON.stringify([target, settings])
-      return Effect.acquireRelease(
-        Effect.sync(() => {
-          let backend = backends.get(key)
-          if (backend === undefined) {
-            backend = new Backend(target, settings)
-            backends.set(key, backend)
-          }
-          backend.users++
-          return backend
-        }),
-        (backend) =>
+export const layer: Layer.Layer<Upstreams> = Layer.effect(
+  Upstreams,
+  Effect.map(Defects, (tell) => {
+    const backends = new Map<string, Backend>()
+    return {
+      open: (target, options) => {
+        const settings = settle(options)
+        // A private key is told apart by its certificate.
+        const key = JSON.stringify([target, settings])
+        return Effect.acquireRelease(
           Effect.sync(() => {
-            if (--backend.users > 0) return
-            backends.delete(key)
-            // Not awaited: a stream may go on for long after its configuration is gone.
-            void backend.pool.close()
-          })
-      ).pipe(Effect.map((backend) => backend.upstream))
+            let backend = backends.get(key)
+            if (backend === undefined) {
+              backend = new Backend(target, settings, tell)
+              backends.set(key, backend)
+            }
+            backend.users++
+            return backend
+          }),
+          (backend) =>
+            Effect.sync(() => {
+              if (--backend.users > 0) return
+              backends.delete(key)
+              // Not awaited: a stream may go on for long after its configuration is gone.
+              void backend.pool.close()
+            })
+        ).pipe(Effect.map((backend) => backend.upstream))
+      }
     }
-  }
-})
+  })
+)

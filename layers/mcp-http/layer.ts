@@ -1,6 +1,7 @@
 /** The port `McpHttp` over undici: one pool of connections for all sessions of a target. */
 import { Effect, Layer } from "effect"
 import { Agent, type Dispatcher } from "undici"
+import { Defects } from "../../src/services/defects.ts"
 import { McpHttp, type McpHttpAddress } from "../../src/services/mcp-http.ts"
 import { connectorOf, settle } from "../http/connector.ts"
 import { legacySseTransport } from "./legacy-sse.ts"
@@ -56,12 +57,14 @@ export const layer = (options: Partial<McpHttpOptions> = {}): Layer.Layer<McpHtt
       }
       const dispatcherFor = options.dispatcherFor ?? (yield* agents)
       const run = Effect.runCallbackWith(yield* Effect.context<never>())
+      const tell = yield* Defects
       const upstreamAt = (address: McpHttpAddress): Upstream => ({
         address,
         origin: originOf(address),
         dispatcher: dispatcherFor(address),
         run: (effect) => run(effect),
-        limits
+        limits,
+        tell
       })
       return {
         open: (endpoint, sessionId, events) => {

@@ -1,4 +1,6 @@
 /** Streamable HTTP, the client's side: a POST for each message, an event stream or a JSON body for its answer. */
+import { contained } from "../../src/services/contained.ts"
+import { containerOf } from "../../src/services/defects.ts"
 import type { McpUpstreamRequest } from "../../src/services/mcp-http.ts"
 import type { McpTransport, McpTransportEvents, TargetFailure } from "../../src/services/mcp-transport.ts"
 import { eventSource } from "./event-source.ts"
@@ -137,10 +139,11 @@ export const streamableTransport = (
   const sweepLater = () => {
     const due = new Set<number>()
     released = due
-    setTimeout(() => {
-      for (const stream of due) abort(stream)
+    const sweep = contained(containerOf(upstream.tell, "mcp"), () => {
       if (released === due) released = undefined
-    }, graceMillis).unref()
+      for (const stream of due) abort(stream)
+    })
+    setTimeout(sweep, graceMillis).unref()
   }
 
   return {

@@ -2,12 +2,16 @@
 import type { IncomingHttpHeaders } from "node:http"
 import { Cause, Effect, Exit, Option } from "effect"
 import type { Dispatcher } from "undici"
+import { contained } from "../../src/services/contained.ts"
+import { containerOf, type TellDefect } from "../../src/services/defects.ts"
 import type { McpHttpAddress, McpUpstreamRequest } from "../../src/services/mcp-http.ts"
 import type { TargetFailure } from "../../src/services/mcp-transport.ts"
 import { type Decoder, decoderFor } from "./content-decoding.ts"
 
 /** Where the requests of a target go. */
 export interface Upstream {
+  /** Told of what went wrong in the proxy itself. */
+  readonly tell: TellDefect
   readonly address: McpHttpAddress
   readonly origin: string
   readonly dispatcher: Dispatcher
@@ -71,6 +75,7 @@ const failureOf = (error: Error): TargetFailure => {
 }
 
 const badEncoding: TargetFailure = { _tag: "TargetBroken", status: 500, message: "upstream sent an undecodable body" }
+const broken: TargetFailure = { _tag: "TargetBroken", status: 500, message: "internal error" }
 const stopped = new Error("stopped")
 
 /** A connection that was kept alive may have been closed by the target just as we used it. */
@@ -136,13 +141,28 @@ export const callUpstream = (
     let begun = false
     let reader: BodyReader | undefined
     let decoder: Decoder | undefined
-    const take = (chunk: Buffer) => {
-      if (over || reader === undefined || reader.onData(chunk)) return
-      over = true
+    const stop = () => {
       // The whole of it may have come already: what expands to more than anybody reads is not expanded any further.
       decoder?.destroy()
       controller?.abort(stopped)
     }
+    const container = containerOf(upstream.tell, "mcp", () => {
+      stop()
+      fail(broken)
+    })
+    const take = contained(container, (chunk: Buffer) => {
+      if (over || reader === undefined || reader.onData(chunk)) return
+      over = true
+      stop()
+    })
+    const decoded = contained(container, () => {
+      if (!over) end(reader)
+    })
+    const undecodable = contained(container, () => {
+      fail(badEncoding)
+      stop()
+    })
+    const drained = contained(container, () => controller?.resume())
     return {
       onRequestStart: (current) => {
         controller = current
@@ -164,15 +184,7 @@ export const callUpstream = (
         else reader = handler.onHead({ status, header: first })
         if (decoding === undefined) return
         decoder = decoding
-        decoding.on("data", take)
-        decoding.on("drain", () => current.resume())
-        decoding.on("error", () => {
-          fail(badEncoding)
-          current.abort(stopped)
-        })
-        decoding.on("end", () => {
-          if (!over) end(reader)
-        })
+        decoding.on("data", take).on("drain", drained).on("error", undecodable).on("end", decoded)
       },
       onResponseData: (current, chunk) => {
         if (decoder === undefined) take(chunk)
@@ -183,12 +195,13 @@ export const callUpstream = (
         if (decoder === undefined) end(reader)
         else if (!decoder.destroyed) decoder.end()
       },
-      onResponseError: (_, error) => {
+      // Undici catches what the others throw, and tells this one; beyond it nobody catches.
+      onResponseError: contained(container, (_, error: Error) => {
         decoder?.destroy()
         if (over) return
         if (again && !begun && isStale(error)) dispatch(false)
         else fail(failureOf(error))
-      }
+      })
     }
   }
 

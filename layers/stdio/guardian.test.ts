@@ -2,6 +2,7 @@ import { execFileSync, spawn } from "node:child_process"
 import { once } from "node:events"
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
+import { nobody } from "../../src/services/contained.ts"
 import { makeGuardian } from "./guardian.ts"
 
 /** The shells that this process has started. */
@@ -22,7 +23,7 @@ const until = async (what: string, condition: () => boolean) => {
 
 describe("the guardian", () => {
   it("is replaced when it dies, and its successor knows all that it watched", async () => {
-    const guardian = makeGuardian()
+    const guardian = makeGuardian(nobody)
     const child = spawn("/bin/sh", ["-c", "sleep 1000"], { detached: true, stdio: "ignore" })
     guardian.watch(child.pid!)
     await until("the first", () => shells().length === 1)

@@ -3,6 +3,7 @@
  * when its standard input closes, which happens however this process dies, SIGKILL and crashes included.
  */
 import { type ChildProcess, spawn } from "node:child_process"
+import { type Container, contained, ignore } from "../../src/services/contained.ts"
 
 const script = `
 groups=" "
@@ -29,7 +30,7 @@ export interface Guardian {
 const shortest = 1000
 
 /** Starts with the first group that it is given. Where there is no shell, nothing is watched. */
-export const makeGuardian = (): Guardian => {
+export const makeGuardian = (container: Container): Guardian => {
   const groups = new Set<number>()
   let shell: ChildProcess | undefined
   const tell = (line: string) => {
@@ -41,14 +42,14 @@ export const makeGuardian = (): Guardian => {
     try {
       // In a group of its own: what is sent to ours (Ctrl-C) must not reach it.
       const started = spawn("/bin/sh", ["-c", script], { detached: true, stdio: ["pipe", "ignore", "ignore"], env: {} })
-      const over = () => {
+      const over = contained(container, () => {
         if (shell !== started) return
         shell = undefined
         if (groups.size > 0 && performance.now() - begun >= shortest) start()
-      }
+      })
       started.on("error", over)
       started.on("exit", over)
-      started.stdin?.on("error", () => {})
+      started.stdin?.on("error", ignore)
       started.unref()
       // A pipe is a socket here; it must not keep the process alive either.
       const stdin = started.stdin as { unref?: () => void } | null

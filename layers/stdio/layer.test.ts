@@ -33,7 +33,7 @@ const shell = (script: string, more: Partial<McpStdioCommand> = {}): McpStdioCom
 })
 
 /** A port of its own, and everything that its transports report. */
-const start = async (options: Partial<StdioOptions> = {}) => {
+const start = async ({ most = 512, ...options }: Partial<StdioOptions> & { readonly most?: number } = {}) => {
   const scope = Scope.makeUnsafe()
   const stderr: Array<string> = []
   const context = await Effect.runPromise(
@@ -43,13 +43,13 @@ const start = async (options: Partial<StdioOptions> = {}) => {
     )
   )
   const service = await Effect.runPromise(Effect.provideContext(McpStdio, context))
-  const open = (command: McpStdioCommand, principal = "", backend = "b") => {
+  const open = (command: McpStdioCommand, principal = "", backend = "b", network = "192.0.2.1") => {
     const messages: Array<string> = []
     const ends: Array<readonly [stream: number, failure: TargetFailure | undefined]> = []
     const deaths: Array<TargetFailure> = []
     const transport = service.open(
       command,
-      { backend, backendName: backend, target: "t", principal },
+      { backend, backendName: backend, target: "t", principal, network, most, mostOfNetwork: 2 },
       {
         onMessage: (message) => messages.push(message),
         onOpen: () => {},
@@ -83,7 +83,7 @@ const exhausting = `
   const command = { cmd: "/bin/sh", args: ["-c", "cat"], env: {}, inheritEnv: [], clearEnv: false }
   const events = { onMessage() {}, onOpen() {}, onEnd() {}, onDeath() {} }
   const open = ({ open }) => {
-    const opened = open(command, { backend: "b", backendName: "b", target: "t", principal: "" }, events)
+    const opened = open(command, { backend: "b", backendName: "b", target: "t", principal: "", network: "", most: 1, mostOfNetwork: 1 }, events)
     return "_tag" in opened ? opened.message : "started"
   }
   await Effect.runPromise(Effect.scoped(Effect.gen(function*() {
@@ -100,7 +100,7 @@ const exhausting = `
     for (const descriptor of held) closeSync(descriptor)
     found.push(open(stdio))
     console.log(JSON.stringify(found))
-  }).pipe(Effect.provide(layer({ perBackend: 1, graceMillis: 50 })))))
+  }).pipe(Effect.provide(layer({ graceMillis: 50 })))))
 `
 
 describe("child processes", () => {
@@ -159,7 +159,7 @@ describe("child processes", () => {
   })
 
   it("that the system refuses at once are reported so, and are not counted", async () => {
-    const { open, close } = await start({ perBackend: 1 })
+    const { open, close } = await start({ most: 1 })
     const refused = { _tag: "TargetNotStarted", status: 500 } as const
     for (let i = 0; i < 2; i++) assert.include(open(shell("cat", { args: ["\0"] })).refusal, refused)
     const { transport, messages } = open(shell("cat"))
@@ -242,18 +242,27 @@ describe("child processes", () => {
     await close()
   })
 
-  it("are counted per backend and principal, and no more once they are gone", async () => {
-    const { open, close } = await start({ perBackend: 4, perPrincipal: 1 })
+  it("are counted per backend, and per principal or network, and no more once they are gone", async () => {
+    const { open, close } = await start({ most: 5, perPrincipal: 1 })
     const first = open(shell("cat"), "alice")
-    assert.strictEqual(open(shell("cat"), "alice").refusal.message, "too many stdio processes of this principal")
+    assert.strictEqual(
+      open(shell("cat"), "alice").refusal.message,
+      "too many stdio processes of this principal (at most 1)"
+    )
     assert.isUndefined(open(shell("cat"), "alice", "other").refusal._tag)
     assert.isUndefined(open(shell("cat"), "bob").refusal._tag)
     assert.isUndefined(open(shell("cat")).refusal._tag)
-    assert.isUndefined(open(shell("cat")).refusal._tag, "anonymous clients are one crowd")
+    assert.isUndefined(open(shell("cat")).refusal._tag)
+    assert.deepStrictEqual(open(shell("cat")).refusal, {
+      _tag: "TargetBusy",
+      status: 503,
+      message: "too many stdio processes of this address (maxSessionsPerAddress allows 2)"
+    })
+    assert.isUndefined(open(shell("cat"), "", "b", "192.0.2.2").refusal._tag)
     assert.deepStrictEqual(open(shell("cat"), "carol").refusal, {
       _tag: "TargetBusy",
       status: 503,
-      message: "too many stdio processes of this backend"
+      message: "too many stdio processes of this backend (maxChildren: 5)"
     })
     first.transport.close(undefined)
     let again: unknown = "TargetBusy"
@@ -283,7 +292,7 @@ describe("the end of the gateway itself", () => {
     const events = { onMessage() {}, onOpen() {}, onEnd() {}, onDeath() {} }
     Effect.runFork(Effect.scoped(Effect.gen(function*() {
       const { open } = yield* McpStdio
-      open(command, { backend: "b", target: "t", principal: "" }, events)
+      open(command, { backend: "b", target: "t", principal: "", network: "", most: 1, mostOfNetwork: 1 }, events)
       yield* Effect.never
     }).pipe(Effect.provide(stdio))))
     process.on("message", (how) => {

@@ -1,5 +1,7 @@
-/** The port `McpStdio` over child processes: caps per backend and principal, and no process that outlives us. */
+/** The port `McpStdio` over child processes: caps per backend and client, and no process that outlives us. */
 import { Effect, Layer } from "effect"
+import { contained, nobody } from "../../src/services/contained.ts"
+import { containerOf, Defects } from "../../src/services/defects.ts"
 import { McpStdio, type McpStdioOwner } from "../../src/services/mcp-stdio.ts"
 import type { TargetFailure } from "../../src/services/mcp-transport.ts"
 import { makeGuardian } from "./guardian.ts"
@@ -8,27 +10,25 @@ import { type StdioLimits, startTransport } from "./transport.ts"
 
 /** Caps and limits of all children of this process. */
 export interface StdioOptions extends StdioLimits {
-  readonly perBackend: number
-  /** Not applied to anonymous clients: they are one crowd, for which the backend's cap stands. */
+  /** Processes that one principal may have of one backend. */
   readonly perPrincipal: number
   /** Standard error of the children, line by line. */
   readonly log: (owner: McpStdioOwner, line: string) => void
 }
 
-/** 16 MiB a line and in the queue, 2 seconds of grace, 512 children a backend and 32 a principal, no log. */
+/** 16 MiB a line and in the queue, 2 seconds of grace, 32 children a principal, no log. */
 export const defaultStdioOptions: StdioOptions = {
   lineBytes: 16 * 1024 * 1024,
   queuedBytes: 16 * 1024 * 1024,
   graceMillis: 2_000,
-  perBackend: 512,
   perPrincipal: 32,
   log: () => {}
 }
 
-const busy = (whose: string): TargetFailure => ({
+const busy = (whose: string, bound: string): TargetFailure => ({
   _tag: "TargetBusy",
   status: 503,
-  message: `too many stdio processes of this ${whose}`
+  message: `too many stdio processes of this ${whose} (${bound})`
 })
 
 class Counter {
@@ -60,14 +60,15 @@ export const layer = (options: Partial<StdioOptions> = {}): Layer.Layer<McpStdio
     McpStdio,
     Effect.gen(function* () {
       const settings: StdioOptions = { ...defaultStdioOptions, ...options }
-      const guardian = makeGuardian()
+      const tell = yield* Defects
+      const guardian = makeGuardian(containerOf(tell, "child"))
       const groups = new Set<ProcessGroup>()
       const backends = new Counter()
-      const principals = new Counter()
-      const killAll = () => {
+      const clients = new Counter()
+      const killAll = contained(nobody, () => {
         for (const group of groups) group.kill()
-      }
-      process.on("exit", killAll)
+      })
+      process.once("exit", killAll)
       yield* Effect.addFinalizer(() =>
         Effect.map(
           Effect.promise(() => stopAll(groups, 2.5 * settings.graceMillis)),
@@ -80,25 +81,31 @@ export const layer = (options: Partial<StdioOptions> = {}): Layer.Layer<McpStdio
       )
       return {
         open: (command, owner, events) => {
-          // Principals are told apart per backend: one crowded backend must not lock its users out of another.
-          const principal = owner.principal === "" ? undefined : JSON.stringify([owner.backend, owner.principal])
-          if (backends.of(owner.backend) >= settings.perBackend) return busy("backend")
-          if (principal !== undefined && principals.of(principal) >= settings.perPrincipal) return busy("principal")
+          const anonymous = owner.principal === ""
+          // Clients are told apart per backend: one crowded backend must not lock its users out of another.
+          const client = JSON.stringify([owner.backend, owner.principal, anonymous ? owner.network : ""])
+          if (backends.of(owner.backend) >= owner.most) return busy("backend", `maxChildren: ${owner.most}`)
+          const most = anonymous ? owner.mostOfNetwork : settings.perPrincipal
+          if (clients.of(client) >= most)
+            return anonymous
+              ? busy("address", `maxSessionsPerAddress allows ${most}`)
+              : busy("principal", `at most ${most}`)
           const started = startTransport(
             command,
             settings,
             guardian,
+            tell,
             events,
             () => {
               if (!("_tag" in started)) groups.delete(started.group)
               backends.add(owner.backend, -1)
-              if (principal !== undefined) principals.add(principal, -1)
+              clients.add(client, -1)
             },
             (line) => settings.log(owner, line)
           )
           if ("_tag" in started) return started
           backends.add(owner.backend, 1)
-          if (principal !== undefined) principals.add(principal, 1)
+          clients.add(client, 1)
           groups.add(started.group)
           return started.transport
         }

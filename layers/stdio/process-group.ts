@@ -3,6 +3,8 @@
  * child ends or is stopped. A command like `npx` leaves its server behind otherwise.
  */
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process"
+import { type Container, contained, ignore } from "../../src/services/contained.ts"
+import { containerOf, type TellDefect } from "../../src/services/defects.ts"
 import type { McpStdioCommand } from "../../src/services/mcp-stdio.ts"
 import type { Guardian } from "./guardian.ts"
 
@@ -36,6 +38,8 @@ const environment = (command: McpStdioCommand, own: NodeJS.ProcessEnv): NodeJS.P
 /** A running child and its group. */
 export interface ProcessGroup {
   readonly child: ChildProcessWithoutNullStreams
+  /** What its callbacks belong to. */
+  readonly container: Container
   /** Closes standard input, then SIGTERM, then SIGKILL to the group, each after the grace time. */
   readonly stop: () => void
   /** SIGKILL to the group, now. */
@@ -55,7 +59,7 @@ const spawned = (command: McpStdioCommand): ChildProcessWithoutNullStreams | Nod
     })
     if (child.stdin !== undefined) return child
     // It also says so by itself, later.
-    child.on("error", () => {})
+    child.on("error", ignore)
     return Object.assign(new Error("no file descriptor is left"), { code: "EMFILE" })
   } catch (cause) {
     return cause instanceof Error ? cause : new Error(String(cause))
@@ -70,6 +74,7 @@ export const startProcessGroup = (
   command: McpStdioCommand,
   graceMillis: number,
   guardian: Guardian,
+  tell: TellDefect,
   onGone: (error: Error | undefined) => void
 ): ProcessGroup | NodeJS.ErrnoException => {
   const child = spawned(command)
@@ -89,19 +94,21 @@ export const startProcessGroup = (
       return false
     }
   }
+  // What is thrown on behalf of a child ends the child.
+  const container = containerOf(tell, "child", () => signal("SIGKILL"))
   const later = (action: () => void) => {
-    timers.push(setTimeout(action, graceMillis))
+    timers.push(setTimeout(contained(container, action), graceMillis))
   }
   const { promise: ended, resolve } = Promise.withResolvers<void>()
-  const finish = (error: Error | undefined) => {
+  const finish = contained(container, (error: Error | undefined) => {
     if (gone) return
     gone = true
     // A grandchild that has left the group may hold the other ends for long.
     child.stdout.destroy()
     child.stderr.destroy()
-    onGone(error)
     resolve()
-  }
+    onGone(error)
+  })
   /** The leader is gone: the rest of its group has no reason to live. */
   const clear = () => {
     if (pid === undefined) return
@@ -115,17 +122,18 @@ export const startProcessGroup = (
   }
 
   if (pid !== undefined) guardian.watch(pid)
-  child.on("error", finish)
-  child.stdin.on("error", () => {})
-  child.on("exit", () => {
+  const exited = contained(container, () => {
     clear()
     // A grandchild may hold the pipes open: then `close` comes only with its end.
     later(() => finish(undefined))
   })
-  child.on("close", () => finish(undefined))
+  const closed = contained(container, () => finish(undefined))
+  child.stdin.on("error", ignore)
+  child.on("error", finish).on("exit", exited).on("close", closed)
 
   return {
     child,
+    container,
     ended,
     stop: () => {
       if (stopping || child.exitCode !== null || child.signalCode !== null) return

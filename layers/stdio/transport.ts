@@ -1,4 +1,6 @@
 /** A child process as MCP transport: one JSON-RPC message a line on standard input and output. */
+import { contained, ignore } from "../../src/services/contained.ts"
+import type { TellDefect } from "../../src/services/defects.ts"
 import type { McpStdioCommand } from "../../src/services/mcp-stdio.ts"
 import type { McpTransport, McpTransportEvents, TargetFailure } from "../../src/services/mcp-transport.ts"
 import type { Guardian } from "./guardian.ts"
@@ -42,6 +44,7 @@ export const startTransport = (
   command: McpStdioCommand,
   limits: StdioLimits,
   guardian: Guardian,
+  tell: TellDefect,
   events: McpTransportEvents,
   onGone: () => void,
   onStderr: (line: string) => void
@@ -52,26 +55,27 @@ export const startTransport = (
     over = true
     events.onDeath(failure)
   }
-  const group = startProcessGroup(command, limits.graceMillis, guardian, (error) => {
+  const group = startProcessGroup(command, limits.graceMillis, guardian, tell, (error) => {
     die(error === undefined ? closed : notStarted(error))
     onGone()
   })
   if (group instanceof Error) return notStarted(group)
-  const { child } = group
+  const { child, container } = group
   const output = new Lines(limits.lineBytes, (line) => {
     if (!over) events.onMessage(line, undefined, undefined)
   })
-  child.stdout.on("data", (chunk: Buffer) => {
+  const said = contained(container, (chunk: Buffer) => {
     if (over || output.push(chunk)) return
     die(tooLong)
     group.kill()
   })
   const log = new Lines(stderrLineBytes, onStderr)
-  child.stderr.on("data", (chunk: Buffer) => {
+  const logged = contained(container, (chunk: Buffer) => {
     if (!log.push(chunk)) onStderr("(a longer line was dropped)")
   })
-  child.stderr.on("close", () => log.flush())
-  for (const stream of [child.stdout, child.stderr]) stream.on("error", () => {})
+  const flushed = contained(container, () => log.flush())
+  child.stdout.on("data", said).on("error", ignore)
+  child.stderr.on("data", logged).on("close", flushed).on("error", ignore)
 
   return {
     group,

@@ -1,6 +1,8 @@
 /** Counts tokens in a thread of its own, which is started when somebody first asks, and again when it has died. */
 import { Worker } from "node:worker_threads"
 import { Effect, Exit, Layer } from "effect"
+import { type Container, contained, ignore } from "../../src/services/contained.ts"
+import { containerOf, Defects, type TellDefect } from "../../src/services/defects.ts"
 import { type Encoding, Tokenizer, TokenizerUnavailable } from "../../src/services/tokenizer.ts"
 import type { Counted, Order } from "./messages.ts"
 
@@ -16,6 +18,11 @@ class Thread {
   private worker: Worker | undefined
   private readonly waiting = new Map<number, Answer>()
   private last = 0
+  private readonly container: Container
+
+  constructor(tell: TellDefect) {
+    this.container = containerOf(tell, "tokenizer")
+  }
 
   /** Gives back how to leave. */
   ask(encoding: Encoding, texts: ReadonlyArray<string>, answer: Answer): () => void {
@@ -40,13 +47,13 @@ class Thread {
     const worker = new Worker(thread, { execArgv: [] })
     // Who waits for an answer keeps the process alive; the thread by itself does not.
     worker.unref()
-    worker.on("message", ({ id, tokens }: Counted) => this.answer(id, tokens))
-    // An error ends the thread, which `exit` tells.
-    worker.on("error", () => {})
-    worker.on("exit", () => {
+    const counted = contained(this.container, ({ id, tokens }: Counted) => this.answer(id, tokens))
+    const exited = contained(this.container, () => {
       this.worker = undefined
       for (const id of [...this.waiting.keys()]) this.answer(id, undefined)
     })
+    // An error ends the thread, which `exit` tells.
+    worker.on("message", counted).on("error", ignore).on("exit", exited)
     return worker
   }
 
@@ -61,7 +68,7 @@ export const layer: Layer.Layer<Tokenizer> = Layer.effect(
   Tokenizer,
   Effect.map(
     Effect.acquireRelease(
-      Effect.sync(() => new Thread()),
+      Effect.map(Defects, (tell) => new Thread(tell)),
       (thread) => Effect.promise(() => thread.end())
     ),
     (thread) => ({

@@ -4,7 +4,7 @@ import { ConnectionPolicies } from "../connection/policies.ts"
 import { FileInlineOrRemote, redacted } from "../content.ts"
 import { defaulted, exactlyOneOf, object, optional, type Rule, required, withAliases } from "../field.ts"
 import { FailureMode } from "../location.ts"
-import { LongString, PortNumber } from "../primitives.ts"
+import { LongString, PortNumber, PositiveCount } from "../primitives.ts"
 import { type Address, AddressType, BackendName, parseUrl } from "../target.ts"
 
 const Path = Schema.String.check(Schema.isStartingWith("/", { expected: "a path that begins with /" }))
@@ -187,10 +187,20 @@ export const mcpFields = {
     "failClosed",
     "Whether a target that fails is fatal for the session or left out."
   ),
-  dnsRebindingProtection: defaulted(
+  maxSessions: defaulted(PositiveCount, 65_536, "The most sessions at a time. More are refused with 503."),
+  maxSessionsPerAddress: defaulted(
+    PositiveCount,
+    32,
+    "The most sessions at a time of clients that no policy authenticated and that share an IP address (of IPv6: the first 64 bits). More are refused with 429. Behind a proxy that makes all clients look like one, raise it or let clients authenticate. A session of such a client ends after five seconds unless its client sends something after `initialize`."
+  ),
+  maxChildren: defaulted(
+    PositiveCount,
+    512,
+    "The most child processes of `stdio` servers at a time. Sessions that would need more are refused with 503."
+  ),
+  dnsRebindingProtection: optional(
     Schema.Boolean,
-    false,
-    "Whether only requests for localhost are answered, which protects a server on a developer's machine from web pages."
+    "Protects a server on a developer's machine from web pages that reach it through a name of their own. With `true`, `Host` must be localhost, 127.0.0.1, [::1] or a host name that the listener or the route names, and `Origin`, where there is one, as well, or one that the policy `cors` allows; else 403. When left out, that holds for listeners on a loopback address; on others, what comes in over loopback is refused only if it bears the mark of such a page: its origin is a name of the page's own at the port of the listener. With `false`, nothing is checked."
   )
 }
 

@@ -9,14 +9,18 @@ import { besidePolicies, type PolicySpecs, policiesAt } from "./policies.ts"
 
 const path = Schema.String.check(Schema.isStartingWith("/", { expected: "a path that begins with /" }))
 
-const PathMatch = exactlyOneOf("PathMatch", "A condition on the path.", {
-  exact: required(path, "The path must be equal, byte by byte."),
-  pathPrefix: required(
-    path,
-    "The path must begin with these segments: `/foo` matches `/foo` and `/foo/x`, not `/foobar`."
-  ),
-  regex: required(Regex, "The expression must match the whole path.")
-})
+const PathMatch = exactlyOneOf(
+  "PathMatch",
+  "A condition on the path in its normal form; see `frontendPolicies.http.paths`.",
+  {
+    exact: required(path, "The path must be equal, in its normal form."),
+    pathPrefix: required(
+      path,
+      "The path must begin with these segments: `/foo` matches `/foo` and `/foo/x`, not `/foobar`."
+    ),
+    regex: required(Regex, "The expression must match the whole path.")
+  }
+)
 
 const Method = Schema.String.check(
   Schema.isPattern(/^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,64}$/u, { expected: "an HTTP method" })

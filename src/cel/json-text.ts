@@ -6,6 +6,7 @@ import { type Frame, outOfWork } from "./frame.ts"
 import { unreadable } from "./function.ts"
 import { maxNesting } from "./limits.ts"
 import { CelError } from "./problem.ts"
+import type { JsonObject } from "./value.ts"
 
 const invalidJson = unreadable("the text is not JSON")
 const ambiguousJson = unreadable("the text is JSON with two members of one name")
@@ -39,55 +40,137 @@ const exactIntegers = function (
     : value
 }
 
+/** Why readers may find different things in a text that is JSON. */
+type Doubt = "levels" | "names" | "escapes"
+
 /**
- * What is wrong with the parsed text for somebody who decides by it: a name that stands twice in an object, of which readers take the first
- * or the last; or more levels than readers follow. `undefined` when nothing is.
+ * Whether there is a doubt that everybody reads a text as it was parsed here: more levels than readers follow; a name that stands twice in an
+ * object, of which they take the first or the last; or a name with a backslash, which may be none.
  */
-export const ambiguity = (text: string, json: unknown): CelError | undefined => {
-  const members = membersOf(json, 0)
-  if (members === undefined) return deepJson
-  return members === colonsOf(text) ? undefined : ambiguousJson
+export const doubtOf = (text: string, json: unknown): Doubt | undefined => {
+  const census = new Census()
+  if (!census.count(json, 0)) return "levels"
+  if (census.escaped) return "escapes"
+  return census.members === colonsOf(text) ? undefined : "names"
 }
 
-/** Members of all objects in a value; `undefined` when there are too many levels. */
-const membersOf = (json: unknown, depth: number): number | undefined => {
-  if (typeof json !== "object" || json === null) return 0
-  if (depth >= maxNesting) return undefined
-  let members = 0
-  const values = Array.isArray(json) ? json : Object.values(json)
-  if (values !== json) members = values.length
-  for (const value of values) {
-    if (typeof value !== "object" || value === null) continue
-    const inner = membersOf(value, depth + 1)
-    if (inner === undefined) return undefined
-    members += inner
+/** The parsed text for somebody who decides by it, without a doubt. */
+export const certain = (frame: Frame, text: string, json: unknown): { readonly json: unknown } | CelError => {
+  switch (doubtOf(text, json)) {
+    case "levels":
+      return deepJson
+    case "names":
+      return ambiguousJson
+    case "escapes":
+      return frame.spend(text.length >> 1) ? reread(text) : outOfWork
+    case undefined:
+      return { json }
   }
-  return members
 }
 
-/** Members as the text of sound JSON has them: each has the one colon that stands outside of strings. */
+/** The members of all objects in a value. */
+class Census {
+  members = 0
+  /** Whether one of their names has a backslash. */
+  escaped = false
+
+  /** Whether there are no more levels than allowed. */
+  count(json: unknown, depth: number): boolean {
+    if (typeof json !== "object" || json === null) return true
+    if (depth >= maxNesting) return false
+    if (Array.isArray(json)) return json.every((item) => this.count(item, depth + 1))
+    for (const name of Object.keys(json)) {
+      this.members++
+      this.escaped ||= name.includes("\\")
+      if (!this.count((json as JsonObject)[name], depth + 1)) return false
+    }
+    return true
+  }
+}
+
+/** Members as sound JSON has them: each has the one colon that stands outside of strings. */
 const colonsOf = (text: string): number => {
   let colons = 0
-  let backslash = indexOrEnd(text, 0)
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at)
     if (code === colon) colons++
-    else if (code === quote) {
-      let from = at + 1
-      at = text.indexOf('"', from)
-      if (backslash < from) backslash = indexOrEnd(text, from)
-      while (backslash < at) {
-        from = backslash + 2
-        backslash = indexOrEnd(text, from)
-        if (at < from) at = text.indexOf('"', from)
-      }
-    }
+    else if (code === quote) at = endOfString(text, at)
   }
   return colons
 }
 
 const quote = 0x22
 const colon = 0x3a
+const backslash = 0x5c
+
+/** Where the string ends that begins at a quote: at the first one that an even number of backslashes stands before. */
+const endOfString = (text: string, start: number): number => {
+  for (let at = text.indexOf('"', start + 1); at !== -1; at = text.indexOf('"', at + 1)) {
+    let before = at
+    while (text.charCodeAt(before - 1) === backslash) before--
+    if ((at - before) % 2 === 0) return at
+  }
+  return text.length
+}
+
+/**
+ * The same text, read member by member. The engine's parser may take an escaped name for one with a backslash that it has met before
+ * (https://github.com/nodejs/node/issues/63785), so that a client could hide a member from a rule; what it says of a name with a backslash is
+ * not believed.
+ */
+const reread = (text: string): { readonly json: unknown } | CelError => {
+  let at = 0
+  let ambiguous = false
+  /** The next character that is no white space. */
+  const next = () => {
+    while (" \t\r\n".includes(text[at] ?? "none")) at++
+    return text[at]
+  }
+  /** Moves over a character that must be one of these. */
+  const over = (characters: string) => {
+    const character = next()
+    if (character === undefined || !characters.includes(character)) throw new SyntaxError(`expected ${characters}`)
+    at++
+    return character
+  }
+  const goesOn = () => next() === "," && over(",") === ","
+  const scalar = () => {
+    const start = at
+    if (text[at] === '"') at = endOfString(text, at) + 1
+    else while (at < text.length && !" \t\r\n,:]}".includes(text[at]!)) at++
+    return JSON.parse(text.slice(start, at), exactIntegers) as unknown
+  }
+  const array = () => {
+    const items: Array<unknown> = []
+    over("[")
+    for (let more = next() !== "]"; more; more = goesOn()) items.push(value())
+    over("]")
+    return items
+  }
+  const object = () => {
+    const members = new Map<string, unknown>()
+    over("{")
+    for (let more = next() !== "}"; more; more = goesOn()) {
+      const name = next() === '"' ? String(scalar()) : over('"')
+      over(":")
+      ambiguous ||= members.has(name)
+      members.set(name, value())
+    }
+    over("}")
+    return Object.fromEntries(members)
+  }
+  const value = (): unknown => {
+    const first = next()
+    return first === "{" ? object() : first === "[" ? array() : scalar()
+  }
+  try {
+    const json = value()
+    if (next() !== undefined) return invalidJson
+    return ambiguous ? ambiguousJson : { json }
+  } catch {
+    return invalidJson
+  }
+}
 
 /** What starts a value, a string or an entry. The engine's search for it skips everything else at a tenth of a nanosecond a character. */
 const structure = /["[{:,]/g

@@ -1,5 +1,6 @@
 /** Bodies that are sent compressed, read as what they say. Whoever reads one limits what comes out, not what goes in. */
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress, type Gunzip } from "node:zlib"
+import { type Container, contained, nobody } from "../services/contained.ts"
 import { type Body, BodyAborted, type BodySink, type BodySource, isSource } from "./body.ts"
 
 /** A content coding that can be undone. */
@@ -46,7 +47,7 @@ export const decoded = (body: Body, codings: ReadonlyArray<ContentCoding>, side:
 export const undecodable = (side: "client" | "backend"): BodyAborted =>
   new BodyAborted({ source: side, detail: "its content cannot be decoded" })
 
-class DecodedBody implements BodySource, BodySink {
+class DecodedBody implements BodySource, BodySink, Container {
   readonly #encoded: Exclude<Body, undefined>
   readonly #side: "client" | "backend"
   // All decoders are transform streams; their classes differ in name alone.
@@ -63,22 +64,32 @@ class DecodedBody implements BodySource, BodySink {
   start(sink: BodySink): void {
     this.#sink = sink
     const encoded = this.#encoded
-    this.#decoder.on("data", (chunk: Uint8Array) => {
+    const data = contained(this, (chunk: Uint8Array) => {
       if (!this.#over && !sink.data(chunk)) this.#decoder.pause()
     })
-    this.#decoder.on("end", () => {
+    const end = contained(this, () => {
       if (this.#over) return
       this.#over = true
       sink.end()
     })
-    this.#decoder.on("error", () => {
-      if (isSource(encoded)) encoded.cancel()
-      this.fail(undecodable(this.#side))
-    })
+    const broken = contained(this, () => this.#break(undecodable(this.#side)))
+    this.#decoder.on("data", data)
+    this.#decoder.on("end", end)
+    this.#decoder.on("error", broken)
     if (isSource(encoded)) {
-      this.#decoder.on("drain", () => encoded.resume())
+      const drained = contained(this, () => encoded.resume())
+      this.#decoder.on("drain", drained)
       encoded.start(this)
     } else this.#decoder.end(encoded)
+  }
+  /** Whoever reads it threw, within a callback of the decoder. */
+  contain(cause: unknown): void {
+    nobody.contain(cause)
+    this.#break(new BodyAborted({ source: this.#side, detail: "its reader failed" }))
+  }
+  #break(error: BodyAborted): void {
+    if (isSource(this.#encoded)) this.#encoded.cancel()
+    this.fail(error)
   }
   resume(): void {
     if (!this.#over) this.#decoder.resume()

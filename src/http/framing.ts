@@ -64,6 +64,21 @@ export const isHopByHop = (name: string): boolean => {
 }
 /** Names that only the proxy itself may set. */
 const reservedPrefix = "x-headgate-"
+
+/**
+ * Whether a backend that makes variables of headers (CGI, WSGI) would take a name with `_` for another one: a header that is
+ * sent as well, or one that a client may not decide.
+ */
+export const isAlias = (name: string, headers: HeaderList): boolean => {
+  const meant = name.replaceAll("_", "-")
+  return (
+    isHopByHop(meant) ||
+    meant === "content-length" ||
+    meant.startsWith(reservedPrefix) ||
+    meant.startsWith("x-forwarded-") ||
+    headers.has(meant)
+  )
+}
 const digits = /^[0-9]{1,15}$/
 
 /**

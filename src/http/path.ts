@@ -93,9 +93,15 @@ const hiddenEnd: PathFault = { fault: "encoded delimiter in a path parameter" }
 /** Every octet in its one spelling: unreserved characters plain, in capitals what is encoded, and encoded what must be. */
 const respelled = (path: string): string | PathFault => {
   let text = ""
+  let from = 0
   let before = 0
   for (let i = 0; i < path.length; i++) {
     let octet = path.charCodeAt(i)
+    if (octet <= 0xff && literal[octet] === 1) {
+      before = 0
+      continue
+    }
+    text += path.slice(from, i)
     const encoded = octet === percent
     if (encoded) {
       const high = digit(path.charCodeAt(i + 1))
@@ -108,9 +114,10 @@ const respelled = (path: string): string | PathFault => {
     if (octet === 0x5c) return backslash
     if (isOverlong(before, octet)) return overlong
     before = octet
-    text += (encoded ? unreserved : literal)[octet] === 1 ? String.fromCharCode(octet) : escapes[octet]
+    text += encoded && unreserved[octet] === 1 ? String.fromCharCode(octet) : escapes[octet]
+    from = i + 1
   }
-  return text
+  return text + path.slice(from)
 }
 
 /** The value of a hexadecimal digit, -1 for anything else. */
@@ -128,6 +135,7 @@ const isOverlong = (lead: number, octet: number): boolean => {
 
 /** Without dot segments (RFC 3986 5.2.4), and with repeated slashes as one. */
 const withoutDotSegments = (path: string): string => {
+  if (!path.includes("//") && !path.includes("/.")) return path
   const kept: Array<string> = []
   let open = false
   for (const segment of path.split("/")) {
@@ -146,7 +154,8 @@ const joined = (segments: ReadonlyArray<string>, open: boolean): string =>
  * lead, no two readers agree.
  */
 const otherReading = (normal: string): string | PathFault => {
-  if (!normal.includes("%") && !normal.includes(";")) return normal
+  const decoded = decodedFurther(normal)
+  if (decoded === normal && !normal.includes(";")) return normal
   for (const segment of normal.split("/")) {
     const parameters = segment.indexOf(";")
     if (parameters >= 0 && segment.includes("%2F", parameters)) return hiddenEnd
@@ -154,7 +163,7 @@ const otherReading = (normal: string): string | PathFault => {
   const kept: Array<string> = []
   let open = false
   let over = false
-  for (const segment of decodedFurther(normal).split("/")) {
+  for (const segment of decoded.split("/")) {
     const end = segment.search(ending)
     const name = end < 0 ? segment : segment.slice(0, end)
     if (name === "." || name === "..") return hiddenDots

@@ -165,6 +165,7 @@ class Assembly {
         name: source.name,
         bind: bind.key,
         gateway: `${source.gatewayNamespace}/${source.gatewayName}`,
+        namesHosts: namesHosts([source.hostname]),
         steps: gateway.request,
         response: responseSteps(this.#parts.registry, "response", [gateway]),
         effective: gateway.effective,
@@ -229,7 +230,8 @@ class Assembly {
           (values) => {
             const backends = references.map(({ weight }, index) => ({ weight, value: values[index]! }))
             const response = responseSteps(this.#parts.registry, "response", [tables.gateway, graph])
-            return compiledWay(source, graph, response, backends, this.#parts.random)
+            const named = chain.some(({ hostnames }) => namesHosts(hostnames))
+            return compiledWay(source, named, graph, response, backends, this.#parts.random)
           }
         )
     )
@@ -290,6 +292,9 @@ class Assembly {
   }
 }
 
+const namesHosts = (hostnames: ReadonlyArray<string>): boolean =>
+  hostnames.length > 0 && hostnames.every((name) => name !== "" && name !== "*")
+
 const noneEligible = new NoBackend({ detail: "no valid backends" })
 
 // What requests run through is made by functions of their own: a closure keeps all that is in scope where it was made, and
@@ -297,6 +302,7 @@ const noneEligible = new NoBackend({ detail: "no valid backends" })
 
 const compiledWay = (
   source: Normalised.Route,
+  namesHosts: boolean,
   graph: SiteGraph,
   response: ReadonlyArray<Step>,
   backends: ReadonlyArray<{ readonly weight: number; readonly value: Backend | NoBackend }>,
@@ -309,6 +315,7 @@ const compiledWay = (
       name: source.name,
       namespace: source.namespace,
       rule: source.ruleName,
+      namesHosts,
       steps: graph.request,
       response,
       effective: graph.effective,

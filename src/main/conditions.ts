@@ -40,7 +40,11 @@ export const conditions =
       const value = decided(expression, x.variables)
       return value instanceof Unreadable ? value : value === true
     }
-    return Result.succeed(readsPath(expression) ? (x) => inBothReadings(x.request, () => holds(x)) : holds)
+    return Result.succeed(
+      readsPath(expression)
+        ? (x) => (x.request.otherPath === undefined ? holds(x) : inBothReadings(x.request, () => holds(x)))
+        : holds
+    )
   }
 
 /** The expression of a trace, over the request as it was received. */

@@ -2,6 +2,8 @@
 
 import { policies, terminals } from "../../stages/registry.ts"
 import type { FailedReading } from "../pipeline/fail-closed.ts"
+import { type Skip, skips } from "../protocols/llm/guard/assignment.ts"
+import { assigned, guardedFormats } from "../protocols/llm/guard/texts.ts"
 import { conditionReadings } from "./conditions.ts"
 
 /** The declarations of all who decide. */
@@ -33,6 +35,18 @@ const rows = (): string => {
     .join("\n")
 }
 
+/** The paths that no guard reads, of prompts. */
+const leftAlone = (): string =>
+  guardedFormats
+    .flatMap((format) =>
+      (Object.keys(skips) as ReadonlyArray<Skip>).flatMap((skip) => {
+        const { rows } = assigned[format].request
+        const paths = Object.keys(rows).filter((path) => rows[path] === skip)
+        return paths.length === 0 ? [] : [`| ${format} | ${paths.map(code).join(", ")} | ${skips[skip]} |`]
+      })
+    )
+    .join("\n")
+
 export const failClosedPage = (): string => `# What cannot be read is refused
 
 <!-- Written by \`npm run generate\` from what the policies declare; a test brings about every row. -->
@@ -53,6 +67,18 @@ Names are compared as they are written; a backend that takes \`CMD\` for \`cmd\`
 | What cannot be read | Who decides | Status | Text |
 |---|---|---|---|
 ${rows()}
+
+## Prompts and answers
+
+Every string of a conversation that a guard looks at, of its answer, of the events of a streamed one and of a provider's error belongs to
+one of the guard's scopes or to a list of what is left alone, by path and with a reason: names, ids, words of the format, addresses and
+encoded data, as long as they look like what they are. What is in neither counts as \`messages\`, so that a shape that nobody knows is read.
+Definitions of tools and the shape of the answer count as \`systemPrompt\`. An event that is no JSON ends the stream. Streams are
+read where \`streaming\` is \`Enabled\`; where it is not, \`headgatectl validate\` says so (\`unguarded-stream\`).
+
+| Format | What is left alone | Why |
+|---|---|---|
+${leftAlone()}
 
 ## Headers that are repeated
 

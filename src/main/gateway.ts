@@ -2,7 +2,7 @@
  * The running gateway: sockets, the snapshot in force, and the exchange of one snapshot for the next. A new configuration
  * is compiled and its sockets are opened before anything changes; one assignment publishes it.
  */
-import { Cause, Effect, Exit, Scope, Semaphore } from "effect"
+import { Effect, Exit, Scope, Semaphore } from "effect"
 import type { BindFailed } from "../../layers/http/address.ts"
 import { type Bound, type Clocks, type DrainOptions, listen } from "../../layers/http/listener.ts"
 import type { Answer } from "../http/message.ts"
@@ -17,6 +17,7 @@ import type { TraceSettings } from "../pipeline/trace.ts"
 import { both, watchHooks, watchStages } from "../pipeline/watch.ts"
 import { Watchers } from "../pipeline/watchers.ts"
 import type { Code } from "../routing/lint/finding.ts"
+import { Defects } from "../services/defects.ts"
 import { Log } from "../services/log.ts"
 import { Metrics } from "../services/metrics.ts"
 import type { SpanSink } from "../services/span-sink.ts"
@@ -87,8 +88,8 @@ export const startGateway = <R>(
       }
     }
     const watchers = new Watchers(settings)
-    const defect = ({ cause }: Pick<Defect, "cause">) =>
-      log.log("error", "engine", "a defect was contained", { error: Cause.pretty(Cause.die(cause)) })
+    const tell = yield* Defects
+    const defect = ({ cause }: Defect) => tell("engine", cause)
     const plain = makeServe(plainLoop(clocks.monotonic), noHooks, clocks.monotonic, defect)
     const observed = makeServe(observedLoop(clocks.monotonic, watchStages), watchHooks, clocks.monotonic, defect)
     const record = makeRecorder(log, metrics, clocks.monotonic)
@@ -131,7 +132,7 @@ export const startGateway = <R>(
           handle: handle(bind.key),
           clocks,
           limits: () => current.frontend.limits,
-          defect: (cause) => defect({ cause }),
+          defect: (cause) => tell("connection", cause),
           drain: options.drain
         }).pipe(
           Scope.provide(scope),

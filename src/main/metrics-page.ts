@@ -1,4 +1,5 @@
 /** The reference page of the metrics: every family that some part of the proxy counts in, as that part registers it. */
+import { defectCounter } from "../../layers/log/defects.ts"
 import { guardChecks, makeCallSeries } from "../../stages/backend-llm/series.ts"
 import { makeMcpSeries } from "../../stages/backend-mcp/series.ts"
 import { stageTimes } from "../pipeline/latency.ts"
@@ -44,7 +45,7 @@ const sections: ReadonlyArray<readonly [title: string, register: (metrics: Metri
   ["Requests", (metrics) => makeRecorder(quiet, metrics, () => 0)],
   ["Models", (metrics) => [makeCallSeries(metrics), guardChecks(metrics)]],
   ["MCP servers", makeMcpSeries],
-  ["The process", (metrics) => [stageTimes(metrics), gatherRuntime(metrics, () => nothing)]],
+  ["The process", (metrics) => [defectCounter(metrics), stageTimes(metrics), gatherRuntime(metrics, () => nothing)]],
   ["The configuration", (metrics) => [configurationGauges(metrics), buildInfo(metrics)]]
 ]
 

@@ -6,6 +6,7 @@ import * as Upstream from "../../layers/http/upstream.ts"
 import * as HttpFetch from "../../layers/http-fetch/undici.ts"
 import * as Jwks from "../../layers/jwks/live.ts"
 import * as Kept from "../../layers/kept.ts"
+import * as LoggedDefects from "../../layers/log/defects.ts"
 import * as McpHttp from "../../layers/mcp-http/layer.ts"
 import * as RateLimits from "../../layers/rate-limits/memory.ts"
 import * as Stdio from "../../layers/stdio/layer.ts"
@@ -13,7 +14,9 @@ import * as Tokenizer from "../../layers/tokenizer/layer.ts"
 import { processClock } from "../protocols/mcp/clock.ts"
 import { McpProcess } from "../protocols/mcp/process.ts"
 import { randomSessionKey, sessionKey } from "../protocols/mcp/session-id.ts"
+import { containerOf, Defects } from "../services/defects.ts"
 import { Log } from "../services/log.ts"
+import { containedLater, Timer } from "../services/timer.ts"
 import { version } from "./version.ts"
 
 /** SESSION_KEY is set, and is no key. */
@@ -38,18 +41,30 @@ export const portOptions = (
 }
 
 const mcpProcess = (options: PortOptions) =>
-  Layer.sync(McpProcess, () => {
-    const own = randomSessionKey()
-    return {
-      keyFor: (configured) =>
-        options.sessionKey ?? (configured === undefined ? undefined : sessionKey(configured)) ?? own,
-      owner: randomUUID(),
-      product: { name: "headgate", title: "Headgate", version: version.version },
-      clock: processClock
-    }
-  })
+  Layer.effect(
+    McpProcess,
+    Effect.map(Defects, (tell) => {
+      const own = randomSessionKey()
+      return {
+        keyFor: (configured) =>
+          options.sessionKey ?? (configured === undefined ? undefined : sessionKey(configured)) ?? own,
+        owner: randomUUID(),
+        product: { name: "headgate", title: "Headgate", version: version.version },
+        clock: processClock(containerOf(tell, "timer"))
+      }
+    })
+  )
 
-export const ports = (options: PortOptions) =>
+/** Failures of the proxy itself are told, whoever starts what fails. */
+const contained = Layer.provideMerge(
+  Layer.effect(
+    Timer,
+    Effect.map(Defects, (tell) => containedLater(containerOf(tell, "timer")))
+  ),
+  LoggedDefects.layer
+)
+
+const adapters = (options: PortOptions) =>
   Layer.mergeAll(
     Upstream.layer,
     Kept.layer,
@@ -66,3 +81,5 @@ export const ports = (options: PortOptions) =>
     ),
     Layer.provideMerge(Jwks.layer, Layer.merge(HttpFetch.layer, Files.layer))
   )
+
+export const ports = (options: PortOptions) => Layer.provideMerge(adapters(options), contained)

@@ -24,6 +24,11 @@ const http = ["backend", "protocol", "method", "status", "reason", ...placeLabel
 /** The reason of a failure that names none, by whose fault it is. */
 const reasons = { client: "InvalidRequest", proxy: "Internal", backend: "UpstreamFailure" } as const
 
+/** Those of RFC 9110 and PATCH; the parser knows forty more, which clients may send as well. */
+const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"])
+/** Beyond so many outcomes of one place, which take a backend that makes statuses up, only the class of the status counts. */
+const mostOutcomes = 200
+
 interface Counted {
   readonly method: string
   readonly status: number | undefined
@@ -72,11 +77,13 @@ export const makeRecorder = (log: Logger, metrics: Metrics["Service"], clock: ()
     const key = `${method} ${status} ${reason}`
     let counted = known.all.get(key)
     if (counted === undefined) {
+      const full = known.all.size >= mostOutcomes
+      const statusText = full && status !== undefined ? `${Math.floor(status / 100)}xx` : status?.toString()
       const labels = [
         x.backend?.name,
         x.backend?.protocol ?? "http",
-        method,
-        status === undefined ? undefined : String(status),
+        !full && methods.has(method) ? method : "other",
+        statusText,
         reason,
         ...placeOf(x)
       ]
@@ -88,7 +95,8 @@ export const makeRecorder = (log: Logger, metrics: Metrics["Service"], clock: ()
         duration: duration.series(labels),
         bytes: bytes.series(labels)
       }
-      known.all.set(key, counted)
+      // What counts as one needs no memory for each.
+      if (!full) known.all.set(key, counted)
     }
     known.last = counted
     return counted

@@ -22,6 +22,8 @@ export interface Listener {
   readonly bind: string
   /** As `default/default`: namespace and name of the gateway. */
   readonly gateway: string
+  /** Whether it is for host names of its own: a request that comes here has named one of them. */
+  readonly namesHosts?: boolean | undefined
   readonly steps: ReadonlyArray<Step>
   /** The response nodes in force when a request stops before it has a route. */
   readonly response: ReadonlyArray<Step>
@@ -45,6 +47,8 @@ export interface Route {
   readonly name: string
   readonly namespace: string
   readonly rule: string | undefined
+  /** As for listeners. */
+  readonly namesHosts?: boolean | undefined
   readonly steps: ReadonlyArray<Step>
   /** The response nodes in force when a request stops in the route phase: gateway and route. */
   readonly response: ReadonlyArray<Step>

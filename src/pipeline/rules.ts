@@ -110,7 +110,9 @@ export type Asking = Pick<View<never, never>, "request" | "variables" | "watched
 
 /** Decides, and tells whoever watches how each rule came out. */
 export const ruled = (rules: Rules, exchange: Asking): Ruling =>
-  rules.readPath ? inBothReadings(exchange.request, () => asked(rules, exchange)) : asked(rules, exchange)
+  rules.readPath && exchange.request.otherPath !== undefined
+    ? inBothReadings(exchange.request, () => asked(rules, exchange))
+    : asked(rules, exchange)
 
 const asked = (rules: Rules, exchange: Asking): Ruling => {
   if (!exchange.watched) return rules.decide(exchange.variables)

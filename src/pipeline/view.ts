@@ -14,6 +14,8 @@ export interface Peer {
   readonly port: number
   readonly rawAddress: string
   readonly rawPort: number
+  /** The port at which it came in over loopback, and whether nobody but this machine reaches the listener there. */
+  readonly loopback?: { readonly port: number; readonly only: boolean } | undefined
 }
 
 /** How an exchange ended, told to those who asked with `onFinish`. */

@@ -45,13 +45,17 @@ export const containedBy =
     }
   }
 
+/** Where there is nothing to end and nobody to tell: node says it on standard error, and goes on. */
+export const nobody: Container = {
+  contain: (cause) => process.emitWarning(cause instanceof Error ? cause : String(cause))
+}
+
 const contain = (container: Container | undefined, cause: unknown): void => {
   try {
-    if (container === undefined) throw cause
-    container.contain(cause)
+    if (container === undefined) nobody.contain(cause)
+    else container.contain(cause)
   } catch (further) {
-    // Nobody is left to tell but the process itself, which says it on standard error and goes on.
-    process.emitWarning(further instanceof Error ? further : String(further))
+    nobody.contain(further)
   }
 }
 

@@ -13,13 +13,19 @@ export interface McpStdioCommand {
   readonly clearEnv: boolean
 }
 
-/** For whom a process runs: the caps count per backend and per principal. */
+/** For whom a process runs: the caps count per backend, and per principal or network. */
 export interface McpStdioOwner {
   readonly backend: string
   /** What an operator calls it. */
   readonly backendName: string
   readonly target: string
+  /** Empty for an anonymous client. */
   readonly principal: string
+  /** The network from which an anonymous client calls. */
+  readonly network: string
+  /** The most processes of the backend, and of all anonymous clients of one network. */
+  readonly most: number
+  readonly mostOfNetwork: number
 }
 
 /** Starts targets that are child processes. */

@@ -106,6 +106,17 @@ export class UpgradeMismatched extends Data.TaggedError("UpgradeMismatched")<{
   }
 }
 
+/** The body of the response is coded in a way for its transfer that nobody asked for, and that cannot be undone. */
+export class UnknownTransferCoding extends Data.TaggedError("UnknownTransferCoding")<{ readonly coding: string }> {
+  readonly status = 502
+  readonly reason = "UpstreamFailure"
+  readonly source = "backend"
+  readonly retryable = false
+  override get message() {
+    return "upstream call failed: protocol: the response has an unknown transfer-encoding"
+  }
+}
+
 /** The connection, or the response headers, did not come in time. */
 export class UpstreamTimedOut extends Data.TaggedError("UpstreamTimedOut")<{ readonly after: number }> {
   readonly status = 504
@@ -117,7 +128,7 @@ export class UpstreamTimedOut extends Data.TaggedError("UpstreamTimedOut")<{ rea
   }
 }
 
-export type UpstreamError = UpstreamFailed | UpstreamTimedOut | UpgradeMismatched
+export type UpstreamError = UpstreamFailed | UpstreamTimedOut | UpgradeMismatched | UnknownTransferCoding
 
 export interface Upstream {
   /** Ends with the response head; interrupting it, or cancelling the body of the answer, ends the call. */

@@ -9,13 +9,19 @@ import { type Candidate, choose } from "../../src/protocols/llm/balance/choice.t
 import { isObject, type JsonObject, parseJson } from "../../src/protocols/llm/formats/json.ts"
 import { isUnambiguous } from "../../src/protocols/llm/models/json-members.ts"
 import { modelInPath } from "../../src/protocols/llm/models/model-path.ts"
+import { canonicalPath } from "../../src/protocols/llm/models/path-form.ts"
 import { refusal } from "../../src/protocols/llm/models/refusal.ts"
 import { type RequestedModel, requestedModel } from "../../src/protocols/llm/models/requested.ts"
-import { compileKnownPaths, compileRouteTypes, type RouteType } from "../../src/protocols/llm/models/route-type.ts"
+import {
+  compileKnownPaths,
+  compileRouteTypes,
+  inSmallLetters,
+  type RouteType
+} from "../../src/protocols/llm/models/route-type.ts"
 import { compileEndpoint, type Endpoint, endpointPolicies } from "./endpoint.ts"
 import { type Engine, type Keep, makeEngine, modelCalls } from "./engine.ts"
 import { LlmFailed, ModelRefused, methodNotAllowed } from "./refused.ts"
-import { admit, asObject, canonicalPath, forwarded, knownFromHere, type Outcome, readBody } from "./request.ts"
+import { admit, asObject, forwarded, knownFromHere, type Outcome, readBody } from "./request.ts"
 import { AiSchema, type EndpointConfig } from "./schema.ts"
 
 interface Provider extends Candidate {
@@ -52,7 +58,15 @@ const compileProvider = (config: EndpointConfig) =>
   Effect.map(
     compileEndpoint(
       config,
-      (routes) => ({ routeType: compileRouteTypes(routes), knowsPath: compileKnownPaths(routes) }),
+      (routes) => {
+        const knowsPath = compileKnownPaths(routes)
+        return {
+          routeType: compileRouteTypes(routes),
+          forgivenType: compileRouteTypes(inSmallLetters(routes)),
+          knowsPath,
+          forwards: (path) => (knowsPath(path) ? "this" : Object.hasOwn(routes, "*") ? "others" : "no")
+        }
+      },
       []
     ),
     (endpoint): Provider => ({ endpoint, health: endpoint.watched.health })

@@ -4,13 +4,15 @@
  */
 import { Buffer } from "node:buffer"
 import { Effect, Exit, Result } from "effect"
+import { doubtOf } from "../../src/cel/json-text.ts"
 import { type BodyObserver, observe } from "../../src/http/body.ts"
 import { contentCodings, decoded } from "../../src/http/content-coding.ts"
 import type { Answer } from "../../src/http/message.ts"
 import { Capture } from "../../src/pipeline/capture.ts"
 import { defaultBodyLimit, type Exchange } from "../../src/pipeline/exchange.ts"
 import { next, type StageError, type Verdict } from "../../src/pipeline/stage.ts"
-import { isObject, parseJson } from "../../src/protocols/llm/formats/json.ts"
+import { isObject, type JsonObject, parseJson } from "../../src/protocols/llm/formats/json.ts"
+import type { GuardedFormat } from "../../src/protocols/llm/guard/texts.ts"
 import { GuardWindow } from "../../src/protocols/llm/guard/window.ts"
 import { type UsageFormat, usageMembers } from "../../src/protocols/llm/usage/members.ts"
 import { readResponse } from "../../src/protocols/llm/usage/read.ts"
@@ -19,7 +21,7 @@ import { addFacts } from "../../src/protocols/llm/usage/stream-facts.ts"
 import { eventReaders, type StreamFormat } from "../../src/protocols/llm/usage/stream-observers.ts"
 import type { Engine } from "./engine.ts"
 import { GuardedStream } from "./guarded-stream.ts"
-import { judgeText, runGuards } from "./guards.ts"
+import { type Guards, judgeText, runGuards } from "./guards.ts"
 import { GuardRejected, LlmFailed } from "./refused.ts"
 import { failureOf, forwarded, isGuarded, type Prepared } from "./request.ts"
 import { TranslatedBody } from "./translated-body.ts"
@@ -73,12 +75,14 @@ export const answered = (engine: Engine, x: Exchange, prepared: Prepared): Outco
       answer.headers.delete("content-length")
     }
   }
-  if (!success) return opaque ? next : clientsError(x, prepared)
+  if (!success) return opaque ? next : clientsError(engine, x, prepared)
   if (isStream(answer)) {
     watchStream(engine, answer, prepared)
     if (prepared.translated) translateStream(x, answer, prepared)
     const { clientFormat } = prepared
     if (endpoint.guards.streaming && endpoint.guards.response.length > 0 && isGuarded(clientFormat)) {
+      // Guards read events as the client does; a framing that is neither its own nor translated cannot be read.
+      if (!answer.headers.get("content-type")?.includes("text/event-stream")) return Exit.fail(invalid)
       answer.headers.delete("content-length")
       answer.body = new GuardedStream(answer.body, new GuardWindow(clientFormat, defaultBodyLimit), (text) =>
         judgeText(endpoint.guards.response, x, text, (outcome) => engine.guarded("Response", outcome))
@@ -92,7 +96,8 @@ export const answered = (engine: Engine, x: Exchange, prepared: Prepared): Outco
     return next
   }
   return Effect.flatMapEager(x.readResponseBody(), (bytes): Outcome => {
-    const json = parseJson(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("utf8"))
+    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("utf8")
+    const json = parseJson(text)
     addFacts(facts, readResponse(usageFormat(prepared.upstreamFormat), json))
     if (prepared.translated && x.watched) tellUntranslated(x, Buffer.from(bytes).toString("base64"))
     const translated = prepared.translation.response(json, (name) => answer.headers.get(name))
@@ -102,14 +107,32 @@ export const answered = (engine: Engine, x: Exchange, prepared: Prepared): Outco
     if (facts.usage === undefined) addFacts(facts, readResponse(usageFormat(prepared.clientFormat), body))
     if (guards.length === 0) return body === json ? next : replace(answer, body)
     if (!isObject(body) || !isGuarded(prepared.clientFormat)) return Exit.fail(invalid)
-    const guarded = runGuards(guards, x, prepared.clientFormat, body, (outcome) => engine.guarded("Response", outcome))
-    return Effect.flatMapEager(guarded, (outcome): Outcome => {
-      if (outcome.type === "failed") return Exit.fail(guardFailed)
-      if (outcome.type === "answered") return Exit.fail(new GuardRejected(outcome.answer))
-      return outcome.type === "changed" ? replace(answer, outcome.body) : body === json ? next : replace(answer, body)
-    })
+    // Where a member stands twice, the client is given the one that guards have read.
+    const same = body === json && doubtOf(text, json) === undefined
+    return judged(engine, x, prepared.clientFormat, guards, "answer", body, (clean) =>
+      clean === body && same ? next : replace(answer, clean)
+    )
   })
 }
+
+/** What guards leave of an answer or an error goes on. */
+const judged = (
+  engine: Engine,
+  x: Exchange,
+  format: GuardedFormat,
+  guards: Guards["response"],
+  document: "answer" | "error",
+  body: JsonObject,
+  goOn: (clean: JsonObject) => Outcome
+): Outcome =>
+  Effect.flatMapEager(
+    runGuards(guards, x, format, document, body, (outcome) => engine.guarded("Response", outcome)),
+    (outcome): Outcome => {
+      if (outcome.type === "failed") return Exit.fail(guardFailed)
+      if (outcome.type === "answered") return Exit.fail(new GuardRejected(outcome.answer))
+      return goOn(outcome.type === "changed" ? outcome.body : body)
+    }
+  )
 
 const translateStream = (x: Exchange, answer: Answer, prepared: Prepared): void => {
   const stream = prepared.translation.stream((name) => answer.headers.get(name))
@@ -144,7 +167,7 @@ const replace = (answer: Answer, body: unknown): typeof next => {
 }
 
 /** An error in the shape that the client knows; one that has it already passes as it came. */
-const clientsError = (x: Exchange, prepared: Prepared): Outcome =>
+const clientsError = (engine: Engine, x: Exchange, prepared: Prepared): Outcome =>
   Effect.flatMapEager(x.readResponseBody(), (bytes) => {
     const answer = x.response!
     if (prepared.translated && x.watched) tellUntranslated(x, Buffer.from(bytes).toString("base64"))
@@ -152,8 +175,23 @@ const clientsError = (x: Exchange, prepared: Prepared): Outcome =>
     const body = parseJson(text) ?? text
     const translated = prepared.translation.error(answer.status, body)
     if (Result.isFailure(translated)) return Exit.fail(failureOf(translated.failure))
-    return translated.success === body ? next : replace(answer, translated.success)
+    const told = translated.success
+    const guards = isGuarded(prepared.clientFormat) ? prepared.endpoint.guards.response : []
+    if (guards.length === 0 || !isGuarded(prepared.clientFormat)) return told === body ? next : replace(answer, told)
+    // What is no JSON object is read as the text that it is.
+    const read = isObject(told) ? told : { text: typeof told === "string" ? told : text }
+    const same = told === body && (!isObject(told) || doubtOf(text, told) === undefined)
+    return judged(engine, x, prepared.clientFormat, guards, "error", read, (clean) => {
+      if (clean === read) return same ? next : replace(answer, told)
+      return isObject(told) ? replace(answer, clean) : plain(answer, clean["text"])
+    })
   })
+
+const plain = (answer: Answer, text: unknown): typeof next => {
+  answer.body = typeof text === "string" ? text : ""
+  answer.headers.delete("content-length")
+  return next
+}
 
 /** Reads the usage of a stream from a copy of its bytes. */
 const watchStream = ({ clock }: Engine, answer: Answer, prepared: Prepared): void => {

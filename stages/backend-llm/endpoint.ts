@@ -25,8 +25,12 @@ export interface Endpoint {
   readonly destination: Destination
   readonly translators: Translators
   readonly routeType: (path: string) => RouteType
+  /** The same for a path in small letters, whatever the letters of the table. */
+  readonly forgivenType: (path: string) => RouteType
   /** Whether a path of a client, where it is understood, may also be one of the provider. */
   readonly knowsPath: (path: string) => boolean
+  /** Whether configuration itself forwards a path unread: by an entry for it, or by one for all others. */
+  readonly forwards: (path: string) => "this" | "others" | "no"
   /** Whether tokens are counted, not estimated, before a limit admits them. */
   readonly tokenize: boolean
   readonly requestHeaders: HeaderChanges | undefined
@@ -67,7 +71,9 @@ export const pathOfPolicy =
  */
 export const compileEndpoint = (
   config: EndpointConfig,
-  paths: (routes: Readonly<Record<string, RouteType>>) => Pick<Endpoint, "routeType" | "knowsPath">,
+  paths: (
+    routes: Readonly<Record<string, RouteType>>
+  ) => Pick<Endpoint, "routeType" | "forgivenType" | "knowsPath" | "forwards">,
   beside: ReadonlyArray<string>
 ): Effect.Effect<Endpoint, ReadonlyArray<ConfigProblem>, EndpointNeeds> =>
   Effect.gen(function* () {

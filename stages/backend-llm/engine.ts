@@ -8,6 +8,7 @@ import { callUpstream } from "../../src/pipeline/upstream-call.ts"
 import { Catalogs } from "../../src/protocols/llm/cost/catalogs.ts"
 import type { GuardOutcome } from "../../src/protocols/llm/guard/outcome.ts"
 import { hidesModel } from "../../src/protocols/llm/models/model-path.ts"
+import { canonicalPath } from "../../src/protocols/llm/models/path-form.ts"
 import { interfaceOf } from "../../src/protocols/llm/providers/wire-format.ts"
 import { Metrics } from "../../src/services/metrics.ts"
 import { Monotonic } from "../../src/services/monotonic.ts"
@@ -17,7 +18,7 @@ import { answered } from "./answer.ts"
 import type { Endpoint } from "./endpoint.ts"
 import { isMockFormat } from "./mock-upstream.ts"
 import { LlmFailed } from "./refused.ts"
-import { canonicalPath, type Outcome, type Prepared } from "./request.ts"
+import type { Outcome, Prepared } from "./request.ts"
 import { guardChecks } from "./series.ts"
 
 export interface Engine {
@@ -126,6 +127,8 @@ const send = (x: Exchange, prepared: Prepared): Effect.Effect<Answer, StageError
   for (const [name, value] of target.setHeaders) request.headers.set(name, value)
   destination.authorize(request.headers, target)
   request.pathAndQuery = target.path
+  // From here on it is the provider's own path, whatever the client's could be read as.
+  request.otherPath = undefined
   const usual = target.port === (target.scheme === "https" ? 443 : 80)
   request.authority = usual ? target.host : `${target.host}:${target.port}`
   return callUpstream(x, upstream)

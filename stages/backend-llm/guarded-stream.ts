@@ -77,6 +77,9 @@ export class GuardedStream implements BodySource, BodySink {
         this.cancel()
         this.#sink!.fail(new BodyAborted({ source: "backend", detail: step.failure.message }))
         return
+      case "unreadable":
+        this.#block(failedGuardMessage)
+        return
       case "judge": {
         this.#waiting = true
         // A guard that dies has not said that the text may pass.
@@ -90,16 +93,20 @@ export class GuardedStream implements BodySource, BodySink {
     if (this.#over) return
     this.#waiting = false
     if (blocked !== undefined) {
-      this.#over = true
-      if (isSource(this.#source)) this.#source.cancel()
-      this.#sink!.data(Buffer.from(blockedEvent(blocked), "utf8"))
-      this.#sink!.end()
+      this.#block(blocked)
       return
     }
     this.#release(this.#window.pass())
     this.#take(this.#window.next())
     if (this.#ended) this.#finish()
     else if (!this.#waiting && !this.#full && isSource(this.#source)) this.#source.resume()
+  }
+
+  #block(message: string): void {
+    this.#over = true
+    if (isSource(this.#source)) this.#source.cancel()
+    this.#sink!.data(Buffer.from(blockedEvent(message), "utf8"))
+    this.#sink!.end()
   }
 
   /** A window is small: it goes as a whole, even if the client is slow. */

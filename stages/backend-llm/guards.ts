@@ -6,6 +6,7 @@ import { HeaderList } from "../../src/http/header-list.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
 import { type ConfigProblem, unavailable } from "../../src/pipeline/stage.ts"
 import type { JsonObject } from "../../src/protocols/llm/formats/json.ts"
+import type { ContentScope } from "../../src/protocols/llm/guard/assignment.ts"
 import { applyRegexGuard } from "../../src/protocols/llm/guard/evaluate.ts"
 import {
   type Enforcement,
@@ -15,8 +16,7 @@ import {
   type GuardOutcome
 } from "../../src/protocols/llm/guard/outcome.ts"
 import { compileRegexGuard } from "../../src/protocols/llm/guard/regex-guard.ts"
-import type { ContentScope } from "../../src/protocols/llm/guard/text-walk.ts"
-import type { GuardedFormat } from "../../src/protocols/llm/guard/texts.ts"
+import { type Document, everyScope, type GuardedFormat } from "../../src/protocols/llm/guard/texts.ts"
 import type { GuardPhase } from "../../src/protocols/llm/guard/webhook.ts"
 import { failedGuardMessage } from "../../src/protocols/llm/guard/window.ts"
 import { compileWebhook, type WebhookNeeds } from "./webhook.ts"
@@ -24,7 +24,12 @@ import { compileWebhook, type WebhookNeeds } from "./webhook.ts"
 type GuardConfig = NonNullable<PromptGuard["request"]>[number] | NonNullable<PromptGuard["response"]>[number]
 
 /** Looks at a body and says what it found. */
-export type Evaluate = (x: Exchange, format: GuardedFormat, body: JsonObject) => Effect.Effect<Finding>
+export type Evaluate = (
+  x: Exchange,
+  format: GuardedFormat,
+  document: Document,
+  body: JsonObject
+) => Effect.Effect<Finding>
 
 interface Guard {
   readonly evaluate: Evaluate
@@ -37,6 +42,9 @@ export interface Guards {
   /** Whether those of the response judge streams, too. */
   readonly streaming: boolean
 }
+
+/** Whether there is any guard. */
+export const isGuarding = ({ request, response }: Guards): boolean => request.length > 0 || response.length > 0
 
 /** Compiles the guards of a model, in order. Problems carry paths below its guards. */
 export const compileGuards = (
@@ -73,13 +81,14 @@ const compileGuard = (
         return yield* Effect.fail(
           compiled.failure.map(({ index, problem }) => ({ path: ["regex", "rules", index], message: problem }))
         )
-      const scopes = scopesOf(config)
+      // An answer is one scope.
+      const scopes = phase === "request" ? scopesOf(config) : everyScope
       const action = regex.action === "mask" ? "mask" : "reject"
       return {
         // Looking at text cannot fail but for its depth and size, and then nothing is known of it.
         enforcement: { audit: regex.action === "audit", failureMode: "failClosed" },
-        evaluate: (_, format, body) =>
-          Effect.succeed(applyRegexGuard(compiled.success, action, rejection, phase, format, body, scopes))
+        evaluate: (_, format, document, body) =>
+          Effect.succeed(applyRegexGuard(compiled.success, action, rejection, format, document, body, scopes))
       }
     }
     if (webhook !== undefined)
@@ -113,6 +122,7 @@ export const runGuards = (
   guards: ReadonlyArray<Guard>,
   x: Exchange,
   format: GuardedFormat,
+  document: Document,
   body: JsonObject,
   told: (outcome: GuardOutcome) => void
 ): Effect.Effect<GuardOutcome> =>
@@ -120,7 +130,7 @@ export const runGuards = (
     let current = body
     let last: GuardOutcome = { type: "continue", action: "Allow" }
     for (const { evaluate, enforcement } of guards) {
-      const outcome = enforce(yield* evaluate(x, format, current), enforcement)
+      const outcome = enforce(yield* evaluate(x, format, document, current), enforcement)
       told(outcome)
       if (outcome.type === "answered" || outcome.type === "failed") return outcome
       if (outcome.type === "changed") {
@@ -139,7 +149,14 @@ export const judgeText = (
   told: (outcome: GuardOutcome) => void
 ): Effect.Effect<string | undefined> =>
   Effect.map(
-    runGuards(guards, x, "completions", { choices: [{ message: { role: "assistant", content: text } }] }, told),
+    runGuards(
+      guards,
+      x,
+      "completions",
+      "answer",
+      { choices: [{ message: { role: "assistant", content: text } }] },
+      told
+    ),
     (outcome) =>
       outcome.type === "answered" ? outcome.answer.body : outcome.type === "failed" ? failedGuardMessage : undefined
   )

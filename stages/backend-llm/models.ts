@@ -4,7 +4,7 @@ import { compileHeaderMatch, type HeaderTest } from "../../src/http/header-match
 import { compileRules, type Rules } from "../../src/pipeline/rules.ts"
 import type { ConfigProblem } from "../../src/pipeline/stage.ts"
 import { type NamePattern, parsePattern } from "../../src/protocols/llm/models/name-pattern.ts"
-import { compileRouteTypes, routerPaths } from "../../src/protocols/llm/models/route-type.ts"
+import { compileRouteTypes, inSmallLetters, routerPaths } from "../../src/protocols/llm/models/route-type.ts"
 import { compileEndpoint, type Endpoint, type EndpointNeeds, pathOfPolicy, policiesOf } from "./endpoint.ts"
 import { readsModelRequest } from "./request.ts"
 import type { ModelConfig } from "./schema.ts"
@@ -45,7 +45,13 @@ const compileModel = (config: ModelConfig): Effect.Effect<Model, ReadonlyArray<C
         { path: [...config.path, "name"], message: "expected at most one *, at an end" }
       ])
     const fallback = config.passthrough === "detect" ? "detect" : undefined
-    const paths = { routeType: compileRouteTypes(routerPaths, fallback), knowsPath: () => true }
+    const forwards = config.passthrough === undefined ? ("no" as const) : ("others" as const)
+    const paths = {
+      routeType: compileRouteTypes(routerPaths, fallback),
+      forgivenType: compileRouteTypes(inSmallLetters(routerPaths), fallback),
+      knowsPath: () => true,
+      forwards: () => forwards
+    }
     const endpoint = yield* compileEndpoint(config, () => paths, ["authorization"])
     const { authorization } = policiesOf(config)
     const rules =

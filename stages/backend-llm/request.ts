@@ -5,10 +5,10 @@
 import { Buffer, isUtf8 } from "node:buffer"
 import { randomBytes } from "node:crypto"
 import { Effect, Exit, Result } from "effect"
-import { ambiguity } from "../../src/cel/json-text.ts"
+import { doubtOf } from "../../src/cel/json-text.ts"
 import { HeaderList } from "../../src/http/header-list.ts"
-import { isOrdinary, readPath } from "../../src/http/path.ts"
 import { undoCodings } from "../../src/pipeline/content.ts"
+import { unreadable } from "../../src/pipeline/errors.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
 import * as slots from "../../src/pipeline/slots.ts"
 import { next, respond, type StageError, type Verdict } from "../../src/pipeline/stage.ts"
@@ -19,12 +19,14 @@ import { sseRequired } from "../../src/protocols/llm/formats/generate-content.ts
 import { isObject, type JsonObject, parseJson } from "../../src/protocols/llm/formats/json.ts"
 import { conversationOf } from "../../src/protocols/llm/guard/conversation.ts"
 import type { GuardOutcome } from "../../src/protocols/llm/guard/outcome.ts"
-import { type GuardedFormat, guardedFormats, rewriteRequest } from "../../src/protocols/llm/guard/texts.ts"
-import { plan } from "../../src/protocols/llm/matrix.ts"
+import { everyScope, type GuardedFormat, guardedFormats, rewriteRequest } from "../../src/protocols/llm/guard/texts.ts"
+import { type Plan, plan } from "../../src/protocols/llm/matrix.ts"
 import { hidesModel, modelInPath, withModelInPath } from "../../src/protocols/llm/models/model-path.ts"
+import { canonicalPath, forgivenPath, otherReading } from "../../src/protocols/llm/models/path-form.ts"
 import { refusal } from "../../src/protocols/llm/models/refusal.ts"
 import type { RequestedModel } from "../../src/protocols/llm/models/requested.ts"
-import type { RouteType } from "../../src/protocols/llm/models/route-type.ts"
+import { isConversation, type RouteType } from "../../src/protocols/llm/models/route-type.ts"
+import { interfaceOf } from "../../src/protocols/llm/providers/wire-format.ts"
 import { chatTokens } from "../../src/protocols/llm/tokens/chat.ts"
 import { encodingOf } from "../../src/protocols/llm/tokens/encoding.ts"
 import { estimateTokens } from "../../src/protocols/llm/tokens/estimate.ts"
@@ -33,7 +35,7 @@ import { noFacts } from "../../src/protocols/llm/usage/stream-facts.ts"
 import type { ModelCall } from "./account.ts"
 import type { Endpoint } from "./endpoint.ts"
 import type { Engine, Keep } from "./engine.ts"
-import { runGuards } from "./guards.ts"
+import { isGuarding, runGuards } from "./guards.ts"
 import { LlmVariable } from "./llm-variable.ts"
 import { addressed, edited, written } from "./provider-body.ts"
 import { GuardRejected, LlmFailed, ModelRefused } from "./refused.ts"
@@ -70,6 +72,8 @@ export type Outcome = Effect.Effect<Verdict, StageError>
 const invalid = (detail: string) => new LlmFailed({ side: "request", status: 400, detail, reason: "InvalidRequest" })
 const notJson = new ModelRefused({ refusal: refusal("invalid_request_body") })
 const ambiguousPath = invalid("ambiguous path")
+/** Guards cannot read what is sent there. 404, as clients know it of paths that a provider does not have. */
+export const unguardedPath = new ModelRefused({ refusal: refusal("path_not_guarded") })
 const guardFailed = new LlmFailed({ side: "request", status: 503, detail: "prompt guard failed", reason: "Guardrail" })
 const notImplemented = {
   status: 501,
@@ -123,12 +127,21 @@ export const asObject = (value: unknown): JsonObject => (isObject(value) ? value
 /** Whether an expression that reads these variables looks into the body of a model request. */
 export const readsModelRequest = (roots: ReadonlySet<string>): boolean => roots.has("llmRequest") || roots.has("llm")
 
-/** Whether everybody who reads the body finds the same in it: what decides by it must not see another one than the provider. */
-export const isSound = (bytes: Buffer): boolean => {
-  if (!isUtf8(bytes)) return false
+/** Why the body is no JSON object in which everybody finds the same; `undefined` where it is one. */
+const doubtAbout = (bytes: Buffer) => {
+  if (!isUtf8(bytes)) return "text"
   const text = bytes.toString("utf8")
   const json = parseJson(text)
-  return isObject(json) && ambiguity(text, json) === undefined
+  return isObject(json) ? doubtOf(text, json) : "text"
+}
+
+/** Whether everybody who reads the body finds the same in it: what decides by it must not see another one than the provider. */
+export const isSound = (bytes: Buffer): boolean => doubtAbout(bytes) === undefined
+
+/** The same for guards, who may misread an escaped name: what they have read is what is sent. */
+const isGuardable = (bytes: Buffer): boolean => {
+  const doubt = doubtAbout(bytes)
+  return doubt === undefined || doubt === "escapes"
 }
 
 /** Expressions know the request, and the call as far as it gets. */
@@ -148,12 +161,14 @@ export const admit = (engine: Engine, x: Exchange, asked: Asked, keep: Keep): Ou
   if (routeType === "models") return respond(notImplemented)
   const other = otherReading(x.request.path)
   if (other === undefined || endpoint.routeType(other) !== routeType) return Exit.fail(ambiguousPath)
-  // Some providers do not mind the case of a path either.
-  if (forwarded.has(routeType) && (hidesModel(path) || !forwarded.has(endpoint.routeType(other.toLowerCase()))))
-    return Exit.fail(ambiguousPath)
+  if (forwarded.has(routeType)) {
+    if (hidesModel(path) || !forwarded.has(endpoint.forgivenType(forgivenPath(other)))) return Exit.fail(ambiguousPath)
+  }
   // A form is forwarded unread: no guard, rule or override would see the prompt that a provider may find in it.
   if (asked.unread && !forwarded.has(routeType)) return Exit.fail(notJson)
   if (routeType === "generateContent" && asksForList(path, x.request.query)) return respond(listRefused)
+  const guards = isGuarded(routeType) ? endpoint.guards.request : []
+  if (guards.length > 0 && !isGuardable(asked.bytes)) return Exit.fail(unreadable.value)
   const changed = endpoint.changes.request?.(json, x) ?? json
   // Configuration that sets the model in the body means the one that is asked for.
   const set = changed["model"]
@@ -162,6 +177,12 @@ export const admit = (engine: Engine, x: Exchange, asked: Asked, keep: Keep): Ou
   const spoken = endpoint.destination.type === "mock" ? mockSpeaks : endpoint.provider.formats(providerModel)
   const planned = plan(routeType, spoken)
   if (Result.isFailure(planned)) return Exit.fail(failureOf(planned.failure))
+  if (
+    !isGuarded(routeType) &&
+    isGuarding(endpoint.guards) &&
+    !mayPass(x, asked, routeType, planned.success, providerModel)
+  )
+    return Exit.fail(unguardedPath)
   x.tell({
     type: "llmRouteResolved",
     provider: endpoint.provider.name,
@@ -197,7 +218,6 @@ export const admit = (engine: Engine, x: Exchange, asked: Asked, keep: Keep): Ou
   const size: Effect.Effect<number, StageError> = exact
     ? counted(engine, guardedFormat, providerModel, prompted)
     : Exit.succeed(budgets === undefined ? 0 : estimate())
-  const guards = guardedFormat === undefined ? [] : endpoint.guards.request
 
   return Effect.flatMapEager(size, (tokens): Outcome => {
     const reserved = budgets?.reserve(x, tokens, exact)
@@ -210,7 +230,7 @@ export const admit = (engine: Engine, x: Exchange, asked: Asked, keep: Keep): Ou
     const guarded: Effect.Effect<GuardOutcome> =
       guards.length === 0 || guardedFormat === undefined
         ? Exit.succeed({ type: "continue", action: "Allow" })
-        : runGuards(guards, x, guardedFormat, prompted, (outcome) => engine.guarded("Request", outcome))
+        : runGuards(guards, x, guardedFormat, "request", prompted, (outcome) => engine.guarded("Request", outcome))
     return Effect.flatMapEager(guarded, (outcome): Outcome => {
       if (outcome.type === "failed") return Exit.fail(guardFailed)
       if (outcome.type === "answered") return Exit.fail(new GuardRejected(outcome.answer))
@@ -240,10 +260,12 @@ export const admit = (engine: Engine, x: Exchange, asked: Asked, keep: Keep): Ou
         const rewritten = withModelInPath(path, at, providerModel)
         if (rewritten === undefined)
           return Exit.fail(new ModelRefused({ refusal: refusal("request_uri_rewrite_failed") }))
-        x.request.pathAndQuery = rewritten + x.request.query
+        if (x.request.moveTo(rewritten + x.request.query) !== undefined) return Exit.fail(ambiguousPath)
       }
       if (routeType === "responses" && upstream === "converse")
         for (const name of sessionHeaders) x.request.headers.delete(name)
+      // What is written here is JSON, whatever the client called it, and nobody is to read it as anything else.
+      if (kind === "translated" || guards.length > 0) x.request.headers.set("content-type", "application/json")
       endpoint.requestHeaders?.apply(x.request.headers)
       const call: ModelCall = {
         endpoint,
@@ -310,22 +332,33 @@ const isStreaming = (path: string, json: JsonObject): boolean =>
 const asksForList = (path: string, query: string): boolean =>
   path.endsWith(":streamGenerateContent") && new URLSearchParams(query).get("alt") !== "sse"
 
-/** The path in its normal form, which it need not have where paths stay as received. Providers forgive a trailing slash. */
-export const canonicalPath = (path: string): string => {
-  if (isOrdinary(path)) return withoutTrailingSlash(path)
-  const read = readPath(path)
-  // What has no normal form is refused before it is sent.
-  return withoutTrailingSlash("fault" in read ? path : read.path)
+/**
+ * Whether a request that guards do not read may pass beside them. What is forwarded unread may where the configuration says so of this
+ * path itself, or of all others; and nothing may that the provider would take for a conversation. What counts is the address that it
+ * would be sent to.
+ */
+const mayPass = (
+  { request }: Exchange,
+  { endpoint }: Asked,
+  routeType: RouteType,
+  way: Plan,
+  model: string
+): boolean => {
+  const unread = forwarded.has(routeType)
+  const listed = endpoint.forwards(canonicalPath(request.path))
+  if (unread && listed !== "others") return listed === "this"
+  if (way.kind === "local" || endpoint.destination.type === "mock") return true
+  const target = endpoint.provider.target({
+    format: interfaceOf(way.upstream),
+    model,
+    streaming: false,
+    translated: way.kind === "translated",
+    clientPath: request.path,
+    clientQuery: ""
+  })
+  const sent = "_tag" in target ? undefined : otherReading(target.path)
+  return sent !== undefined && !isConversation(forgivenPath(sent), unread)
 }
-
-/** The path to a provider that decodes more of it; `undefined` where nobody can tell how it is read. */
-const otherReading = (path: string): string | undefined => {
-  if (isOrdinary(path)) return withoutTrailingSlash(path)
-  const read = readPath(path)
-  return "fault" in read ? undefined : withoutTrailingSlash(read.other ?? read.path)
-}
-
-const withoutTrailingSlash = (path: string): string => (path.endsWith("/") ? path.slice(0, -1) : path)
 
 /** The types of what is forwarded as it came. */
 export const forwarded: ReadonlySet<RouteType> = new Set(["detect", "passthrough"])
@@ -343,8 +376,6 @@ const textsOf = (format: GuardedFormat | undefined, json: JsonObject): ReadonlyA
   })
   return texts
 }
-
-const everyScope = new Set(["systemPrompt", "messages", "toolOutput", "toolInput"] as const)
 
 export const failureOf = ({ status, message, source }: LlmError): StageError => ({
   _tag: "LlmError",

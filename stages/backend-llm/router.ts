@@ -13,6 +13,7 @@ import { respond } from "../../src/pipeline/stage.ts"
 import { type JsonObject, parseJson } from "../../src/protocols/llm/formats/json.ts"
 import { isModelsPath, listedNames, modelList } from "../../src/protocols/llm/models/list.ts"
 import { parsePattern } from "../../src/protocols/llm/models/name-pattern.ts"
+import { canonicalPath } from "../../src/protocols/llm/models/path-form.ts"
 import { refusal, virtualTargetNotFound } from "../../src/protocols/llm/models/refusal.ts"
 import { requestedModel } from "../../src/protocols/llm/models/requested.ts"
 import type { ModelIndex } from "../../src/protocols/llm/models/selection.ts"
@@ -22,11 +23,11 @@ import { ModelRefused, methodNotAllowed } from "./refused.ts"
 import {
   admit,
   asObject,
-  canonicalPath,
   isSound,
   knownFromHere,
   type Outcome,
   readBody,
+  unguardedPath,
   unknownCoding
 } from "./request.ts"
 import type { VirtualModels } from "./virtual.ts"
@@ -44,16 +45,35 @@ const bodyFailures = {
   undecodable: new ModelRefused({ refusal: refusal("request_body_decode_failed") })
 }
 
-/** What those who decide by the body of a model request may fail to read. */
-export const routerReadings = (by: string): ReadonlyArray<FailedReading> => [
-  ...failedReadings(
+const bodyReadings = (by: string): ReadonlyArray<FailedReading> =>
+  failedReadings(
     by,
     ["a body over the limit, as it is without its content codings", bodyFailures.tooLarge],
     ["a body that is not of its content coding", bodyFailures.undecodable],
     ["a body in a content coding that is not known, or in more than four", unknownCoding("odd")],
-    ["a body of one of these that is no JSON object in UTF-8: a form, other text", unreadable.value],
     ["JSON with two members of one name, or with more than 250 levels", unreadable.value]
-  ),
+  )
+
+/** What guards over prompts may fail to read. */
+export const guardReadings: ReadonlyArray<FailedReading> = [
+  ...bodyReadings("llm.guardrails"),
+  ...failedReadings(
+    "llm.guardrails",
+    ["a conversation that is not UTF-8", unreadable.value],
+    [
+      "a path that is no conversation's, unless the configuration forwards it: `passthrough` of the model, an entry in `ai.routes`",
+      unguardedPath
+    ]
+  )
+]
+
+/** What those who decide by the body of a model request may fail to read. */
+export const routerReadings = (by: string): ReadonlyArray<FailedReading> => [
+  ...bodyReadings(by),
+  ...failedReadings(by, [
+    "a body of one of these that is no JSON object in UTF-8: a form, other text",
+    unreadable.value
+  ]),
   ...expressionReadings(by).filter(({ what }) => !what.includes("JSON with")),
   ...pathReadings(by)
 ]

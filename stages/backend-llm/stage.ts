@@ -4,7 +4,7 @@ import { terminal } from "../../src/pipeline/terminal.ts"
 import { indexModels } from "../../src/protocols/llm/models/selection.ts"
 import { makeEngine, modelCalls } from "./engine.ts"
 import { compileModels } from "./models.ts"
-import { routed, routerReadings } from "./router.ts"
+import { guardReadings, routed, routerReadings } from "./router.ts"
 import { LlmRouterSchema } from "./schema.ts"
 import { compileVirtual } from "./virtual.ts"
 
@@ -12,7 +12,11 @@ export const backendLlm = terminal({
   name: "llm",
   schema: LlmRouterSchema,
   maturity: { status: "stable", untrusted: "client+backend" },
-  failsClosed: [...routerReadings("llm.models.authorization"), ...routerReadings("llm.virtualModels.conditional")],
+  failsClosed: [
+    ...routerReadings("llm.models.authorization"),
+    ...routerReadings("llm.virtualModels.conditional"),
+    ...guardReadings
+  ],
   compile: (config) =>
     Effect.gen(function* () {
       const engine = yield* makeEngine

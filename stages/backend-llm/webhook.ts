@@ -9,10 +9,12 @@ import { HeaderList, isHeaderName, isHeaderValue } from "../../src/http/header-l
 import { defaultBodyLimit } from "../../src/pipeline/exchange.ts"
 import { compileExpression } from "../../src/pipeline/expressions.ts"
 import { type ConfigProblem, unavailable } from "../../src/pipeline/stage.ts"
-import { choicesOf } from "../../src/protocols/llm/guard/choices.ts"
-import { conversationOf } from "../../src/protocols/llm/guard/conversation.ts"
+import type { JsonObject } from "../../src/protocols/llm/formats/json.ts"
+import { shownChoices } from "../../src/protocols/llm/guard/choices.ts"
+import { shownConversation } from "../../src/protocols/llm/guard/conversation.ts"
 import { applyWebhookReply } from "../../src/protocols/llm/guard/evaluate.ts"
 import type { Finding } from "../../src/protocols/llm/guard/outcome.ts"
+import { type Document, type GuardedFormat, TextUnreadable } from "../../src/protocols/llm/guard/texts.ts"
 import {
   type GuardPhase,
   readWebhookReply,
@@ -31,6 +33,18 @@ type WebhookConfig = NonNullable<NonNullable<PromptGuard["request"]>[number]["we
 const applied = new Set(["http", "tcp", "requestHeaderModifier"])
 
 const failed: Finding = { type: "failed", fatal: false }
+/** What a sender could do on purpose is not forgiven. */
+const unreadable: Finding = { type: "failed", fatal: true }
+
+/** What the webhook is posted. */
+const contentOf = (document: Document, format: GuardedFormat, body: JsonObject): string | undefined => {
+  if (document === "request") {
+    const shown = shownConversation(format, body)
+    return shown instanceof TextUnreadable ? undefined : webhookRequest(shown)
+  }
+  const shown = shownChoices(format, document, body)
+  return shown instanceof TextUnreadable ? undefined : webhookResponse(shown)
+}
 
 /** Compiles the call of a webhook. Its time limit holds for each call by itself. */
 export const compileWebhook = (
@@ -65,7 +79,9 @@ export const compileWebhook = (
     const upstream = yield* (yield* Upstreams).open(host, { connectTimeout: policies.tcp?.connectTimeout })
     const own = host.kind === "unix" ? "localhost" : formatAddress({ ...host, tls: false })
     const timeout = policies.http?.requestTimeout ?? webhookTimeout
-    return (x, format, body) => {
+    return (x, format, document, body) => {
+      const content = contentOf(document, format, body)
+      if (content === undefined) return Effect.succeed(unreadable)
       let path = webhookPath[phase]
       let method = "POST"
       let authority = changes.host ?? own
@@ -82,8 +98,6 @@ export const compileWebhook = (
         else list.set(name, text)
       }
       changes.apply(list)
-      const content =
-        phase === "request" ? webhookRequest(conversationOf(format, body)) : webhookResponse(choicesOf(format, body))
       return upstream
         .send({
           method,
@@ -101,7 +115,12 @@ export const compileWebhook = (
           Effect.timeoutOrElse({ duration: timeout, orElse: () => Effect.succeed(undefined) }),
           Effect.map((reply) =>
             reply?.complete === true
-              ? applyWebhookReply(readWebhookReply(phase, new TextDecoder().decode(reply.bytes)), format, body)
+              ? applyWebhookReply(
+                  readWebhookReply(phase, new TextDecoder().decode(reply.bytes)),
+                  format,
+                  document,
+                  body
+                )
               : failed
           ),
           Effect.catch(() => Effect.succeed(failed))

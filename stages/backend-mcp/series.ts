@@ -2,10 +2,15 @@
 import type { Exchange } from "../../src/pipeline/exchange.ts"
 import { placeLabels, placeOf } from "../../src/pipeline/record.ts"
 import type { McpFacts } from "../../src/protocols/mcp/contract.ts"
+import { isKnownMethod } from "../../src/protocols/mcp/methods.ts"
 import type { Metrics, Series } from "../../src/services/metrics.ts"
 
-/** Clients choose methods and names. Beyond so many different ones, a backend counts the rest together. */
+/** A server may have a resource for any URI. Beyond so many different names, a backend counts the rest together. */
 const mostSeries = 1_000
+/** How a tool says that it failed. Some servers say so, and name it, when they have no such tool. */
+const toolFailed = /"isError"\s*:\s*true/
+const isAnswerFor = (name: string, result: string | undefined): boolean =>
+  result !== undefined && !(toolFailed.test(result) && result.includes(JSON.stringify(name).slice(1, -1)))
 const durations = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 80]
 
 type Counted = Pick<Exchange, "backend" | "listener" | "route">
@@ -25,20 +30,24 @@ export const makeMcpSeries = (metrics: Metrics["Service"]) => {
 
   // By backend object: the series of a configuration that was replaced go with it.
   const byBackend = new WeakMap<object, Map<string, Series>>()
-  const seriesOf = (x: Counted, { method, resourceType, target, name }: McpFacts): Series => {
+  const seriesOf = (x: Counted, { method, resourceType, target, name, result }: McpFacts): Series => {
     const owner = x.backend ?? byBackend
     let known = byBackend.get(owner)
     if (known === undefined) {
       known = new Map()
       byBackend.set(owner, known)
     }
-    // Ids of tasks are as many as there are tasks.
-    const about = [method, resourceType, target, resourceType === "task" ? undefined : name]
-    const rest = ["other", undefined, target, "other"]
     const place = placeOf(x)
     const keyOf = (labels: ReadonlyArray<string | undefined>) => JSON.stringify([...labels, ...place])
-    const full = known.size >= mostSeries && !known.has(keyOf(about))
-    const labels = full ? rest : about
+    // Ids of tasks are as many as there are tasks.
+    const item = resourceType === "task" ? undefined : name
+    const verb = method === undefined || isKnownMethod(method) ? method : "other"
+    let labels = [verb, resourceType, target, item]
+    if (item !== undefined && !known.has(keyOf(labels))) {
+      // Anyone can make a name up: it counts by itself from the first time on that the target answers for it.
+      if (!isAnswerFor(item, result)) labels = [verb, resourceType, target, "unknown"]
+      else if (known.size >= mostSeries) labels = [verb, resourceType, target, "other"]
+    }
     const key = keyOf(labels)
     let series = known.get(key)
     if (series === undefined) {

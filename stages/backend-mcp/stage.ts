@@ -9,13 +9,14 @@ import type { Answer } from "../../src/http/message.ts"
 import { within } from "../../src/pipeline/deadline.ts"
 import type { TimedOut } from "../../src/pipeline/errors.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
+import { failedReadings } from "../../src/pipeline/fail-closed.ts"
 import { mcpAuthorizer } from "../../src/pipeline/mcp-rules.ts"
 import * as slots from "../../src/pipeline/slots.ts"
 import type { ConfigProblem } from "../../src/pipeline/stage.ts"
 import { terminal } from "../../src/pipeline/terminal.ts"
 import { patienceOf } from "../../src/pipeline/upstream-call.ts"
 import { noFacts } from "../../src/protocols/mcp/call-record.ts"
-import { type McpTarget, mcpBackendConfig } from "../../src/protocols/mcp/config.ts"
+import { defaultLimits, type McpTarget, mcpBackendConfig } from "../../src/protocols/mcp/config.ts"
 import type { McpFacts, McpRelay, McpResponse, McpTimeLimit } from "../../src/protocols/mcp/contract.ts"
 import { McpFamily } from "../../src/protocols/mcp/family.ts"
 import { McpProcess } from "../../src/protocols/mcp/process.ts"
@@ -35,10 +36,21 @@ import { observerOf } from "./watched.ts"
 
 const relays = new KeptKind<McpRelay>("mcp relay")
 
+/** Of two members with one name the rules would read the one and the server the other. */
+const readings = failedReadings(
+  "mcpAuthorization",
+  [
+    "a JSON-RPC message with two members of one name",
+    { status: 400, message: "mcp: fail to deserialize request body: not a JSON object" }
+  ],
+  ["parameters of an MCP request with two members of one name", { status: 200, message: "invalid params for method" }]
+)
+
 export const backendMcp = terminal({
   name: "mcp",
   schema: McpBackend,
   maturity: { status: "stable", untrusted: "client+backend" },
+  failsClosed: readings,
   compile: (config, at, name) =>
     Effect.gen(function* () {
       const targets: Array<McpTarget> = []
@@ -55,11 +67,14 @@ export const backendMcp = terminal({
       const { sessionIds, sessionTtl, identify } = yield* McpFamily
       const { statefulMode, prefixMode, failureMode, dnsRebindingProtection } = config
       const content = { targets, statefulMode, prefixMode, failureMode, dnsRebindingProtection }
+      const { maxSessions: sessions, maxSessionsPerAddress: sessionsPerAddress, maxChildren: children } = config
+      const limits = { ...defaultLimits, sessions, sessionsPerAddress, children }
+      // Bounds are no part of what a backend is: its sessions outlive a change of them where their ids alone bring them back.
       const backend = identify(JSON.stringify(content))
       const relay = yield* (yield* Kept).keep(
         relays,
-        `${backend} ${sessionTtl}`,
-        makeMcpRelay(mcpBackendConfig({ ...content, backend, name, sessionTtlMillis: sessionTtl }), {
+        `${backend} ${sessionTtl} ${sessions} ${sessionsPerAddress} ${children}`,
+        makeMcpRelay(mcpBackendConfig({ ...content, backend, name, limits, sessionTtlMillis: sessionTtl }), {
           sessionIds,
           owner,
           product,
@@ -134,10 +149,14 @@ const relayed = (
       method: x.request.method,
       path: x.request.pathAndQuery,
       originalPath: x.receivedPath,
-      authority: x.request.authority,
+      authority: x.receivedAuthority,
+      namedHost: x.listener?.namesHosts === true || x.route?.namesHosts === true,
+      allowedOrigin: x.answerHeaders.get("access-control-allow-origin") !== undefined,
+      loopback: x.peer.loopback,
       headers: withoutCredentials(x.request.headers.flat, x.get(slots.credentialHeaders), alone),
       body,
       principal: principalOf(x),
+      address: x.peer.address,
       listener: x.listener?.key ?? "",
       authorize: rules === undefined ? undefined : mcpAuthorizer(rules, x, x.request.headers.get("mcp-session-id")),
       observer: observerOf(x, targets),

@@ -53,6 +53,8 @@ export interface AttackParts<Case extends AttackCase> {
   readonly open: Effect.Effect<Trial<Case>, unknown, Scope.Scope>
   /** Milliseconds that one trial may take. Default 20 seconds. */
   readonly patience?: number | undefined
+  /** How many are tried at once, where they do not disturb each other. Default 1. */
+  readonly together?: number | undefined
 }
 
 /** A case that the gateway did not withstand. */
@@ -81,7 +83,7 @@ export interface Suite {
 }
 
 export const attack = <Case extends AttackCase>(parts: AttackParts<Case>): Suite => {
-  const { cases, generated, open, patience = 20_000 } = parts
+  const { cases, generated, open, patience = 20_000, together = 1 } = parts
   return {
     class: parts.class,
     name: parts.name,
@@ -95,18 +97,19 @@ export const attack = <Case extends AttackCase>(parts: AttackParts<Case>): Suite
         const trial = yield* open
         const drawn = generated === undefined ? [] : yield* sampleEffect(generated.cases, { count, seed })
         const breaches: Array<Breach> = []
-        for (const one of [...cases, ...drawn]) {
-          const exit = yield* Effect.exit(
-            Effect.suspend(() => trial(one)).pipe(
-              Effect.timeoutOrElse({
-                duration: patience,
-                orElse: () => Effect.fail(new Error(`not over within ${patience} ms`))
-              }),
-              Effect.scoped
-            )
+        const tried = (one: Case) =>
+          Effect.suspend(() => trial(one)).pipe(
+            Effect.timeoutOrElse({
+              duration: patience,
+              orElse: () => Effect.fail(new Error(`not over within ${patience} ms`))
+            }),
+            Effect.scoped,
+            Effect.exit,
+            Effect.map((exit) => {
+              if (Exit.isFailure(exit)) breaches.push({ title: one.title, reason: messageOf(Cause.squash(exit.cause)) })
+            })
           )
-          if (Exit.isFailure(exit)) breaches.push({ title: one.title, reason: messageOf(Cause.squash(exit.cause)) })
-        }
+        yield* Effect.forEach([...cases, ...drawn], tried, { concurrency: together, discard: true })
         return { cases: cases.length, generated: drawn.length, breaches, seconds: (performance.now() - begun) / 1000 }
       }).pipe(Effect.scoped, Effect.orDie)
   }

@@ -10,7 +10,7 @@ import { parse } from "yaml"
 import { start } from "../../src/main/library.ts"
 import { parseResponses, RawClient } from "../http/raw-client.ts"
 import { attack, type Trial } from "./attack.ts"
-import { shown, strictOrigin } from "./strict-origin.ts"
+import { type StrictOrigin, shown, strictOrigin } from "./strict-origin.ts"
 
 const Form = Schema.Struct({
   title: Schema.String,
@@ -46,8 +46,8 @@ interface Shot extends RequestForm {
   readonly cuts: ReadonlyArray<number>
 }
 
-const open = Effect.gen(function* () {
-  const origin = yield* strictOrigin
+/** How a form is tried on a gateway before this backend. */
+export const requestFormsTo = Effect.fnUntraced(function* (origin: StrictOrigin) {
   const gateway = yield* start(
     `
 gateways: { default: { port: 8080 } }
@@ -116,5 +116,5 @@ export const requestForms = attack<Shot>({
     few: 100,
     many: 20_000
   },
-  open
+  open: Effect.flatMap(strictOrigin, requestFormsTo)
 })

@@ -1,4 +1,4 @@
-/** No spelling of a path reaches a protected file without its credential, and ordinary paths arrive. */
+/** What the suite of spelled paths leaves out: that it would find something, raw paths, and a process with sockets. */
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
@@ -6,71 +6,13 @@ import { Effect } from "effect"
 import { open } from "../../src/main/library.ts"
 import { whole } from "../../src/main/testing/whole.ts"
 import { RawClient } from "../http/raw-client.ts"
-import { configuration, finders, ordinary, spellings, trySpellings } from "./spellings.ts"
-
-const get = (path: string) =>
-  ({ method: "GET", scheme: "http", authority: "h", path, headers: [], body: undefined, prefix: undefined }) as const
+import { configuration, finders, get, ordinary, spellings, trySpellings } from "./spellings.ts"
 
 describe("spellings of paths", () => {
-  it.effect(
-    "200,000 of them reach nothing that is protected",
-    () =>
-      Effect.gen(function* () {
-        const { breaches, ...counts } = yield* trySpellings(200_000, 1)
-        assert.deepStrictEqual(breaches.slice(0, 20), [])
-        // Neither all nor nothing is let through.
-        for (const [what, count] of Object.entries(counts)) assert.isAtLeast(count, 20_000, what)
-      }),
-    120_000
-  )
-
   it.effect("without the normal form some of them do", () =>
     Effect.gen(function* () {
       const { breaches } = yield* trySpellings(2_000, 1, "raw")
       assert.isAtLeast(breaches.length, 100)
-    })
-  )
-
-  it.effect("ordinary paths arrive in their normal form", () =>
-    Effect.gen(function* () {
-      const { send } = yield* whole(configuration(80, "backend.example:80"))
-      for (const [path, expected] of Object.entries(ordinary))
-        assert.strictEqual((yield* send(get(path))).received?.path, expected, path)
-    })
-  )
-
-  it.effect("each way to a protected file by its spelling alone is closed", () =>
-    Effect.gen(function* () {
-      const { send } = yield* whole(configuration(80, "backend.example:80"))
-      const answers: Record<string, number> = {}
-      const expected = {
-        "/files/%70rivate/a": 401,
-        "/files//private/a": 401,
-        "/files/./private/a": 401,
-        "/files/%2e/private/a": 401,
-        "/files/x/../private/a": 401,
-        "/files/x/%2e%2e/private/a": 401,
-        "/files/x%2f..%2fprivate/a": 400,
-        "/files%2fprivate/a": 400,
-        "/files/private%2fa": 400,
-        "/files/private;x/a": 400,
-        "/files/private%3Fa": 400,
-        "/files/%40staff/x": 400,
-        "/files/one%3Akey": 400,
-        "/files/x/..;/private": 400,
-        "/files\\private": 400,
-        "/files/%00": 400,
-        "/ruled//private/a": 403,
-        "/ruled/%70rivate/a": 403,
-        "/ruled/private%2Fa": 400,
-        "/ruled/private;x/a": 400,
-        "/chosen/%70rivate": 401,
-        "/chosen/private%2Fa": 400,
-        "/rewritten/../../etc/passwd": 404,
-        "/rewritten/..%2f..%2fetc/passwd": 400
-      }
-      for (const path of Object.keys(expected)) answers[path] = (yield* send(get(path))).status
-      assert.deepStrictEqual(answers, expected)
     })
   )
 

@@ -8,6 +8,7 @@ import { frameRequest } from "../../src/http/framing.ts"
 import type { Paths } from "../../src/http/path.ts"
 import type { InvalidConfiguration } from "../../src/main/snapshot.ts"
 import { whole } from "../../src/main/testing/whole.ts"
+import type { Breach, Suite } from "./attack.ts"
 
 /** Everything below `/files` is open but `private`; the other ways guard the same by expressions, exact paths and rewriting. */
 export const configuration = (port: number, backend: string, paths: Paths = "normalised"): string => `
@@ -159,12 +160,49 @@ export const spellings = (seed: number): (() => string) => {
   }
 }
 
+/** Ways to a protected file by its spelling alone, with the answer of each. */
+export const attempts: Readonly<Record<string, number>> = {
+  "/files/%70rivate/a": 401,
+  "/files//private/a": 401,
+  "/files/./private/a": 401,
+  "/files/%2e/private/a": 401,
+  "/files/x/../private/a": 401,
+  "/files/x/%2e%2e/private/a": 401,
+  "/files/x%2f..%2fprivate/a": 400,
+  "/files%2fprivate/a": 400,
+  "/files/private%2fa": 400,
+  "/files/private;x/a": 400,
+  "/files/private%3Fa": 400,
+  "/files/%40staff/x": 400,
+  "/files/one%3Akey": 400,
+  "/files/x/..;/private": 400,
+  "/files/;%2fx/private/a": 400,
+  "/files/a%3f%2f..%2fprivate": 400,
+  "/files/%c0%af/private": 400,
+  "/files\\private": 400,
+  "/files/%5cprivate": 400,
+  "/files/%00": 400,
+  "/files/%zz": 400,
+  "/ruled//private/a": 403,
+  "/ruled/%70rivate/a": 403,
+  "/ruled/private%2Fa": 400,
+  "/ruled/private;x/a": 400,
+  "/chosen/%70rivate": 401,
+  "/chosen/private%2Fa": 400,
+  "/rewritten/../../etc/passwd": 404,
+  "/rewritten/..%2f..%2fetc/passwd": 400,
+  "/rewritten/..;/..;/etc/passwd": 400
+}
+
+export const get = (path: string) =>
+  ({ method: "GET", scheme: "http", authority: "h", path, headers: [], body: undefined, prefix: undefined }) as const
+
 export interface SpellingReport {
   /** How many were forwarded, refused for their spelling, and kept away for want of a credential. */
   readonly forwarded: number
   readonly refused: number
   readonly denied: number
-  readonly breaches: ReadonlyArray<{ readonly path: string; readonly reason: string }>
+  readonly breaches: ReadonlyArray<Breach>
 }
 
 /** Sends so many spellings through a gateway in memory, all without a credential. */
@@ -176,22 +214,13 @@ export const trySpellings = (
   Effect.gen(function* () {
     const { world, send } = yield* whole(configuration(80, "backend.example:80", paths))
     const draw = spellings(seed)
-    const report = { forwarded: 0, refused: 0, denied: 0, breaches: [] as Array<SpellingReport["breaches"][number]> }
+    const report = { forwarded: 0, refused: 0, denied: 0, breaches: [] as Array<Breach> }
     for (let i = 0; i < count; i++) {
       const path = draw()
       const framed = frameRequest("GET", path, "1.1", ["host", "h"], "http", paths)
-      const request = {
-        method: "GET",
-        scheme: "http",
-        authority: "h",
-        path,
-        headers: [],
-        body: undefined,
-        prefix: undefined
-      } as const
-      const { status, received, defects } = yield* send(request, { watched: false })
+      const { status, received, defects } = yield* send(get(path), { watched: false })
       world.received.length = 0
-      const fail = (reason: string) => report.breaches.push({ path, reason })
+      const fail = (reason: string) => report.breaches.push({ title: path, reason })
       if (defects.length > 0) fail(String(defects[0]))
       if (framed._tag === "Malformed" && status !== 400) fail("the edge would have refused it")
       if (received !== undefined) {
@@ -222,4 +251,36 @@ export const ordinary: Readonly<Record<string, string>> = {
   "/rewritten/a%2Fb/c%20d": "/public/tree/a%2Fb/c%20d",
   "/rewritten": "/public/tree",
   "/rewritten//host/x": "/public/tree/host/x"
+}
+
+/** All of it as one suite. */
+export const pathSpellings: Suite = {
+  class: "header and path spelling",
+  name: "paths",
+  proves:
+    "no spelling of a path leads any kind of backend to a protected file without its credential, and ordinary paths arrive",
+  titles: [...Object.keys(attempts), ...Object.keys(ordinary)],
+  few: 200_000,
+  many: 1_000_000,
+  run: (count, seed) =>
+    Effect.gen(function* () {
+      const begun = performance.now()
+      const { send } = yield* whole(configuration(80, "backend.example:80"))
+      const breaches: Array<Breach> = []
+      for (const [path, expected] of Object.entries(attempts)) {
+        const { status } = yield* send(get(path))
+        if (status !== expected) breaches.push({ title: path, reason: `answered with ${status}, not ${expected}` })
+      }
+      for (const [path, expected] of Object.entries(ordinary)) {
+        const { received } = yield* send(get(path))
+        if (received?.path !== expected) breaches.push({ title: path, reason: `arrived as ${received?.path}` })
+      }
+      const drawn = yield* trySpellings(count, seed)
+      breaches.push(...drawn.breaches)
+      // Neither all nor nothing is let through.
+      for (const what of ["forwarded", "refused", "denied"] as const)
+        if (drawn[what] < count / 10) breaches.push({ title: what, reason: `only ${drawn[what]} of ${count}` })
+      const cases = Object.keys(attempts).length + Object.keys(ordinary).length
+      return { cases, generated: count, breaches, seconds: (performance.now() - begun) / 1000 }
+    }).pipe(Effect.scoped, Effect.orDie)
 }

@@ -2,34 +2,65 @@
 
 import { administration } from "./administration.ts"
 import type { AttackClass, Suite } from "./attack.ts"
+import { bodiesBeforeRules } from "./bodies.ts"
+import { budgets } from "./budgets.ts"
 import { decompression } from "./decompression.ts"
 import { eventStreams } from "./event-streams.ts"
+import { forgery } from "./forgery.ts"
+import { guardedConversations } from "./guards.ts"
+import { headerSpelling } from "./header-spelling.ts"
 import { hostileAnswers } from "./hostile-answers.ts"
+import { mcpFloods } from "./mcp-floods.ts"
+import { mcpRebinding } from "./mcp-rebinding.ts"
+import { mcpSessions } from "./mcp-sessions.ts"
+import { mutatedConfigurations } from "./mutated-configurations.ts"
 import { pipelines } from "./pipelines.ts"
 import { requestForms } from "./request-forms.ts"
+import { slowClients } from "./slow-clients.ts"
+import { pathSpellings } from "./spellings.ts"
+import { tokens } from "./tokens.ts"
+import { toldSecrets } from "./told-secrets.ts"
 
 export const suites: ReadonlyArray<Suite> = [
+  // Smuggling.
   requestForms,
   pipelines,
   hostileAnswers,
+  // Header and path spelling.
+  pathSpellings,
+  headerSpelling,
+  // Request forgery by the server.
+  forgery,
+  // Rebinding and cross-site calls.
   administration,
+  mcpRebinding,
+  // Tokens.
+  tokens,
+  // Event streams.
   eventStreams,
-  decompression
+  // Decompression.
+  decompression,
+  // Slow and flooding clients.
+  slowClients,
+  mcpFloods,
+  // Sessions and ids.
+  mcpSessions,
+  // Secrets.
+  mutatedConfigurations,
+  toldSecrets,
+  // Fail-open.
+  bodiesBeforeRules,
+  guardedConversations,
+  // Budgets.
+  budgets
 ]
 
 /** Classes of which no suite is written yet. */
 export const awaited: ReadonlySet<AttackClass> = new Set<AttackClass>([
-  "header and path spelling",
-  "request forgery by the server",
-  "tokens",
   "key-set exhaustion",
-  "slow and flooding clients",
   "regular expressions and expression cost",
-  "sessions and ids",
   "configuration as code",
   "secrets",
-  "fail-open",
-  "budgets",
   "prototypes, duplicates, big numbers"
 ])
 

@@ -104,7 +104,7 @@ describe("connections", () => {
       const { port } = yield* tcpBackend((socket) =>
         socket.on("data", () =>
           socket.write(
-            "HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\nLink: </b>\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
+            "HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\nLink: </b>\r\nContent-Length: 38\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
           )
         )
       )

@@ -68,6 +68,24 @@ describe("calls that bring no response", () => {
     })
   )
 
+  it.live.each([
+    "gzip, chunked",
+    "chunked, gzip",
+    "gzip",
+    "identity",
+    "chunked, chunked",
+    "gzip\r\ntransfer-encoding: chunked"
+  ])("the response has the transfer-encoding %s", (coding) =>
+    Effect.gen(function* () {
+      const answer = `HTTP/1.1 200 OK\r\ntransfer-encoding: ${coding}\r\n\r\n5\r\nhello\r\n0\r\n\r\n`
+      const { port } = yield* tcpBackend((socket) => socket.on("data", () => socket.end(answer)))
+      const [status, message] = yield* failing(port)
+      assert.isAtLeast(status ?? 0, 502)
+      assert.isAtMost(status ?? 0, 503)
+      assert.match(message ?? "", /^upstream call failed: protocol: /)
+    })
+  )
+
   it.live("a name that does not resolve", () =>
     Effect.gen(function* () {
       const upstream = yield* upstreamTo({ kind: "tcp", host: "nowhere.invalid", port: 80, tls: false })

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, Schema } from "effect"
 import { isSource } from "../../src/http/body.ts"
 import { HeaderList } from "../../src/http/header-list.ts"
-import { edge, httpBackend, portOf, proxyTo, tcpBackend, text } from "./edge.ts"
+import { edge, forward, httpBackend, portOf, proxyTo, tcpBackend, text, upstreamTo } from "./edge.ts"
 import { mirror, mirrored, whole } from "./mirror.ts"
 import { eventually, exchange, header, parseResponses, RawClient } from "./raw-client.ts"
 import { Tap } from "./tap.ts"
@@ -264,5 +264,38 @@ describe("what passes through", () => {
       }
       client.socket.destroy()
     })
+  )
+
+  it.live(
+    "a name with `_` does not pass where it stands for a header that a client may not decide, or that is sent as well",
+    () =>
+      Effect.gen(function* () {
+        let received: ReadonlyArray<string> = []
+        const backend = yield* httpBackend((request, response) => {
+          received = request.rawHeaders.map((line) => line.toLowerCase())
+          response.end()
+        })
+        const upstream = yield* upstreamTo(portOf(backend.address()))
+        const { port } = yield* edge((x) => {
+          x.request.headers.set("x-user-id", "alice")
+          return forward(upstream)(x)
+        })
+        const lines = [
+          "X_User_Id: admin",
+          "X-User_Id: admin",
+          "x_forwarded_for: ::1",
+          "content_length: 5",
+          "transfer_encoding: chunked"
+        ]
+        yield* exchange(
+          port,
+          `GET / HTTP/1.1\r\nhost: a\r\nclient_id: me\r\nx_headgate_user: admin\r\n${lines.join("\r\n")}\r\n\r\n`
+        )
+        assert.deepStrictEqual(
+          received.filter((line) => line.includes("_")),
+          ["client_id"]
+        )
+        assert.include(received, "alice")
+      })
   )
 })

@@ -4,7 +4,7 @@ import { jsonField } from "../compare.ts"
 import { type Frame, type Outcome, outOfWork } from "../frame.ts"
 import { global, unreadable } from "../function.ts"
 import { fromJson, toJson } from "../json.ts"
-import { ambiguity, parseJson } from "../json-text.ts"
+import { certain, parseJson } from "../json-text.ts"
 import { isPlainObject } from "../kind.ts"
 import { CelError } from "../problem.ts"
 import type { CelValue, JsonObject } from "../value.ts"
@@ -15,28 +15,26 @@ const parsed = new WeakMap<Uint8Array, Parsed>()
 
 interface Parsed {
   readonly json: unknown
-  /** What is wrong with it for those who decide; unknown until one of them asks. */
-  readonly ambiguity: CelError | undefined | "unknown"
+  /** Whether those who decide may go by it; unknown until one of them asks. */
+  readonly certain: boolean
 }
 
 const parse = (frame: Frame, text: string): Outcome => {
-  const json = parseJson(frame, text)
-  return json instanceof CelError
-    ? json
-    : ((frame.deciding ? ambiguity(text, json.json) : undefined) ?? fromJson(json.json))
+  const read = parseJson(frame, text)
+  const json = read instanceof CelError || !frame.deciding ? read : certain(frame, text, read.json)
+  return json instanceof CelError ? json : fromJson(json.json)
 }
 
 const parseBytes = (frame: Frame, bytes: Uint8Array): Outcome => {
-  let known = parsed.get(bytes)
-  if (known === undefined || (frame.deciding && known.ambiguity === "unknown")) {
-    const text = decodeText(frame, bytes)
-    if (text instanceof CelError) return text
-    const json = known ?? parseJson(frame, text)
-    if (json instanceof CelError) return json
-    known = { json: json.json, ambiguity: frame.deciding ? ambiguity(text, json.json) : "unknown" }
-    parsed.set(bytes, known)
-  }
-  return frame.deciding && known.ambiguity instanceof CelError ? known.ambiguity : fromJson(known.json)
+  const known = parsed.get(bytes)
+  if (known !== undefined && (known.certain || !frame.deciding)) return fromJson(known.json)
+  const text = decodeText(frame, bytes)
+  if (text instanceof CelError) return text
+  const read = known ?? parseJson(frame, text)
+  const json = read instanceof CelError || !frame.deciding ? read : certain(frame, text, read.json)
+  if (json instanceof CelError) return json
+  parsed.set(bytes, { json: json.json, certain: frame.deciding })
+  return fromJson(json.json)
 }
 
 const field = (container: Outcome, name: string): Outcome => {

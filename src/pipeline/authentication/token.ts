@@ -1,5 +1,6 @@
 /** The shape of a JSON Web Token in its compact form (RFC 7515 7.1): taken apart, and believed in nothing yet. */
 import { Buffer } from "node:buffer"
+import { doubtOf } from "../../cel/json-text.ts"
 import type { JsonObject } from "../../cel/value.ts"
 
 export interface ParsedToken {
@@ -73,24 +74,8 @@ const decoded = (part: string): JsonObject | undefined => {
     const value: unknown = JSON.parse(text)
     if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined
     // Of two members with one name readers take the first, the last, or neither (RFC 7519 4).
-    return namesIn(text) === membersOf(value) ? (value as JsonObject) : undefined
+    return doubtOf(text, value) === undefined ? (value as JsonObject) : undefined
   } catch {
     return undefined
   }
-}
-
-const nameOrString = /"(?:[^"\\]|\\.)*"(\s*:)?/g
-
-/** How many members a JSON text writes out. */
-const namesIn = (text: string): number => {
-  let names = 0
-  for (const match of text.matchAll(nameOrString)) if (match[1] !== undefined) names++
-  return names
-}
-
-/** How many members came of them. Throws on a depth that no token has. */
-const membersOf = (value: unknown): number => {
-  if (typeof value !== "object" || value === null) return 0
-  const inner = Object.values(value)
-  return inner.reduce((sum: number, each) => sum + membersOf(each), Array.isArray(value) ? 0 : inner.length)
 }

@@ -63,6 +63,7 @@ export const noFacts = (): McpFacts => ({
   target: undefined,
   resourceType: undefined,
   name: undefined,
+  result: undefined,
   errorCode: undefined,
   errorMessage: undefined,
   calls: []

@@ -32,17 +32,23 @@ export interface McpLimits {
   readonly batchMessages: number
   /** Pages read from one target when its names are resolved. */
   readonly listPages: number
+  /** Sessions at a time, and child processes. */
   readonly sessions: number
+  readonly children: number
+  /** Sessions at a time of the callers without a principal that share an address (of IPv6: a network of 64 bits). */
+  readonly sessionsPerAddress: number
 }
 
-/** 2 MiB a body, 32 Mi characters queued, 1024 open requests a session, 100 messages a batch, 64 pages, 65,536 sessions. */
+/** 2 MiB a body, 32 Mi characters queued, 1024 open requests a session, 100 messages a batch, 64 pages, 65,536 sessions, 512 children, 32 sessions an address. */
 export const defaultLimits: McpLimits = {
   bodyBytes: 2 * 1024 * 1024,
   queuedChars: 32 * 1024 * 1024,
   pendingRequests: 1024,
   batchMessages: 100,
   listPages: 64,
-  sessions: 65_536
+  sessions: 65_536,
+  children: 512,
+  sessionsPerAddress: 32
 }
 
 /** One MCP backend. */
@@ -55,7 +61,8 @@ export interface McpBackendConfig {
   readonly statefulMode: "stateful" | "stateless"
   readonly prefixMode: "conditional" | "always" | "never"
   readonly failureMode: "failClosed" | "failOpen"
-  readonly dnsRebindingProtection: boolean
+  /** `undefined`: as the listener demands, see `dns-rebinding.ts`. */
+  readonly dnsRebindingProtection: boolean | undefined
   /** A session that was not used for this long is forgotten; default 30 minutes. */
   readonly sessionTtlMillis: number
   /** Quiet streams carry a comment this often; 0 switches it off. Default 15 seconds. */
@@ -73,7 +80,7 @@ export const mcpBackendConfig = (
   statefulMode: "stateful",
   prefixMode: "conditional",
   failureMode: "failClosed",
-  dnsRebindingProtection: false,
+  dnsRebindingProtection: undefined,
   sessionTtlMillis: 30 * 60_000,
   keepAliveMillis: 15_000,
   fanOutTimeoutMillis: 60_000,

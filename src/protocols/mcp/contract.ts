@@ -61,11 +61,19 @@ export interface McpRequest {
   readonly originalPath?: string | undefined
   /** Host and port that the client addressed. */
   readonly authority: string
+  /** Whether that host is one that the configuration names. */
+  readonly namedHost?: boolean | undefined
+  /** Whether the configuration allows pages of the request's origin. */
+  readonly allowedOrigin?: boolean | undefined
+  /** The port at which it came in over loopback, and whether nobody but this machine reaches the listener there. */
+  readonly loopback?: { readonly port: number; readonly only: boolean } | undefined
   /** Flat raw list: name, value, name, value. */
   readonly headers: ReadonlyArray<string>
   readonly body: Uint8Array
   /** Who asks, as one opaque string; empty for an anonymous client. A session serves the principal that began it. */
   readonly principal: string
+  /** The IP address that the request came from: what tells anonymous clients apart where they are counted. */
+  readonly address: string
   /** The listener through which the request came. */
   readonly listener: string
   readonly authorize?: McpAuthorize | undefined
@@ -85,6 +93,8 @@ export interface McpFacts {
   resourceType: "tool" | "prompt" | "resource" | "templates" | "task" | undefined
   /** Tool or prompt name, URI or task id at the target. */
   name: string | undefined
+  /** The result with which the target answered for that name, as JSON-RPC text; `undefined` as long as it did not, or refused. */
+  result: string | undefined
   errorCode: number | undefined
   errorMessage: string | undefined
   readonly calls: Array<McpUpstreamCall>

@@ -130,6 +130,7 @@ const toOwner = (exchange: Exchange, rule: MethodRule, kind: ItemKind, { target,
   const owner = task && splitTask(stringIn(text, task) ?? "")
   if (owner?.target === target) edits.push({ start: task!.start, end: task!.end, by: JSON.stringify(owner.name) })
   send(exchange, link, name, edited(text, edits), (answer) => {
+    reply.facts.result = answer.text
     const own = answerForClient(session.naming, target, method, answer)
     // What was edited stands inside the result: its start has not moved.
     return modern && rule.cacheable ? uncacheable(own, answer.result.start) : own

@@ -59,8 +59,7 @@ export const refusal = {
   noSessionQuery: text(422, "failed to process session_id query parameter"),
   noEventStream: notAllowed("GET event stream is not supported by any upstream", "POST, DELETE"),
   noBackends: text(503, "no backends configured"),
-  noneLeft: text(503, "no upstreams available"),
-  tooManySessions: text(503, "too many sessions")
+  noneLeft: text(503, "no upstreams available")
 } as const
 
 /** The body is no message. */
@@ -81,6 +80,14 @@ export const notSent = (modern: boolean, detail: string): RpcRefusal =>
   modern
     ? rpcRefusal(400, code.invalidParams, detail)
     : rpcRefusal(500, code.internal, `failed to send message: ${detail}`)
+
+/** A bound on sessions is reached, and the setting that moves it. */
+export const tooManySessions = {
+  ofBackend: (most: number) =>
+    rpcRefusal(503, code.internal, `too many sessions of this backend (maxSessions: ${most})`),
+  ofAddress: (most: number) =>
+    rpcRefusal(429, code.internal, `too many sessions of this address (maxSessionsPerAddress: ${most})`)
+}
 
 /** A session has one handshake. */
 export const begunAlready: RpcRefusal = notSent(false, "the session is initialized already")
@@ -162,9 +169,13 @@ export const failureAnswer = (failure: McpFailure, id: string | undefined): Whol
       return { status, headers: [...(failure.headers ?? []), ...plain], body: `mcp: ${message}`, failure: message }
     case "TargetStatus":
       return { status, headers: returnedHeaders(failure.headers), body: failure.body, failure: undefined }
+    case "TargetBusy":
+      // A bound of the gateway: clients show the message of a JSON-RPC error, and hardly ever a text.
+      return id === undefined
+        ? { status, headers: plain, body: message, failure: message }
+        : { status, headers: json, body: failureMessage(failure, id), failure: message }
     case "TargetUnreachable":
     case "TargetTimeout":
-    case "TargetBusy":
     case "TargetNotStarted":
       return { status, headers: plain, body: message, failure: message }
     default:

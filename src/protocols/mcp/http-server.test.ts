@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { parse } from "yaml"
+import type { McpRequest } from "./contract.ts"
 import { rebindingMessage } from "./dns-rebinding.ts"
 import { listening, postHeaders, type Rehearsal, rehearse, serving } from "./rehearsal.ts"
 
@@ -150,6 +151,52 @@ describe("streamable HTTP server", () => {
     await relay.close()
   })
 
+  it("protects listeners on loopback by default, and what comes over loopback from pages under a name of their own", async () => {
+    const only = { port: 3000, only: true }
+    const open = { port: 3000, only: false }
+    const local = { authority: "localhost:3000" }
+    const evil = { authority: "evil.example:3000" }
+    const table: ReadonlyArray<
+      readonly [
+        setting: boolean | undefined,
+        request: Partial<McpRequest>,
+        origin: string | undefined,
+        refused: boolean
+      ]
+    > = [
+      [undefined, { ...local, loopback: only }, undefined, false],
+      [undefined, { ...local, loopback: only }, "http://localhost:5173", false],
+      [undefined, { ...local, loopback: only }, "https://evil.example", true],
+      [undefined, { ...evil, loopback: only }, undefined, true],
+      [undefined, { ...local, loopback: only, allowedOrigin: true }, "https://app.example", false],
+      [undefined, { ...evil, loopback: only, allowedOrigin: true }, "https://app.example", true],
+      [undefined, { ...evil, loopback: only, namedHost: true }, undefined, false],
+      [undefined, { ...evil, loopback: only, namedHost: true }, "https://EVIL.example:3000", false],
+      [undefined, { ...evil, loopback: only, namedHost: true }, "https://other.example", true],
+      [undefined, { ...evil, loopback: open }, undefined, false],
+      [undefined, { ...evil, loopback: open }, "http://evil.example:3000", true],
+      [undefined, { ...evil, loopback: open }, "HTTP://evil.example:3000", true],
+      [undefined, { ...evil, loopback: open, namedHost: true }, "http://evil.example:3000", false],
+      [undefined, { ...evil, loopback: open, allowedOrigin: true }, "http://evil.example:3000", false],
+      // By way of a proxy on this machine.
+      [undefined, { ...evil, loopback: open }, "https://evil.example", false],
+      [undefined, { authority: "mcp.example", loopback: open }, "http://mcp.example", false],
+      [undefined, { authority: "mcp.example", loopback: { port: 80, only: false } }, "http://mcp.example", true],
+      [undefined, { ...local, loopback: open }, "https://evil.example", false],
+      [undefined, evil, "http://evil.example:3000", false],
+      [false, { ...evil, loopback: only }, "http://evil.example:3000", false],
+      [true, evil, undefined, true],
+      [true, { ...evil, namedHost: true }, undefined, false],
+      [true, local, "https://evil.example", true]
+    ]
+    for (const [setting, request, origin, refused] of table) {
+      const relay = await rehearse([target()], { dnsRebindingProtection: setting })
+      const response = relay.ask({ method: "PUT", ...request, headers: origin === undefined ? [] : ["Origin", origin] })
+      assert.strictEqual(response.status, refused ? 403 : 405, JSON.stringify([setting, request, origin]))
+      await relay.close()
+    }
+  })
+
   it("ends a session with DELETE: at the targets, and for the id", async () => {
     const http = serving("t", false, {})
     const relay = await rehearse([http])
@@ -191,7 +238,11 @@ describe("streamable HTTP server", () => {
     const params = { protocolVersion: "2025-11-25", capabilities: {} }
     const refused = relay.post({ jsonrpc: "2.0", id: 1, method: "initialize", params })
     assert.strictEqual(refused.status, 503)
-    assert.strictEqual(refused.text(), "mcp: too many sessions")
+    assert.deepStrictEqual(JSON.parse(refused.text()), {
+      jsonrpc: "2.0",
+      id: 1,
+      error: { code: -32603, message: "too many sessions of this backend (maxSessions: 2)" }
+    })
     await relay.close()
   })
 })

@@ -2,7 +2,7 @@
 import { makeLedger, noFacts } from "./call-record.ts"
 import type { McpRequest, McpResponse } from "./contract.ts"
 import { dispatch } from "./dispatch.ts"
-import { isLocalRequest, rebindingMessage } from "./dns-rebinding.ts"
+import { isRebound, rebindingMessage } from "./dns-rebinding.ts"
 import {
   decodeBatch,
   decodeMessage,
@@ -21,8 +21,7 @@ import { Listening } from "./listening.ts"
 import { notifyTargets, replyToTarget } from "./one-way.ts"
 import { Reply } from "./reply.ts"
 import { routingHeaderFault } from "./routing-headers.ts"
-import type { Backend, Introduction, Session } from "./session.ts"
-import type { SessionBinding } from "./session-id.ts"
+import type { Backend, Caller, Introduction, Session } from "./session.ts"
 import type { Sessions } from "./sessions.ts"
 import { batchVersion, type Era, eraOf, isModern, latestLegacyVersion } from "./versions.ts"
 
@@ -42,10 +41,11 @@ const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 const isFailure = (value: Era | McpFailure): value is McpFailure => "_tag" in value
 
 /** Where and for whom a session of this request is valid. */
-export const bindingOf = ({ backend }: Backend["config"], { listener, principal }: McpRequest): SessionBinding => ({
+export const bindingOf = ({ backend }: Backend["config"], { listener, principal, address }: McpRequest): Caller => ({
   backend,
   listener,
-  principal
+  principal,
+  address
 })
 
 const refuse = (respond: Respond, failure: McpFailure, id?: string): Cancel => {
@@ -59,7 +59,7 @@ const refuse = (respond: Respond, failure: McpFailure, id?: string): Cancel => {
 /** Serves one HTTP request. `respond` is called once; the returned function tells that the client is gone before that. */
 export const serve = (context: ServerContext, request: McpRequest, respond: Respond): Cancel => {
   const { config } = context.backend
-  if (config.dnsRebindingProtection && !isLocalRequest(request.authority, request.headers)) {
+  if (isRebound(config.dnsRebindingProtection, request)) {
     respond({
       status: 403,
       headers: ["content-type", "text/plain"],
@@ -136,8 +136,8 @@ const single = (
   const begins = message.kind === "request" && message.method === "initialize"
   if (sessionId === undefined) {
     if (!begins) return refuse(respond, refusal.sessionRequired)
-    if (sessions.full) return refuse(respond, refusal.tooManySessions)
     const session = sessions.fresh(bindingOf(backend.config, request))
+    if ("_tag" in session) return refuse(respond, session, idText(message))
     return hand(context, request, session, [message], era, respond, () => {
       if (session.id === "") session.end(forwardedHeaders(request.headers))
     })

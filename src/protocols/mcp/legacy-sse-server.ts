@@ -6,15 +6,25 @@ import { randomUUID } from "node:crypto"
 import type { McpEventMark } from "../../services/mcp-transport.ts"
 import { makeLedger, noFacts } from "./call-record.ts"
 import type { McpFacts, McpRequest, McpResponse } from "./contract.ts"
+import type { Crowd } from "./crowd.ts"
 import { dispatch } from "./dispatch.ts"
 import { decodeMessage, idText, isNotJsonRpc, paramsOf, type RpcRequest } from "./envelope.ts"
-import { begunAlready, codeOf, failureAnswer, failureMessage, type McpFailure, refusal, undecodable } from "./errors.ts"
+import {
+  begunAlready,
+  codeOf,
+  failureAnswer,
+  failureMessage,
+  type McpFailure,
+  refusal,
+  tooManySessions,
+  undecodable
+} from "./errors.ts"
 import { EventStream } from "./event-stream.ts"
 import { forwardedHeaders } from "./headers.ts"
 import { notifyTargets, replyToTarget } from "./one-way.ts"
 import type { Beating } from "./pulse.ts"
 import { eventStreamHeaders, type RequestReply } from "./reply.ts"
-import type { Backend, ListeningStream, Session } from "./session.ts"
+import type { Backend, Caller, ListeningStream, Session } from "./session.ts"
 import type { SessionBinding } from "./session-id.ts"
 import { event, keepAlive } from "./sse.ts"
 import { eraOf } from "./versions.ts"
@@ -122,12 +132,14 @@ const outOfTurn = ({ greeting, session }: Conversation, { method }: RpcRequest):
 /** All open conversations of a backend. */
 export class LegacySseServer {
   readonly #backend: Backend
-  readonly #open: (binding: SessionBinding) => Session
+  readonly #crowd: Crowd
+  readonly #open: (binding: Caller) => Session
   readonly #conversations = new Map<string, Conversation>()
 
   /** `open` begins a session that is not kept anywhere else. */
-  constructor(backend: Backend, open: (binding: SessionBinding) => Session) {
+  constructor(backend: Backend, crowd: Crowd, open: (binding: Caller) => Session) {
     this.#backend = backend
+    this.#crowd = crowd
     this.#open = open
   }
 
@@ -135,7 +147,7 @@ export class LegacySseServer {
     return this.#conversations.size
   }
 
-  serve(request: McpRequest, binding: SessionBinding, respond: Respond): () => void {
+  serve(request: McpRequest, binding: Caller, respond: Respond): () => void {
     const facts = noFacts()
     const refuse = (failure: McpFailure) => {
       facts.errorCode = codeOf(failure)
@@ -158,13 +170,16 @@ export class LegacySseServer {
 
   #begin(
     request: McpRequest,
-    binding: SessionBinding,
+    binding: Caller,
     facts: McpFacts,
     respond: Respond,
     refuse: (failure: McpFailure) => () => void
   ): () => void {
     const { config, pulse, clock } = this.#backend
-    if (this.#conversations.size >= config.limits.sessions) return refuse(refusal.tooManySessions)
+    const { limits } = config
+    if (this.#conversations.size >= limits.sessions) return refuse(tooManySessions.ofBackend(limits.sessions))
+    const leave = this.#crowd.enter(binding)
+    if (leave === undefined) return refuse(tooManySessions.ofAddress(limits.sessionsPerAddress))
     const id = randomUUID()
     const headers = forwardedHeaders(request.headers)
     const session = this.#open(binding)
@@ -182,6 +197,7 @@ export class LegacySseServer {
           link.listen(headers, undefined, { ...listener(conversation), opened: () => {}, ended: () => {} })
     }
     session.onEnded = () => {
+      leave()
       this.#conversations.delete(id)
       pulse.delete(conversation)
       stream.end()

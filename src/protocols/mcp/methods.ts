@@ -54,5 +54,14 @@ const rules = new Map<string, MethodRule>([
   ["tasks/result", rule("task", { item: "task", modern: false })]
 ])
 
+const notifications = new Set(
+  ["initialized", "cancelled", "progress", "message", "roots/list_changed", "elicitation/complete", "tasks/status"].map(
+    (name) => `notifications/${name}`
+  )
+)
+
+/** Whether any known revision has a request or notification of that name. */
+export const isKnownMethod = (method: string): boolean => rules.has(method) || notifications.has(method)
+
 /** `undefined` for a method that no known revision has. */
 export const methodRule = (method: string): MethodRule | undefined => rules.get(method)

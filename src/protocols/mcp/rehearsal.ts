@@ -263,6 +263,8 @@ const collect = (
 export interface RehearsalOptions {
   readonly key?: Uint8Array
   readonly owner?: string
+  /** Who asks, where no request says otherwise; default: an anonymous client. */
+  readonly principal?: string
   /** Whether the client takes more after a write. */
   readonly ready?: () => boolean
   /** What a server answers that does not speak MCP. */
@@ -309,7 +311,8 @@ export const rehearse = async (
         authority: "localhost",
         headers: [],
         body: new Uint8Array(),
-        principal: "",
+        principal: options.principal ?? "",
+        address: "192.0.2.1",
         listener: "listener",
         ...request
       })

@@ -4,6 +4,7 @@ import { McpHttp } from "../../services/mcp-http.ts"
 import { McpStdio } from "../../services/mcp-stdio.ts"
 import type { McpBackendConfig } from "./config.ts"
 import type { McpClock, McpRelay, McpResponse, McpWarning } from "./contract.ts"
+import { Crowd } from "./crowd.ts"
 import { header } from "./headers.ts"
 import { bindingOf, serve } from "./http-server.ts"
 import { LegacySseServer } from "./legacy-sse-server.ts"
@@ -40,8 +41,9 @@ export const makeMcpRelay = (
     const beat = config.keepAliveMillis > 0 ? config.keepAliveMillis / beatsPerKeepAlive : maxBeatMillis
     const pulse = new Pulse(clock, Math.min(beat, maxBeatMillis))
     const backend: Backend = { config, naming: namingOf(config), product, stdio, http, clock, pulse, warn }
-    const sessions = new Sessions(backend, sessionIds, owner)
-    const legacy = new LegacySseServer(backend, (binding) => sessions.single("session", binding, undefined))
+    const crowd = new Crowd(config.limits.sessionsPerAddress)
+    const sessions = new Sessions(backend, sessionIds, owner, crowd)
+    const legacy = new LegacySseServer(backend, crowd, (binding) => sessions.single("session", binding, undefined))
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {
         sessions.close()

@@ -6,6 +6,7 @@ import type { LinkHost, Outlet } from "./call.ts"
 import type { Ledger } from "./call-record.ts"
 import type { McpBackendConfig, McpTarget } from "./config.ts"
 import type { McpClock, McpWarning } from "./contract.ts"
+import { networkOf } from "./crowd.ts"
 import { linkFailure } from "./errors.ts"
 import { handshake } from "./handshake.ts"
 import type { Naming } from "./names.ts"
@@ -20,6 +21,11 @@ export interface Product {
   readonly name: string
   readonly title: string
   readonly version: string
+}
+
+/** Who begins a session, or asks for one: where and for whom it is valid, and from where the caller calls. */
+export interface Caller extends SessionBinding {
+  readonly address: string
 }
 
 /** What all sessions of a backend share. */
@@ -65,7 +71,9 @@ export class Session implements LinkHost {
   /** The handshake succeeded: the session gets its id and is kept. */
   onBegun: () => void = () => {}
   onEnded: () => void = () => {}
-  readonly binding: SessionBinding
+  /** Its client sent something after the handshake: it means to use the session. */
+  onUsed: () => void = () => {}
+  readonly binding: Caller
   readonly kind: SessionKind
   readonly naming: Naming
   readonly ownership = new Ownership()
@@ -86,7 +94,7 @@ export class Session implements LinkHost {
   constructor(
     backend: Backend,
     kind: SessionKind,
-    binding: SessionBinding,
+    binding: Caller,
     introduction: Introduction | undefined,
     resumed: ReadonlyMap<string, string | undefined> | undefined
   ) {
@@ -209,8 +217,18 @@ export class Session implements LinkHost {
     const known = this.#links.get(target.name)
     if (known !== undefined) return known
     const { stdio, http, config } = this.#backend
-    const { backend, name } = config
-    const owner = { backend, backendName: name, target: target.name, principal: this.binding.principal }
+    const { backend, name, limits, targets } = config
+    const children = targets.filter(({ kind }) => kind === "stdio").length
+    const owner = {
+      backend,
+      backendName: name,
+      target: target.name,
+      principal: this.binding.principal,
+      network: networkOf(this.binding.address),
+      most: limits.children,
+      // As many as the sessions that the network may hold.
+      mostOfNetwork: limits.sessionsPerAddress * children
+    }
     const link = new TargetLink(this, target, (events) => {
       if (this.ended) return linkFailure.sessionOver
       switch (target.kind) {

@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { defaultLimits } from "./config.ts"
 import { FakeTarget, listening, posting, rehearse, serving } from "./rehearsal.ts"
 import { makeSessionIds } from "./session-id.ts"
 
@@ -9,7 +10,7 @@ const tools = { "tools/call": { ok: 1 } }
 describe("sessions", () => {
   it("are forgotten when nobody used them for their time to live, and children end with them", async () => {
     const target = serving("t", true, tools)
-    const relay = await rehearse([target], { sessionTtlMillis: 60_000 })
+    const relay = await rehearse([target], { sessionTtlMillis: 60_000 }, { principal: "alice" })
     const session = { "mcp-session-id": relay.initialize() }
     relay.clock.advance(50_000)
     assert.strictEqual(relay.post(call, session).status, 200)
@@ -41,7 +42,7 @@ describe("sessions", () => {
     target.hear = (heard) => {
       if (heard.method === "initialize") target.answer(heard, { protocolVersion: "2025-11-25" })
     }
-    const relay = await rehearse([target], { sessionTtlMillis: 60_000 })
+    const relay = await rehearse([target], { sessionTtlMillis: 60_000 }, { principal: "alice" })
     const id = relay.initialize()
     const stream = relay.ask(listening(id))
     relay.clock.advance(300_000)
@@ -155,6 +156,114 @@ describe("sessions", () => {
     assert.isTrue(target.connections[0]?.closed)
     assert.strictEqual(relay.relay.sessions(), 0)
     await relay.close()
+  })
+
+  describe("of callers without a principal", () => {
+    const limits = { ...defaultLimits, sessionsPerAddress: 2 }
+    const hello = {
+      jsonrpc: "2.0",
+      id: 1,
+      method: "initialize",
+      params: { protocolVersion: "2025-11-25", capabilities: {} }
+    }
+    const from = (address: string, principal = "") => ({ ...posting(hello), address, principal })
+    const refusal = {
+      jsonrpc: "2.0",
+      id: 1,
+      error: { code: -32603, message: "too many sessions of this address (maxSessionsPerAddress: 2)" }
+    }
+
+    it("are so many of an address, whoever else has some, and as many again when they end", async () => {
+      const relay = await rehearse([serving("t", true, tools)], { limits })
+      const first = relay.ask(from("192.0.2.1")).headers.get("mcp-session-id")!
+      assert.strictEqual(relay.ask(from("192.0.2.1")).status, 200)
+      const refused = relay.ask(from("192.0.2.1"))
+      assert.strictEqual(refused.status, 429)
+      assert.deepStrictEqual(JSON.parse(refused.text()), refusal)
+      assert.strictEqual(relay.ask({ method: "GET", path: "/sse", address: "192.0.2.1" }).status, 429)
+      // Others, and whoever says who they are, have places of their own.
+      assert.strictEqual(relay.ask(from("192.0.2.2")).status, 200)
+      for (let i = 0; i < 5; i++) assert.strictEqual(relay.ask(from("192.0.2.1", "alice")).status, 200)
+      relay.ask({ method: "DELETE", headers: ["mcp-session-id", first], address: "192.0.2.1" })
+      assert.strictEqual(relay.ask(from("192.0.2.1")).status, 200)
+      await relay.close()
+    })
+
+    it("count for the 64 bits of a network in IPv6", async () => {
+      const relay = await rehearse([serving("t", true, tools)], { limits })
+      assert.strictEqual(relay.ask(from("2001:db8:0:1::1")).status, 200)
+      assert.strictEqual(relay.ask(from("2001:db8:0:1:ffff::2")).status, 200)
+      assert.strictEqual(relay.ask(from("2001:0db8::1:a:b:c:d")).status, 429)
+      assert.strictEqual(relay.ask(from("2001:db8:0:2::1")).status, 200)
+      await relay.close()
+    })
+
+    it("count while their handshake lasts, and no more when it fails", async () => {
+      const target = new FakeTarget("t", true)
+      const relay = await rehearse([target], { limits })
+      const begun = [relay.begin(from("192.0.2.1")), relay.begin(from("192.0.2.1"))]
+      assert.strictEqual(relay.ask(from("192.0.2.1")).status, 429)
+      for (const { cancel } of begun) cancel()
+      await new Promise((resolve) => setTimeout(resolve, 0))
+      assert.isTrue(target.connections.every(({ closed }) => closed))
+      relay.begin(from("192.0.2.1"))
+      assert.strictEqual(target.connections.length, 3)
+      await relay.close()
+    })
+
+    it("count streams of 2024-11-05, which end with their connection", async () => {
+      const relay = await rehearse([serving("t", true, tools)], { limits })
+      const stream = { method: "GET", path: "/sse", address: "192.0.2.1" }
+      const [first] = [relay.ask(stream), relay.ask(stream)]
+      assert.strictEqual(relay.ask(stream).status, 429)
+      assert.strictEqual(relay.ask(from("192.0.2.1")).status, 429)
+      first.cancel()
+      assert.strictEqual(relay.ask(stream).status, 200)
+      await relay.close()
+    })
+
+    it("end after five seconds without a second message, and their children with them", async () => {
+      const target = serving("t", true, tools)
+      const relay = await rehearse([target])
+      const unused = relay.initialize()
+      const used = { "mcp-session-id": relay.initialize() }
+      assert.strictEqual(relay.post({ jsonrpc: "2.0", method: "notifications/initialized" }, used).status, 202)
+      relay.clock.advance(4_999)
+      assert.strictEqual(relay.relay.sessions(), 2)
+      relay.clock.advance(1)
+      assert.strictEqual(relay.relay.sessions(), 1)
+      assert.deepStrictEqual(
+        target.connections.map(({ closed }) => closed),
+        [true, false]
+      )
+      assert.strictEqual(relay.post(call, { "mcp-session-id": unused }).status, 404)
+      assert.strictEqual(relay.post(call, used).status, 200)
+      await relay.close()
+      assert.strictEqual(relay.clock.timers, 0)
+    })
+
+    it("that ended early come back where their id alone suffices, within the bound", async () => {
+      const relay = await rehearse([serving("t", false, tools)], { limits })
+      const ids = Array.from({ length: 3 }, () => {
+        const id = relay.initialize()
+        relay.clock.advance(5_000)
+        return id
+      })
+      assert.strictEqual(relay.relay.sessions(), 0)
+      assert.deepStrictEqual(
+        ids.map((id) => relay.post(call, { "mcp-session-id": id }).status),
+        [200, 200, 404]
+      )
+      await relay.close()
+    })
+
+    it("are not ended early when a principal is known", async () => {
+      const relay = await rehearse([serving("t", true, tools)], {}, { principal: "alice" })
+      const id = relay.initialize()
+      relay.clock.advance(60_000)
+      assert.strictEqual(relay.post(call, { "mcp-session-id": id }).status, 200)
+      await relay.close()
+    })
   })
 
   it("of a second handshake are none: the first one stands", async () => {

@@ -439,7 +439,8 @@ describe("facts and traces", () => {
     const relay = await rehearse([target, serving("u", true, {})])
     const id = relay.initialize()
     const session = { "mcp-session-id": id }
-    const { calls, ...facts } = relay.post(call("t_echo"), session).facts
+    const { calls, result, ...facts } = relay.post(call("t_echo"), session).facts
+    assert.deepStrictEqual(JSON.parse(result ?? ""), { jsonrpc: "2.0", id: 1, result: {} })
     assert.deepStrictEqual(facts, {
       method: "tools/call",
       sessionId: id,

@@ -159,7 +159,7 @@ describe("a call that is not answered in time", () => {
 
   it("leaves no timer behind when it is answered in time", async () => {
     const t = serving("t", true, { ping: {} })
-    const relay = await rehearse([t], { keepAliveMillis: 0 })
+    const relay = await rehearse([t], { keepAliveMillis: 0 }, { principal: "alice" })
     const session = { "mcp-session-id": relay.initialize() }
     const before = relay.clock.timers
     relay.begin(limited({ jsonrpc: "2.0", id: 1, method: "ping" }, session))

@@ -9,7 +9,15 @@ import type { Configuration } from "../read.ts"
 import { allPolicies, type RouteOnListeners, routesWithListeners, warn } from "./finding.ts"
 
 /** Policies that let no request pass that they know nothing of, unless they are in a mode in which they do. */
-const authenticating = ["apiKey", "jwtAuth", "mcpAuthentication", "basicAuth", "oidc", "extAuthz", "authorization"]
+export const authenticating = [
+  "apiKey",
+  "jwtAuth",
+  "mcpAuthentication",
+  "basicAuth",
+  "oidc",
+  "extAuthz",
+  "authorization"
+]
 
 /** Policies that decide about a request whoever sent it. */
 const deciding = ["extAuthz", "authorization", "mcpAuthorization"]

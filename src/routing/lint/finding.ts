@@ -19,6 +19,8 @@ export const codes = {
   "dynamic-exposed": "any destination, for whoever reaches the port",
   "optional-authentication": "authentication that lets requests without a credential pass because its mode is left out",
   "unguarded-path": "prompt guards beside paths that are forwarded past them",
+  "raw-paths": "a decision by paths that stay as they are received",
+  "unguarded-stream": "guards over answers that do not read streamed ones",
   "inline-credential": "a credential written out in the file",
   "insecure-tls": "a server whose certificate is not verified",
   "cors-any-origin-with-credentials": "credentials for every web page",
@@ -27,6 +29,7 @@ export const codes = {
   "limit-never-refills": "a limit that refuses everything once it is used up",
   "limit-too-long": "a long limit that a restart forgets",
   "rule-never-true": "a rule or a condition whose types tell that it never holds",
+  "repeated-header": "a rule that does not see a header which a client sends twice",
   "model-never-used": "a model that no request can reach",
   deprecated: "a form that another one has replaced"
 } as const

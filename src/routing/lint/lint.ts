@@ -12,6 +12,7 @@ import {
   optionalAuthentication
 } from "./exposure.ts"
 import { limits, remoteLimits } from "./limits.ts"
+import { rawPaths } from "./raw-paths.ts"
 import {
   references,
   replacedRoutes,
@@ -21,9 +22,11 @@ import {
   unusedModels,
   withoutBackend
 } from "./reachability.ts"
+import { repeatedHeaders } from "./repeated-headers.ts"
 import { neverTrue } from "./rules.ts"
 import { unknownTargets } from "./targets.ts"
 import { unguarded } from "./unguarded.ts"
+import { unreadStreams } from "./unread-streams.ts"
 
 /** Every warning, in the order of the text. */
 export const lint = (configuration: Configuration): ReadonlyArray<Problem> => {
@@ -42,12 +45,15 @@ export const lint = (configuration: Configuration): ReadonlyArray<Problem> => {
     ...keysExposed(configuration),
     ...optionalAuthentication(configuration),
     ...unguarded(configuration),
+    ...rawPaths(configuration),
+    ...unreadStreams(configuration),
     ...inlineCredentials(configuration),
     ...insecureTls(configuration),
     ...openCors(configuration),
     ...limits(configuration),
     ...remoteLimits(configuration),
     ...neverTrue(configuration),
+    ...repeatedHeaders(configuration),
     ...deprecated(configuration)
   ]
   return inOrder(complaints.map((complaint) => positions.locate(complaint)))

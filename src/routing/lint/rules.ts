@@ -5,7 +5,7 @@ import type { Complaint } from "../../../spec/config/positions.ts"
 import type { Rule } from "../../../spec/rules.ts"
 import { noFunctions } from "../../cel/custom-functions.ts"
 import { compile, parseFunctions } from "../../cel/expression.ts"
-import type { PolicyBranch } from "../normalised.ts"
+import type { Normalised, PolicyBranch } from "../normalised.ts"
 import type { Configuration } from "../read.ts"
 import { allPolicies, warn } from "./finding.ts"
 
@@ -17,34 +17,56 @@ const consequences: Readonly<Record<Rule["effect"], string>> = {
   require: "everything is denied"
 }
 
-/** Every rule of an authorization, and every condition of a policy, that types alone decide against. */
-export const neverTrue = ({ normalised }: Configuration): ReadonlyArray<Complaint> => {
-  const functions = Result.getOrElse(parseFunctions(normalised.settings.customFunctions ?? ""), () => noFunctions)
-  const told = new Map<string, Complaint>()
-  const look = (source: string, path: Path, consequence: string) => {
-    const key = path.join("/")
-    if (told.has(key)) return
-    // Which variables there are is another question, and compiling the policy answers it.
-    const compiled = compile(source, { phase: "log", functions })
-    if (Result.isSuccess(compiled) && compiled.success.neverTrue)
-      told.set(key, warn("rule-never-true", path, `is never true, whatever the request: ${consequence}`))
-  }
-  for (const policies of allPolicies(normalised))
+/** An expression that decides about requests. */
+interface Deciding {
+  readonly source: string
+  readonly path: Path
+  /** What a true rule does; absent for what is no rule. */
+  readonly effect?: Rule["effect"]
+  /** What follows where it is never true. */
+  readonly otherwise: string
+}
+
+/** Every rule of an authorization, every condition of a policy, and those of virtual models. */
+export const decidingExpressions = function* (config: Normalised): Generator<Deciding> {
+  for (const policies of allPolicies(config))
     for (const { name, branches } of Object.values(policies))
       for (const branch of branches) {
         if (branch.condition !== undefined)
-          look(branch.condition.expression, branch.condition.path, "this entry is never chosen")
+          yield {
+            source: branch.condition.expression,
+            path: branch.condition.path,
+            otherwise: "this entry is never chosen"
+          }
         if (!withRules.has(name)) continue
         for (const [index, { effect, expression }] of rulesOf(branch).entries())
-          look(expression, [...branch.path, "rules", index], consequences[effect])
+          yield { source: expression, path: [...branch.path, "rules", index], effect, otherwise: consequences[effect] }
       }
-  for (const { destination } of Object.values(normalised.backends))
+  for (const { destination } of Object.values(config.backends))
     if (destination.kind === "llm")
       for (const { routing, path } of destination.config.virtualModels)
         if (routing.kind === "conditional")
           for (const [index, { when }] of routing.targets.entries())
             if (when !== undefined)
-              look(when, [...path, "routing", "conditional", "targets", index, "when"], "this target is never chosen")
+              yield {
+                source: when,
+                path: [...path, "routing", "conditional", "targets", index, "when"],
+                otherwise: "this target is never chosen"
+              }
+}
+
+/** Those that types alone decide against. */
+export const neverTrue = ({ normalised }: Configuration): ReadonlyArray<Complaint> => {
+  const functions = Result.getOrElse(parseFunctions(normalised.settings.customFunctions ?? ""), () => noFunctions)
+  const told = new Map<string, Complaint>()
+  for (const { source, path, otherwise } of decidingExpressions(normalised)) {
+    const key = path.join("/")
+    if (told.has(key)) continue
+    // Which variables there are is another question, and compiling the policy answers it.
+    const compiled = compile(source, { phase: "log", functions })
+    if (Result.isSuccess(compiled) && compiled.success.neverTrue)
+      told.set(key, warn("rule-never-true", path, `is never true, whatever the request: ${otherwise}`))
+  }
   return [...told.values()]
 }
 

@@ -66,23 +66,23 @@ const guardsOf = (branch: PolicyBranch): Path | undefined => {
   return writtenAt(branch, ["promptGuard", request.length > 0 ? "request" : "response", 0]).slice(0, -2)
 }
 
-/** Models of the `llm` section forward every path that is not known: without a rule about paths, any client may use one. The mock has nobody to forward to. */
+/** Models of the `llm` section forward every path that is not known where `passthrough` is written beside their guards: without a rule about paths, any client may use one. The mock has nobody to forward to. */
 const besideModels = (models: ReadonlyArray<Model>): ReadonlyArray<Complaint> =>
   models.flatMap(({ provider, policies, passthrough, path }) =>
-    (provider.kind === "mock" ? [] : (policies["ai"]?.branches ?? [])).flatMap((branch) => {
-      const guards = guardsOf(branch)
-      if (guards === undefined || Object.values(policies).some(judgesPaths)) return []
-      const at = passthrough === undefined ? guards : [...path, "passthrough"]
-      const which = passthrough === undefined ? "guards" : `the guards at ${formatPath(guards)}`
-      return [
-        warn(
-          "unguarded-path",
-          at,
-          `${which} read conversations alone: all other paths (/v1/completions, /v1/images/generations, unknown ones) are forwarded past them; admit the paths in use by a rule in llm.policies.authorization, such as require: request.path.endsWith("/v1/chat/completions")`,
-          "key"
-        )
-      ]
-    })
+    (provider.kind === "mock" || passthrough === undefined ? [] : (policies["ai"]?.branches ?? [])).flatMap(
+      (branch) => {
+        const guards = guardsOf(branch)
+        if (guards === undefined || Object.values(policies).some(judgesPaths)) return []
+        return [
+          warn(
+            "unguarded-path",
+            [...path, "passthrough"],
+            `the guards at ${formatPath(guards)} read conversations alone: with this all other paths (/v1/completions, /v1/images/generations, unknown ones) are forwarded past them; leave it out, or admit the paths in use by a rule in llm.policies.authorization, such as require: request.path.endsWith("/v1/chat/completions")`,
+            "key"
+          )
+        ]
+      }
+    )
   )
 
 /** What is in force for each provider of a backend, and which entries of `routes` leave the guards out. */
@@ -103,7 +103,9 @@ const besideProviders = (
             writtenAt(branch, ["routes", end]),
             speaks === undefined
               ? `every path without an entry of its own is forwarded past the guards at ${formatPath(guards)}; leave "*" out and write what each path in use speaks`
-              : `conversations ${end === "*" ? "without an entry of their own" : "on this path"} are forwarded past the guards at ${formatPath(guards)}; write ${end === "*" ? `an entry that says ${speaks}` : `${speaks} instead`}`
+              : end === "*"
+                ? `conversations without an entry of their own are refused because of the guards at ${formatPath(guards)}; write an entry that says ${speaks}`
+                : `conversations on this path are forwarded past the guards at ${formatPath(guards)}; write ${speaks} instead`
           )
         )
       })

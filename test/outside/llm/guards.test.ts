@@ -243,13 +243,26 @@ describe("a regex guard", () => {
     assert.strictEqual((await request.ask("ann@example.com", { stream: true })).status, 403)
   })
 
-  it("and what it read is what is sent", async () => {
+  it("and what it read is what is sent; what others might read otherwise is refused", async () => {
     const { gate, sent } = await guarded(regex("request", "reject"))
-    await fetch(`${gate.url}/v1/chat/completions`, {
-      method: "POST",
-      body: '{"model":"m-1","messages":[{"role":"user","content":"ann@example.com","content":"hello"}]}'
-    })
+    const post = async (body: string) => {
+      const response = await fetch(`${gate.url}/v1/chat/completions`, { method: "POST", body })
+      return { status: response.status, text: await response.text() }
+    }
+    await post('{ "model": "m-1", "messages": [{"role":"user","content":"h\\u0065llo"}] }')
     assert.strictEqual(sent()[0]?.body, '{"model":"m-1","messages":[{"role":"user","content":"hello"}]}')
+    for (const body of [
+      '{"model":"m-1","messages":[{"role":"user","content":"ann@example.com","content":"hello"}]}',
+      '{"model":"m-1","messages":[],"\\u006dessages":[]}',
+      `{"model":"m-1","messages":[],"deep":${"[".repeat(300)}${"]".repeat(300)}}`
+    ])
+      assert.deepStrictEqual(await post(body), { status: 400, text: "the request cannot be read" }, body)
+    // A pattern of names in a schema.
+    const schema = { patternProperties: { "^\\d+$": { type: "string" } } }
+    const tools = [{ type: "function", function: { name: "f", parameters: schema } }]
+    assert.strictEqual((await post(JSON.stringify({ model: "m-1", messages: [], tools }))).status, 200)
+    assert.deepStrictEqual(JSON.parse(sent()[1]?.body ?? "").tools, tools)
+    assert.strictEqual(sent().length, 2)
   })
 
   it("comes before the next one, which sees what it left", async () => {

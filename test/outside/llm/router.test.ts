@@ -168,7 +168,7 @@ describe("a path that a provider could read as another one", () => {
   for (const path of [
     "/v1/chat%2Fcompletions",
     "/v1/chat/completions%2F",
-    "/v1/chat/completions;a=b",
+    "/v1/chat/completions;a:b=c",
     "/v1/chat/completions%3fa",
     "/v1/Chat/Completions",
     "/v1beta/models/exact%3AgenerateContent"
@@ -177,6 +177,18 @@ describe("a path that a provider could read as another one", () => {
       const before = upstream.asked.length
       assert.deepStrictEqual(await raw(path), [400, "failed to process LLM request: ambiguous path"])
       assert.strictEqual(upstream.asked.length, before)
+    })
+
+  for (const path of [
+    "/v1/chat/completions;a=b",
+    "/v1;a/chat/completions",
+    "/chat/completions",
+    "/chat/completions;a=b"
+  ])
+    it(`is handled as the conversation that it is: ${path}`, async () => {
+      const [status] = await raw(path)
+      assert.strictEqual(status, 200)
+      assert.strictEqual(upstream.asked.at(-1)?.path, "/v1/chat/completions")
     })
 
   for (const path of ["/v1/chat\\completions", "/v1/x%2f..%2fchat/completions", "/v1/chat/completions/..;/x"])

@@ -83,6 +83,20 @@ const asked = (model: string, text: string) => ({ model, messages: [{ role: "use
 const openaiTools = [{ type: "function" as const, function: { name: "weather", parameters: schema } }]
 const anthropicTools = [{ name: "weather", input_schema: schema }]
 
+describe("a translated body", () => {
+  it("is called what it is, whatever the client called its own", async () => {
+    for (const type of ["application/x-www-form-urlencoded", "application/json; charset=utf-16", "text/plain"]) {
+      const response = await fetch(`${gate.url}/v1/messages`, {
+        method: "POST",
+        headers: { "content-type": type, "x-api-key": "sk-client" },
+        body: JSON.stringify({ ...asked("alias", "hello"), max_tokens: 9 })
+      })
+      await response.text()
+      assert.strictEqual(any.asked.at(-1)?.headers["content-type"], "application/json", type)
+    }
+  })
+})
+
 describe("the OpenAI client", () => {
   for (const [model, provider] of [
     ["claude-opus-4-8", "anthropic"],

@@ -1,4 +1,5 @@
 /** A relay behind a plain node:http server: all that a test needs to speak with it over the network. */
+
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { Effect, Exit, Fiber, Layer, ManagedRuntime, Scope } from "effect"
@@ -9,6 +10,7 @@ import { type McpBackendConfig, mcpBackendConfig } from "../../../src/protocols/
 import type { McpAuthorize, McpFacts, McpObserver, McpRelay, McpResponse } from "../../../src/protocols/mcp/contract.ts"
 import { makeMcpRelay } from "../../../src/protocols/mcp/relay.ts"
 import { makeSessionIds, randomSessionKey } from "../../../src/protocols/mcp/session-id.ts"
+import { nobody } from "../../../src/services/contained.ts"
 
 export interface RelayServerOptions {
   readonly authorize?: McpAuthorize
@@ -70,7 +72,7 @@ export const startRelay = async (
       sessionIds: makeSessionIds(options.key ?? randomSessionKey()),
       owner: "only",
       product: { name: "headgate", title: "Headgate", version: "0.1.0" },
-      clock: processClock,
+      clock: processClock(nobody),
       warn: ({ target, message }) => warnings.push(`${target}: ${message}`)
     }).pipe(Scope.provide(scope))
   )
@@ -83,6 +85,7 @@ export const startRelay = async (
         headers: request.rawHeaders,
         body: await bodyOf(request),
         principal: options.principal?.(request) ?? "",
+        address: request.socket.remoteAddress ?? "",
         listener: "test",
         authorize: options.authorize,
         observer: options.observer

@@ -3,9 +3,10 @@
  * put back: entry by entry where it has kept its shape, so that nothing else of the body is touched, or in place of the conversation.
  */
 import { isObject, type JsonObject, mapSame, withMember, withoutMembers } from "../formats/json.ts"
-import { changeMember, type TextPart, textPart } from "./text-walk.ts"
-import type { GuardedFormat } from "./texts.ts"
-import { visibleText } from "./texts-gemini.ts"
+import { type ContentScope, defaultScopes } from "./assignment.ts"
+import { changeMember, type TextPart, textPart } from "./parts.ts"
+import { type Rest, restOf, withRest } from "./rest.ts"
+import { type GuardedFormat, TextUnreadable } from "./texts.ts"
 
 /** Tool traffic with text in it has the role `tool`, whatever the format calls it. */
 export interface ChatMessage {
@@ -13,22 +14,28 @@ export interface ChatMessage {
   readonly content: string
 }
 
-/** Gives the text in place of an entry's; the very same string for no change. */
-type Change = (role: string, content: string) => string
+/** Gives the text in place of an entry's; the very same string for no change, `undefined` to take it out and leave its parts. */
+type Change = (role: string, content: string) => string | undefined
 /** A format's way through its conversation. */
 type MapConversation = (body: JsonObject, change: Change) => JsonObject
 /** A format's conversation made of plain messages. */
 type Rebuild = (body: JsonObject, messages: ReadonlyArray<ChatMessage>) => JsonObject
 
 /** Content that is a string or a list of parts, seen as one text. A changed text goes into the last text part, the others are dropped. */
-const mapContent = (content: unknown, kind: TextPart, separator: string, change: (text: string) => string): unknown => {
-  if (typeof content === "string") return content === "" ? content : change(content)
+const mapContent = (
+  content: unknown,
+  kind: TextPart,
+  separator: string,
+  change: (text: string) => string | undefined
+): unknown => {
+  if (typeof content === "string") return content === "" ? content : (change(content) ?? "")
   if (!Array.isArray(content)) return content
   const parts: ReadonlyArray<unknown> = content
   const before = parts.flatMap((part) => kind.read(part) ?? []).join(separator)
   if (before === "") return content
   const after = change(before)
   if (after === before) return content
+  if (after === undefined) return parts.map((part) => (kind.read(part) === undefined ? part : kind.write(part, "")))
   const last = parts.findLastIndex((part) => kind.read(part) !== undefined)
   return parts.flatMap((part, i) =>
     kind.read(part) === undefined ? [part] : i === last ? [kind.write(part, after)] : []
@@ -42,22 +49,25 @@ const mapMessages = (body: JsonObject, key: string, change: (message: JsonObject
     Array.isArray(list) ? mapSame(list, (item: unknown) => (isObject(item) ? change(item) : item)) : list
   )
 
-const textBlocks = textPart({ text: "text" })
-const inputParts = textPart({ input_text: "text", output_text: "text", text: "text" })
+/** Text parts of Gemini but for thoughts, which nobody said. */
+const visibleText: TextPart = {
+  ...textPart,
+  read: (part) => (isObject(part) && part["thought"] === true ? undefined : textPart.read(part))
+}
 
 const completions: MapConversation = (body, change) =>
   mapMessages(body, "messages", (message) => {
     const role = roleOf(message) === "function" ? "tool" : roleOf(message)
     return changeMember(message, "content", (content) =>
-      mapContent(content, textBlocks, " ", (text) => change(role, text))
+      mapContent(content, textPart, " ", (text) => change(role, text))
     )
   })
 
 const messages: MapConversation = (body, change) => {
   const toolResult = (block: JsonObject): JsonObject =>
-    changeMember(block, "content", (content) => mapContent(content, textBlocks, " ", (text) => change("tool", text)))
+    changeMember(block, "content", (content) => mapContent(content, textPart, " ", (text) => change("tool", text)))
   const prompted = changeMember(body, "system", (system) =>
-    mapContent(system, textBlocks, "\n", (text) => change("system", text))
+    mapContent(system, textPart, "\n", (text) => change("system", text))
   )
   return mapMessages(prompted, "messages", (message) =>
     changeMember(message, "content", (content) => {
@@ -66,17 +76,17 @@ const messages: MapConversation = (body, change) => {
             isObject(block) && block["type"] === "tool_result" ? toolResult(block) : block
           )
         : content
-      return mapContent(answered, textBlocks, " ", (text) => change(roleOf(message), text))
+      return mapContent(answered, textPart, " ", (text) => change(roleOf(message), text))
     })
   )
 }
 
 const responses: MapConversation = (body, change) => {
   const instructed = changeMember(body, "instructions", (text) =>
-    typeof text === "string" && text !== "" ? change("system", text) : text
+    typeof text === "string" && text !== "" ? (change("system", text) ?? "") : text
   )
   const content = (value: unknown, role: string): unknown =>
-    mapContent(value, inputParts, "\n", (text) => change(role, text))
+    mapContent(value, textPart, "\n", (text) => change(role, text))
   if (typeof instructed["input"] === "string") return changeMember(instructed, "input", (text) => content(text, "user"))
   return mapMessages(instructed, "input", (item) => {
     const type = item["type"]
@@ -158,6 +168,44 @@ export const conversationOf = (format: GuardedFormat, body: JsonObject): Readonl
     return content
   })
   return messages
+}
+
+/** The body without what `conversationOf` shows of it. */
+const blanked = (format: GuardedFormat, body: JsonObject): JsonObject => formats[format].map(body, () => undefined)
+
+const roleOfRest = ({ scope }: Rest): string => (scope === "systemPrompt" ? "system" : "user")
+
+/**
+ * All that a guard over lists of messages has to see: the conversation, and before it, so that the last message is the last one, whatever
+ * else of the scopes is in the body.
+ */
+export const shownConversation = (
+  format: GuardedFormat,
+  body: JsonObject,
+  scopes: ReadonlySet<ContentScope> = defaultScopes
+): ReadonlyArray<ChatMessage> | TextUnreadable => {
+  const rest = restOf(format, "request", blanked(format, body), scopes)
+  if (rest instanceof TextUnreadable) return rest
+  return [...rest.map((entry) => ({ role: roleOfRest(entry), content: entry.text })), ...conversationOf(format, body)]
+}
+
+/** The body with `messages` in place of what was shown; `undefined` where what is no conversation comes back in another form. */
+export const withShown = (
+  format: GuardedFormat,
+  body: JsonObject,
+  messages: ReadonlyArray<ChatMessage>,
+  scopes: ReadonlySet<ContentScope> = defaultScopes
+): JsonObject | undefined => {
+  const blank = blanked(format, body)
+  const rest = restOf(format, "request", blank, scopes)
+  if (rest instanceof TextUnreadable) return undefined
+  const shown = conversationOf(format, body).length + rest.length
+  // Another list replaces the conversation; the rest stays as it was judged.
+  const aligned = shown === messages.length && rest.every((entry, i) => messages[i]!.role === roleOfRest(entry))
+  if (!aligned) return withConversation(format, body, messages)
+  const after = rest.map(({ scope }, i) => ({ scope, text: messages[i]!.content }))
+  const changed = withRest(format, "request", body, blank, scopes, after)
+  return changed && withConversation(format, changed, messages.slice(rest.length))
 }
 
 /**

@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import type { JsonObject } from "../formats/json.ts"
+import { defaultScopes } from "./assignment.ts"
 import { applyManagedVerdict, applyRegexGuard, applyWebhookReply, textsOf } from "./evaluate.ts"
 import { defaultRejection, enforce, type Finding } from "./outcome.ts"
 import { compileRegexGuard, type RegexRule } from "./regex-guard.ts"
-import { defaultScopes } from "./text-walk.ts"
 import { readWebhookReply, webhookRequest, webhookResponse } from "./webhook.ts"
 
 const guard = (...rules: ReadonlyArray<RegexRule>) => Result.getOrThrow(compileRegexGuard(rules))
@@ -67,7 +67,12 @@ describe("webhook protocol", () => {
   const chat = { messages: [{ role: "user", content: "my secret" }] }
   it("replies become findings", () => {
     const finding = (phase: "request" | "response", reply: unknown, body: JsonObject) =>
-      applyWebhookReply(readWebhookReply(phase, JSON.stringify({ action: reply })), "completions", body)
+      applyWebhookReply(
+        readWebhookReply(phase, JSON.stringify({ action: reply })),
+        "completions",
+        phase === "request" ? phase : "answer",
+        body
+      )
     assert.deepStrictEqual(finding("request", {}, chat), { type: "pass" })
     assert.deepStrictEqual(finding("request", { body: { messages: [{ role: "user", content: "x" }] } }, chat), {
       type: "mask",
@@ -120,11 +125,11 @@ describe("outcome", () => {
     }
     const answer = { status: 400, body: "no", headers: [["x-a", "b"]] } as const
     assert.deepStrictEqual<unknown>(
-      applyRegexGuard(guard({ builtin: "ssn" }), "reject", answer, "request", "completions", request, defaultScopes),
+      applyRegexGuard(guard({ builtin: "ssn" }), "reject", answer, "completions", "request", request, defaultScopes),
       { type: "reject", answer }
     )
     assert.deepStrictEqual<unknown>(
-      applyRegexGuard(guard({ builtin: "email" }), "reject", answer, "request", "completions", request, defaultScopes),
+      applyRegexGuard(guard({ builtin: "email" }), "reject", answer, "completions", "request", request, defaultScopes),
       { type: "pass" }
     )
     assert.strictEqual(defaultRejection.status, 403)
@@ -140,8 +145,8 @@ describe("outcome", () => {
       ]
     }
     const apply = (texts: ReadonlyArray<string>) =>
-      applyManagedVerdict({ type: "mask", texts }, defaultRejection, "request", "completions", request, defaultScopes)
-    assert.deepStrictEqual(textsOf("request", "completions", request, defaultScopes), ["s", "my name"])
+      applyManagedVerdict({ type: "mask", texts }, defaultRejection, "completions", "request", request, defaultScopes)
+    assert.deepStrictEqual(textsOf("completions", "request", request, defaultScopes), ["s", "my name"])
     assert.deepStrictEqual<unknown>(apply(["s", "my {NAME}"]), {
       type: "mask",
       body: {
@@ -154,7 +159,7 @@ describe("outcome", () => {
     })
     for (const type of ["pass", "failed", "reject"] as const)
       assert.strictEqual(
-        applyManagedVerdict({ type }, defaultRejection, "request", "completions", request, defaultScopes).type,
+        applyManagedVerdict({ type }, defaultRejection, "completions", "request", request, defaultScopes).type,
         type
       )
   })

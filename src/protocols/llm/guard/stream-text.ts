@@ -1,41 +1,87 @@
-/** The visible texts that one event of a streamed answer adds, in the client's format: what streaming guards collect. */
-import { elements, member, parseJson, stringMember } from "../formats/json.ts"
-import type { GuardedFormat } from "./texts.ts"
+/** The texts that the events of a streamed answer add, in the client's format: what streaming guards collect. */
+import { createHash, type Hash } from "node:crypto"
+import { doubtOf } from "../../../cel/json-text.ts"
+import { isObject, parseJson } from "../formats/json.ts"
+import { looksLike } from "./assignment.ts"
+import { TextWalk } from "./text-walk.ts"
+import { everyScope, type GuardedFormat, places } from "./texts.ts"
 
-/** A piece of text, and which of the answers that come side by side it belongs to. */
+/** A piece of text, and which of the texts that come side by side it belongs to: answers, thoughts, arguments of calls. */
 export interface StreamedText {
-  readonly choice: number
+  readonly channel: string
   readonly text: string
+  /** It was said before, all of it: it matters for what follows it alone. */
+  readonly repeated: boolean
 }
 
-/** More than any provider offers; all that claim to be further share one, so that a stream cannot make a guard keep more. */
-const maxChoices = 128
+/** More than any provider offers; all further ones share one, so that a stream cannot make a guard keep more. */
+const maxChannels = 256
 
-const choiceOf = (json: unknown, position: number): number => {
-  const index = member(json, "index") ?? position
-  return typeof index === "number" && Number.isInteger(index) && index >= 0 && index < maxChoices ? index : maxChoices
+interface Channel {
+  length: number
+  readonly hash: Hash
 }
 
-const choices = (list: unknown, textOf: (choice: unknown) => string): ReadonlyArray<StreamedText> =>
-  elements(list).map((json, position) => ({ choice: choiceOf(json, position), text: textOf(json) }))
+/** Reads one stream. */
+export class StreamTexts {
+  private readonly format: GuardedFormat
+  private readonly channels = new Map<string, Channel>()
 
-const only = (text: string | undefined): ReadonlyArray<StreamedText> =>
-  text === undefined ? [] : [{ choice: 0, text }]
+  constructor(format: GuardedFormat) {
+    this.format = format
+  }
 
-const candidateText = (candidate: unknown): string =>
-  elements(member(member(candidate, "content"), "parts"))
-    .map((part) => (member(part, "thought") === true ? "" : (stringMember(part, "text") ?? "")))
-    .join("")
+  /** What an event adds; `undefined` when it cannot be read, and a client might. */
+  read(event: string | undefined, data: string): ReadonlyArray<StreamedText> | undefined {
+    const texts: Array<StreamedText> = []
+    if (event !== undefined && !looksLike.name(event)) this.add("event", event, texts)
+    if (data === "" || data === done) return texts
+    const json = parseJson(data)
+    if (!isObject(json) || doubtOf(data, json) !== undefined) return undefined
+    const walk = new TextWalk(
+      (text) => {
+        if (text !== "") this.add(channelOf(walk.trail), text, texts)
+        return text
+      },
+      everyScope,
+      "strings"
+    )
+    walk.body(places[this.format].event, json)
+    return walk.tooDeep ? undefined : texts
+  }
 
-const formats: Readonly<Record<GuardedFormat, (json: unknown) => ReadonlyArray<StreamedText>>> = {
-  completions: (json) =>
-    choices(member(json, "choices"), (choice) => stringMember(member(choice, "delta"), "content") ?? ""),
-  messages: (json) => only(stringMember(member(json, "delta"), "text")),
-  responses: (json) =>
-    only(stringMember(json, "type") === "response.output_text.delta" ? stringMember(json, "delta") : undefined),
-  generateContent: (json) => choices(member(json, "candidates"), candidateText)
+  private add(name: string, text: string, texts: Array<StreamedText>): void {
+    const channel = this.channels.has(name) || this.channels.size < maxChannels ? name : "others"
+    texts.push({ channel, text, repeated: this.repeats(channel, text) })
+    let known = this.channels.get(channel)
+    if (known === undefined) {
+      known = { length: 0, hash: createHash("sha256") }
+      this.channels.set(channel, known)
+    }
+    known.length += text.length
+    known.hash.update(text)
+  }
+
+  /** Streams end with all of a text once more, some of them three times. */
+  private repeats(channel: string, text: string): boolean {
+    if (text.length < repeatable) return false
+    let digest: string | undefined
+    for (const [name, { length, hash }] of this.channels) {
+      if (length !== text.length || name === channel) continue
+      digest ??= createHash("sha256").update(text).digest("base64")
+      if (hash.copy().digest("base64") === digest) return true
+    }
+    return false
+  }
 }
 
-/** None, or empty ones, for events without visible text. */
-export const streamTexts = (format: GuardedFormat, data: string): ReadonlyArray<StreamedText> =>
-  formats[format](parseJson(data))
+/** Shorter texts are judged again at no cost. */
+const repeatable = 16
+
+const done = "[DONE]"
+
+/** Its indexes and its last name: what a block begins with stands elsewhere than what it goes on with. */
+const channelOf = (trail: ReadonlyArray<string>): string => {
+  const indexes = trail.filter((step) => /^[#\d]/.test(step)).join("")
+  return `${indexes}/${trail.at(-1) ?? ""}`
+}

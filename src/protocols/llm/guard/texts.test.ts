@@ -4,16 +4,19 @@ import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Result, Schema } from "effect"
 import { parse } from "yaml"
 import type { JsonObject } from "../formats/json.ts"
+import { type ContentScope, contentScopes, defaultScopes } from "./assignment.ts"
 import { choicesOf, withChoices } from "./choices.ts"
 import { conversationOf, withConversation } from "./conversation.ts"
 import { applyRegexGuard } from "./evaluate.ts"
 import { defaultRejection } from "./outcome.ts"
 import { compileRegexGuard, type RegexRule } from "./regex-guard.ts"
-import { type ContentScope, contentScopes, defaultScopes } from "./text-walk.ts"
-import { type GuardedFormat, guardedFormats, rewriteRequest, rewriteResponse, TextTooDeep } from "./texts.ts"
+import type { Rewrite } from "./text-walk.ts"
+import { type GuardedFormat, guardedFormats, rewriteRequest, rewriteTexts, TextUnreadable } from "./texts.ts"
 
 const data = <A>(file: string): ReadonlyArray<A> => parse(readFileSync(join(import.meta.dirname, file), "utf8"))
 const everything = new Set(contentScopes)
+const rewriteResponse = (format: GuardedFormat, body: JsonObject, rewrite: Rewrite) =>
+  rewriteTexts(format, "answer", body, everything, rewrite)
 const letter: Readonly<Record<ContentScope, string>> = {
   systemPrompt: "S",
   messages: "M",
@@ -61,7 +64,7 @@ describe("what a guard sees", () => {
         text.startsWith("M") ? text.toLowerCase() : text
       )
       assert.strictEqual(JSON.stringify(body), before)
-      if (changed instanceof TextTooDeep) return assert.fail()
+      if (changed instanceof TextUnreadable) return assert.fail()
       // Undoing the change in the text gives the old body back, but for the parts that collapsed.
       const again = JSON.stringify(changed)
       for (const hidden of before.match(/NOT|[SOI]\d/g) ?? []) assert.include(again, hidden)
@@ -114,10 +117,10 @@ describe("what a guard sees", () => {
     const body = { messages: [{ role: "assistant", content: [{ type: "tool_use", input }] }] }
     assert.instanceOf(
       rewriteRequest("messages", body, everything, (text) => text),
-      TextTooDeep
+      TextUnreadable
     )
     assert.deepStrictEqual(
-      applyRegexGuard(guard({ builtin: "ssn" }), "mask", defaultRejection, "request", "messages", body, everything),
+      applyRegexGuard(guard({ builtin: "ssn" }), "mask", defaultRejection, "messages", "request", body, everything),
       { type: "failed", fatal: false }
     )
     // Out of scope it is nobody's business.
@@ -242,8 +245,8 @@ describe("what a guard sees", () => {
           digit,
           "mask",
           defaultRejection,
-          "request",
           format,
+          "request",
           hostile,
           new Set(["messages"])
         )

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
 import { SseDecoder } from "../sse/decoder.ts"
 import { encodeSse, sseDone } from "../sse/encoder.ts"
-import { streamTexts } from "./stream-text.ts"
+import { StreamTexts } from "./stream-text.ts"
 import { type GuardedFormat, guardedFormats } from "./texts.ts"
 import { blockedEvent, GuardWindow } from "./window.ts"
 
@@ -11,10 +11,12 @@ const event: Readonly<Record<GuardedFormat, (text: string) => unknown>> = {
   completions: (content) => ({ choices: [{ delta: { content } }] }),
   messages: (text) => ({ type: "content_block_delta", delta: { type: "text_delta", text } }),
   responses: (delta) => ({ type: "response.output_text.delta", delta }),
-  generateContent: (text) => ({ candidates: [{ content: { parts: [{ text: "hm", thought: true }, { text }] } }] })
+  generateContent: (text) => ({ candidates: [{ content: { parts: [{ text: "", thought: true }, { text }] } }] })
 }
+/** The visible text; thoughts are texts of their own. */
 const textIn = (format: GuardedFormat, data: string) =>
-  streamTexts(format, data)
+  (new StreamTexts(format).read(undefined, data) ?? [])
+    .filter(({ channel }) => !channel.includes("#signed"))
     .map(({ text }) => text)
     .join("")
 const bytes = (format: GuardedFormat, texts: ReadonlyArray<string>) =>
@@ -34,6 +36,7 @@ const run = (
     for (let due = step(); due.type !== "hold"; due = window.next()) {
       if (due.type === "failed") return { sent: Buffer.concat(sent), judged, blocked: false, failed: true }
       if (due.type === "release") sent.push(...due.chunks)
+      else if (due.type === "unreadable") return { sent: Buffer.concat(sent), judged, blocked: true, failed: false }
       else {
         judged.push(due.text)
         if (blocks(due.text)) return { sent: Buffer.concat(sent), judged, blocked: true, failed: false }
@@ -193,6 +196,79 @@ describe("guarding a stream", () => {
   it.prop("no event makes it throw", { json: Schema.Json, format }, ({ json, format }) => {
     for (const data of [json, { choices: [json, { delta: json }], delta: json, candidates: [json, { content: json }] }])
       assert.isString(textIn(format, JSON.stringify(data)))
-    assert.strictEqual(textIn(format, "{"), "")
+    for (const broken of ["{", "7", '"text"', "[DONE", "[]", '{"a":1,"\\u0061":2}'])
+      assert.isUndefined(new StreamTexts(format).read(undefined, broken), broken)
+  })
+
+  it("what cannot be read is not sent, nor is what was held before it", () => {
+    const before = Buffer.from(encodeSse({ data: JSON.stringify(event.completions("fine")) }))
+    const window = new GuardWindow("completions", 1 << 20)
+    assert.strictEqual(window.push(before).type, "hold")
+    assert.strictEqual(window.push(Buffer.from('data: {"choices":[{"delta":{"content":"S3CRET\n\n')).type, "unreadable")
+    assert.strictEqual(window.push(before).type, "unreadable")
+  })
+
+  const pieces: Readonly<Record<string, readonly [GuardedFormat, (text: string) => unknown]>> = {
+    "arguments of a call": [
+      "completions",
+      (text) => ({ choices: [{ delta: { tool_calls: [{ index: 0, function: { arguments: text } }] } }] })
+    ],
+    "a refusal": ["completions", (refusal) => ({ choices: [{ delta: { refusal } }] })],
+    reasoning: ["completions", (reasoning_content) => ({ choices: [{ delta: { reasoning_content } }] })],
+    "a call of Claude": [
+      "messages",
+      (partial_json) => ({ type: "content_block_delta", index: 1, delta: { type: "input_json_delta", partial_json } })
+    ],
+    thinking: [
+      "messages",
+      (thinking) => ({ type: "content_block_delta", index: 0, delta: { type: "thinking_delta", thinking } })
+    ],
+    "arguments in responses": ["responses", (delta) => ({ type: "response.function_call_arguments.delta", delta })],
+    "a refusal in responses": ["responses", (delta) => ({ type: "response.refusal.delta", content_index: 0, delta })],
+    "a thought of Gemini": [
+      "generateContent",
+      (text) => ({ candidates: [{ content: { parts: [{ text, thought: true }] } }] })
+    ],
+    "an error": ["messages", (message) => ({ type: "error", error: { type: "overloaded_error", message } })],
+    "an unknown event": ["responses", (said) => ({ type: "response.new", new: { said } })]
+  }
+  for (const [name, [format, of]] of Object.entries(pieces))
+    it(`${name} is read, also in pieces`, () => {
+      const secret = "S3CRET-TOKEN"
+      const stream = [...secret].map((letter) => Buffer.from(encodeSse({ data: JSON.stringify(of(letter)) })))
+      assert.isTrue(run(format, stream, (text) => text.includes(secret)).blocked)
+    })
+
+  it("a block that begins with a text goes on with it", () => {
+    const begin = { type: "content_block_start", index: 0, content_block: { type: "text", text: "S3CR" } }
+    const more = { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "ET-TOKEN" } }
+    const stream = [begin, more].map((json) => Buffer.from(encodeSse({ data: JSON.stringify(json) })))
+    assert.isTrue(run("messages", stream, (text) => text.includes("S3CRET-TOKEN")).blocked)
+  })
+
+  it("what a stream says once more at its end is judged once, anything else there is judged", () => {
+    const text = "a text that is long enough"
+    const ending = (said: string) => [
+      { type: "response.output_text.delta", item_id: "i", output_index: 0, content_index: 0, delta: text },
+      { type: "response.output_text.done", item_id: "i", output_index: 0, content_index: 0, text: said },
+      {
+        type: "response.completed",
+        response: {
+          id: "r",
+          instructions: "be nice",
+          output: [{ type: "message", id: "i", role: "assistant", content: [{ type: "output_text", text: said }] }]
+        }
+      }
+    ]
+    const stream = (said: string) => ending(said).map((json) => Buffer.from(encodeSse({ data: JSON.stringify(json) })))
+    assert.deepStrictEqual(run("responses", stream(text), () => false).judged, [text])
+    assert.isTrue(run("responses", stream("S3CRET-TOKEN"), (judged) => judged.includes("S3CRET-TOKEN")).blocked)
+  })
+
+  it("what arguments escape is judged in clear", () => {
+    const stream = [
+      Buffer.from(encodeSse({ data: JSON.stringify(pieces["arguments of a call"]![1]('{"a":"\\u0053ECRET"}')) }))
+    ]
+    assert.isTrue(run("completions", stream, (text) => text.includes("SECRET")).blocked)
   })
 })

@@ -6,7 +6,7 @@ import { Buffer } from "node:buffer"
 import { SseDecoder } from "../sse/decoder.ts"
 import { encodeSse } from "../sse/encoder.ts"
 import type { SseTooLarge } from "../sse/limit.ts"
-import { streamTexts } from "./stream-text.ts"
+import { StreamTexts } from "./stream-text.ts"
 import type { GuardedFormat } from "./texts.ts"
 
 /** Text of a window, in bytes of UTF-8, that is worth a judgement. */
@@ -23,6 +23,8 @@ export type WindowStep =
   /** Send these bytes: they had no text in them. */
   | { readonly type: "release"; readonly chunks: ReadonlyArray<Buffer> }
   | { readonly type: "failed"; readonly failure: SseTooLarge }
+  /** Send `blockedEvent` and end: an event cannot be read, and what is held must not go. */
+  | { readonly type: "unreadable" }
 
 const hold: WindowStep = { type: "hold" }
 
@@ -42,6 +44,12 @@ const tail = (text: string, bytes: number): string => {
   return encoded.toString("utf8", start)
 }
 
+/** The text, and once more with what JSON text escapes in clear: arguments of calls are such text. */
+const inClear = (text: string): string =>
+  text.includes("\\u")
+    ? `${text}\n${text.replace(/\\u([0-9a-fA-F]{4})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)))}`
+    : text
+
 /** One guarded stream. Push chunks, do what the steps say, call `pass` after a judgement that lets the text go, then ask `next`. */
 export class GuardWindow {
   private readonly decoder: SseDecoder
@@ -50,21 +58,28 @@ export class GuardWindow {
   private heldBytes = 0
   /** Stream offset of the first held byte. */
   private releasedBytes = 0
-  /** By choice: answers that come side by side are judged one after the other, not as their pieces alternate. */
-  private readonly texts = new Map<number, string>()
+  /** Texts that come side by side are judged one after the other, not as their pieces alternate. */
+  private readonly texts = new Map<string, string>()
   private textBytes = 0
-  private readonly overlaps = new Map<number, string>()
-  private judging: { readonly texts: ReadonlyMap<number, string>; readonly boundary: number } | undefined
+  private readonly overlaps = new Map<string, string>()
+  private judging: { readonly texts: ReadonlyMap<string, string>; readonly boundary: number } | undefined
   private ended = false
+  private unreadable = false
 
   /** `maxHeldBytes`: the buffer limit; a stream that holds more is judged, or released if there is no text in it. */
   constructor(format: GuardedFormat, maxHeldBytes: number) {
     this.maxHeldBytes = maxHeldBytes
+    const reader = new StreamTexts(format)
     this.decoder = new SseDecoder(
-      ({ data }) => {
-        for (const { choice, text } of streamTexts(format, data)) {
-          if (text === "") continue
-          this.texts.set(choice, (this.texts.get(choice) ?? "") + text)
+      ({ event, data }) => {
+        const read = reader.read(event, data)
+        this.unreadable ||= read === undefined
+        for (const { channel, text, repeated } of read ?? []) {
+          if (repeated) {
+            this.overlaps.set(channel, tail(text, overlapBytes))
+            continue
+          }
+          this.texts.set(channel, (this.texts.get(channel) ?? "") + text)
           this.textBytes += Buffer.byteLength(text)
         }
       },
@@ -91,20 +106,23 @@ export class GuardWindow {
     const judged = this.judging
     if (judged === undefined) return []
     this.judging = undefined
-    for (const [choice, text] of judged.texts) this.overlaps.set(choice, tail(text, overlapBytes))
+    for (const [channel, text] of judged.texts) this.overlaps.set(channel, tail(text, overlapBytes))
     return this.take(judged.boundary)
   }
 
   /** What is due now: to be asked again after a `pass`. */
   next(): WindowStep {
     if (this.judging !== undefined) return hold
+    if (this.unreadable) return { type: "unreadable" }
     const full = this.heldBytes >= this.maxHeldBytes
     if (this.textBytes >= windowBytes || ((full || this.ended) && this.textBytes > 0)) {
-      const texts = new Map([...this.texts].map(([choice, text]) => [choice, (this.overlaps.get(choice) ?? "") + text]))
+      const texts = new Map(
+        [...this.texts].map(([channel, text]) => [channel, (this.overlaps.get(channel) ?? "") + text])
+      )
       this.judging = { texts, boundary: this.boundary() }
       this.texts.clear()
       this.textBytes = 0
-      return { type: "judge", text: [...texts.values()].join("\n") }
+      return { type: "judge", text: [...texts.values()].map(inClear).join("\n") }
     }
     if (!(full || this.ended)) return hold
     const chunks = this.take(this.boundary())

@@ -3,7 +3,8 @@ import { Arbitrary, Schema } from "effect"
 import { compileAliases } from "./aliases.ts"
 import { isModelsPath, listedNames, modelList } from "./list.ts"
 import { allowsName, matchesName, type NamePattern, parsePattern, patternsMeet, specificity } from "./name-pattern.ts"
-import { compileRouteTypes, routerPaths } from "./route-type.ts"
+import { canonicalPath, forgivenPath, otherReading } from "./path-form.ts"
+import { compileRouteTypes, isConversation, routerPaths } from "./route-type.ts"
 import { indexModels, type Opinion } from "./selection.ts"
 import { failoverGroups, pickWeighted } from "./virtual.ts"
 
@@ -111,9 +112,18 @@ describe("route types", () => {
     ["/v1/moderations", "passthrough"],
     ["/v1/realtime", "passthrough"],
     ["/model/x/converse", "passthrough"],
-    ["/v1/chat/completions/", "passthrough"]
+    ["/v1/chat/completions/", "passthrough"],
+    ["/chat/completions", "completions"],
+    ["/messages", "messages"],
+    ["/openai/responses", "responses"],
+    ["/embeddings", "embeddings"]
   ] as const)("%s is %s", (path, type) => {
     assert.strictEqual(router(path), type)
+  })
+
+  it("what is sent to a model of Bedrock unread may be a conversation", () => {
+    for (const path of ["/model/m/converse", "/model/m/invoke"])
+      assert.deepStrictEqual([isConversation(path, true), isConversation(path, false)], [true, false])
   })
 
   it("the longest end counts, no table means completions, a model can open the rest for detection", () => {
@@ -122,6 +132,33 @@ describe("route types", () => {
     assert.strictEqual(compileRouteTypes({ "/x": "messages" })("/y"), "completions")
     assert.strictEqual(compileRouteTypes(routerPaths, "detect")("/v1/moderations"), "detect")
     assert.strictEqual(compileRouteTypes(routerPaths, "detect")("/v1/responses"), "responses")
+  })
+
+  it("a table says itself what the short form of one of its paths is", () => {
+    const own = compileRouteTypes({ "/v1/messages": "messages", "/messages": "detect", "*": "passthrough" })
+    assert.deepStrictEqual(["/v1/messages", "/messages", "/responses"].map(own), ["messages", "detect", "passthrough"])
+  })
+
+  it.each([
+    ["/v1/chat/completions;a=b", "/v1/chat/completions"],
+    ["/v1;x/messages//;y/", "/v1/messages"],
+    ["/v1beta/models/g;x:generateContent", "/v1beta/models/g:generateContent"]
+  ])("%s is handled as %s", (path, form) => assert.strictEqual(canonicalPath(path), form))
+
+  it.each([
+    "/v1/chat/completions%3f",
+    "/v1/chat/completions%3Fx",
+    "/v1/Chat/Completions",
+    "/v1/chat/completions%23x",
+    "/v1/chat/completions%3ba",
+    "/v1/chat%5ccompletions",
+    "/v1/chat/%2563ompletions",
+    "/v1/chat/completions%20",
+    "/v1/chat./completions.",
+    "/chat//completions/"
+  ])("%s may be a conversation to somebody", (path) => {
+    const other = otherReading(path)
+    assert.isTrue(other === undefined || isConversation(forgivenPath(other), false))
   })
 })
 

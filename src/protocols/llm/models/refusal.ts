@@ -14,6 +14,7 @@ const table = {
   request_uri_rewrite_failed: [400, "Failed to rewrite LLM request URI model"],
   virtual_model_not_resolved: [404, "Virtual model could not be resolved"],
   virtual_model_target_not_found: [404, "Virtual model target was not found"],
+  path_not_guarded: [404, "Prompt guards cannot read this path, and the configuration does not forward it past them"],
   virtual_model_no_matching_target: [400, "Virtual model did not match any conditional target"]
 } as const satisfies Record<string, readonly [status: number, message: string]>
 
