@@ -264,7 +264,6 @@ describe("SIGHUP", () => {
   )
 })
 
-<<<<<<< HEAD
 describe("the launcher on a runtime that is too old", () => {
   it.live("takes the proxy with it, however it ends, and what is under way is finished", () =>
     Effect.gen(function* () {
@@ -290,7 +289,10 @@ routes: [{ backends: [{ host: "127.0.0.1:${portOf(server.address())}" }] }]
       assert.strictEqual((yield* Effect.promise(() => answer)).body, "first last")
       // Its output closes when the last process that has it is gone.
       assert.strictEqual(yield* Effect.promise(() => program.ended), "SIGKILL")
-=======
+    })
+  )
+})
+
 describe("an exception that nobody caught", () => {
   /** Loaded before the program: throws from a callback that is none of the program's. */
   const loose = `data:text/javascript,${encodeURIComponent("process.on('SIGUSR2',()=>{throw new Error('loose')})")}`
@@ -321,7 +323,6 @@ describe("an exception that nobody caught", () => {
       const before = handlers()
       yield* start(direct(8080), { ephemeral: true, host: "127.0.0.1" })
       assert.deepStrictEqual(handlers(), before)
->>>>>>> main
     })
   )
 })

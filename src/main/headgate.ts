@@ -146,7 +146,10 @@ const main = Effect.gen(function* () {
       const hangUps = yield* hungUp
       const running = yield* run({ dialect: standard, source: found, env: process.env, ...sent })
       const { log } = yield* Log
-<<<<<<< HEAD
+      // The last line of defence: before this one the program has not started, and ends (docs/decisions/contained-callbacks.md).
+      const tell = yield* Defects
+      const uncaught = contained(nobody, (cause: unknown) => tell("process", cause))
+      process.on("uncaughtException", uncaught)
       const terminalGone = Effect.gen(function* () {
         while ((yield* Queue.take(hangUps)) === "reload") {
           log("info", "proxy", "SIGHUP: reading the configuration anew")
@@ -154,18 +157,6 @@ const main = Effect.gen(function* () {
         }
       })
       yield* Effect.raceAllFirst([signalled, running.shutdownRequested, terminalGone])
-=======
-      // The last line of defence: before this one the program has not started, and ends (docs/decisions/contained-callbacks.md).
-      const tell = yield* Defects
-      const uncaught = contained(nobody, (cause: unknown) => tell("process", cause))
-      process.on("uncaughtException", uncaught)
-      yield* Effect.gen(function* () {
-        yield* Queue.take(hangUps)
-        log("info", "proxy", "SIGHUP: reading the configuration anew")
-        yield* running.reread
-      }).pipe(Effect.forever, Effect.forkScoped)
-      yield* Effect.raceFirst(signalled, running.shutdownRequested)
->>>>>>> main
       log("info", "proxy", "shutting down")
       // Whoever asks twice does not want to wait. But under npm, one Ctrl-C arrives twice: from the terminal and from npm.
       const asked = performance.now()
