@@ -64,6 +64,7 @@ export const awaited: ReadonlySet<AttackClass> = new Set<AttackClass>([
   "prototypes, duplicates, big numbers"
 ])
 
+/** The fewest cases of each class. */
 export const atLeast: Readonly<Record<AttackClass, number>> = {
   // 243 forms of requests and 65 answers of backends.
   smuggling: 243 + 65,
