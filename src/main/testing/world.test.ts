@@ -122,7 +122,7 @@ routes: [{ policies: { timeout: { ${timeout} } }, backends: [{ host: "backend.ex
     return { status, body, took: world.clock() }
   })
 
-const after = (millis: number): WorldOptions => ({
+const answering = (millis: number): WorldOptions => ({
   backend: { status: 200, headers: [], body: undefined, after: millis }
 })
 
@@ -164,10 +164,10 @@ describe("the time of a world", () => {
   it.live("is what a time limit counts, at the backend and as a whole", () =>
     Effect.gen(function* () {
       const inTime = { status: 200, body: "", took: hour }
-      assert.deepStrictEqual(yield* timed("requestTimeout: 2h", after(hour)), inTime)
+      assert.deepStrictEqual(yield* timed("requestTimeout: 2h", answering(hour)), inTime)
       const late = { status: 504, body: "upstream call timeout", took: 5 }
-      assert.deepStrictEqual(yield* timed("backendRequestTimeout: 5ms", after(hour)), late)
-      assert.strictEqual((yield* timed("requestTimeout: 5ms", after(hour))).status, 504)
+      assert.deepStrictEqual(yield* timed("backendRequestTimeout: 5ms", answering(hour)), late)
+      assert.strictEqual((yield* timed("requestTimeout: 5ms", answering(hour))).status, 504)
     })
   )
 
