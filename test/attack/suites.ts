@@ -4,6 +4,7 @@ import { administration } from "./administration.ts"
 import type { AttackClass, Suite } from "./attack.ts"
 import { bodiesBeforeRules } from "./bodies.ts"
 import { budgets } from "./budgets.ts"
+import { configurationAsCode } from "./configuration-as-code.ts"
 import { decompression } from "./decompression.ts"
 import { eventStreams } from "./event-streams.ts"
 import { floods } from "./floods.ts"
@@ -11,6 +12,7 @@ import { forgery } from "./forgery.ts"
 import { guardedConversations } from "./guards.ts"
 import { headerSpelling } from "./header-spelling.ts"
 import { hostileAnswers } from "./hostile-answers.ts"
+import { keySets } from "./key-sets.ts"
 import { mcpRebinding } from "./mcp-rebinding.ts"
 import { mcpSessions } from "./mcp-sessions.ts"
 import { mutatedConfigurations } from "./mutated-configurations.ts"
@@ -52,14 +54,16 @@ export const suites: ReadonlyArray<Suite> = [
   bodiesBeforeRules,
   guardedConversations,
   // Budgets.
-  budgets
+  budgets,
+  // Key-set exhaustion.
+  keySets,
+  // Configuration as code.
+  configurationAsCode
 ]
 
 /** Classes of which no suite is written yet. */
 export const awaited: ReadonlySet<AttackClass> = new Set<AttackClass>([
-  "key-set exhaustion",
   "regular expressions and expression cost",
-  "configuration as code",
   "secrets",
   "prototypes, duplicates, big numbers"
 ])
