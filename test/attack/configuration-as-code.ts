@@ -100,8 +100,7 @@ const cases: ReadonlyArray<FileCase> = [
   },
   {
     title: "constructor as the name of a backend",
-    text: `${listening}backends: [{ name: constructor, host: "127.0.0.1:1" }]\nroutes: [{ backends: [{ backend: /toString }] }]`,
-    told: /toString|backend/
+    text: `${listening}backends: [{ name: constructor, host: "127.0.0.1:1" }]\nroutes: [{ backends: [{ backend: /toString }] }]`
   },
   { title: "a depth of 100,000", text: `routes: ${"[".repeat(100_000)}`, told: /nested|bracket/ },
   {
