@@ -62,9 +62,7 @@ interface Asking {
 const keyOf = ({ key }: Limit, { request, variables }: Asking): string | undefined | Unreadable => {
   if (key === undefined) return undefined
   const value =
-    request.otherPath === undefined
-      ? decided(key, variables)
-      : inOtherReading(request, () => decided(key, variables))
+    request.otherPath === undefined ? decided(key, variables) : inOtherReading(request, () => decided(key, variables))
   if (value instanceof Unreadable) return value
   if (value === null || value instanceof CelError) return undefined
   // The text of a secret tells its bearers apart; it goes no further than the name of a bucket.

@@ -174,7 +174,9 @@ describe("connections", () => {
       const { port } = yield* edge(() => Exit.succeed(text(200, "ok")), { limits: { headTimeout: 2000 } })
       const before = held()
       const connected = Array.from({ length: clients }, (_, i) =>
-        new RawClient(port).send(`GET /${i} HTTP/1.1\r\nhost: a\r\nx: ${`${i} `.repeat(headBytes).slice(0, headBytes)}\r\n\r\n`)
+        new RawClient(port).send(
+          `GET /${i} HTTP/1.1\r\nhost: a\r\nx: ${`${i} `.repeat(headBytes).slice(0, headBytes)}\r\n\r\n`
+        )
       )
       yield* Effect.promise(() => Promise.all(connected.map((client) => client.responses(1))))
       yield* Effect.promise(() => eventually(() => held() - before < (clients * headBytes) / 3))
