@@ -2,19 +2,15 @@
  * Every form of a request that is attacked with in `test/attack`, before nginx, HAProxy, Apache and Caddy: alone, as oracles of
  * what is to be refused, and behind the gateway, where each must understand what the gateway understood.
  *
- * Then spellings of paths, before files that nginx serves. Records the verdicts in `verdicts.json`, which `npm test` replays.
+ * Records the verdicts in `verdicts.json`, which `npm test` replays.
  */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { dirname, join } from "node:path"
+import { writeFileSync } from "node:fs"
 import { Effect, Exit, Scope } from "effect"
-import { start } from "../../src/main/library.ts"
 import { canary, forms, requestFormsTo } from "../../test/attack/request-forms.ts"
-import { configuration as pathConfiguration, spellings } from "../../test/attack/spellings.ts"
 import { type StrictOrigin, shown, strictOrigin } from "../../test/attack/strict-origin.ts"
 import { parseResponses, RawClient } from "../../test/http/raw-client.ts"
 import { install } from "../debian.ts"
-import { packages, type Server, serverNames, startFileServer, startServer } from "./servers.ts"
+import { packages, type Server, serverNames, startServer } from "./servers.ts"
 import { difference, differences, digest, type Verdict, verdictsFile } from "./verdicts.ts"
 
 /** How long a server may wait for more before it counts as no answer, in milliseconds. */
@@ -37,29 +33,6 @@ const judged = async ({ port }: Server, origin: StrictOrigin, send: string): Pro
     asked: [...asked, ...[...new Set(origin.violations)].map((violation) => `violation: ${violation}`)],
     ...(whole ? {} : { refused: refusal?.status ?? 0 })
   }
-}
-
-/** How many spellings of paths are tried on each. */
-const spelled = 3_000
-
-const secret = "not for everybody"
-/** What lies behind the gateway, as its configuration for spellings protects it. */
-const files = {
-  "files/private/a.txt": secret,
-  "files/private/k": secret,
-  "files/private/index.html": secret,
-  "files/@staff/x": secret,
-  "files/one:key": secret,
-  "ruled/private/a": secret,
-  "chosen/private/a": secret,
-  "etc/passwd": secret,
-  "files/public/~me/a b.txt": "open",
-  "files/x/private/a.txt": "open",
-  "files/a+b": "open",
-  "ruled/open/a": "open",
-  "ruled/x/private": "open",
-  "chosen/open/a": "open",
-  "public/tree/a/b": "open"
 }
 
 let passed = 0
@@ -108,41 +81,6 @@ for (const name of serverNames) {
     `${name} ${server.version}: ${forms.length} forms alone and behind the gateway, ${refused} refused there by it alone`
   )
 }
-
-// Paths: nginx finds files by them, alone and behind HAProxy, and must find none that the gateway protects.
-const root = mkdtempSync(join(tmpdir(), "headgate-judge-files-"))
-for (const [file, text] of Object.entries(files)) {
-  mkdirSync(dirname(join(root, file)), { recursive: true })
-  writeFileSync(join(root, file), text)
-}
-{
-  await using server = await startFileServer(root)
-  await using between = await startServer("haproxy", server.port)
-  for (const { name, port } of [server, between]) {
-    const { port: gate } = await open(
-      Effect.map(
-        start(pathConfiguration(80, `127.0.0.1:${port}`), { ephemeral: true, host: "127.0.0.1" }),
-        (gateway) => ({
-          port: gateway.port(80)!
-        })
-      )
-    )
-    const draw = spellings(1)
-    const counts = { found: 0, refused: 0 }
-    for (let i = 0; i < spelled; i++) {
-      const path = draw()
-      const client = new RawClient(gate).send(`GET ${path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n`)
-      const received = await client.toEnd()
-      if (received.startsWith("HTTP/1.1 200 ")) counts.found++
-      else if (/^HTTP\/1\.1 40[013] /.test(received)) counts.refused++
-      holds(`${path} shows a protected file behind ${name}`, !received.includes(secret))
-    }
-    // Neither all nor nothing is let through.
-    holds(`files are found behind ${name}: ${JSON.stringify(counts)}`, counts.found > 50 && counts.refused > 500)
-    console.log(`${spelled} paths to nginx${name === "nginx" ? "" : ` behind ${name}`}: ${JSON.stringify(counts)}`)
-  }
-}
-rmSync(root, { recursive: true })
 
 for (const form of forms) {
   const kind = difference(form, all[form.title]!.verdicts)

@@ -23,34 +23,23 @@ interface Recipe {
 
 const modules = ["mpm_event", "authz_core", "proxy", "proxy_http"]
 
-const nginx = (folder: string, port: number, location: string) => `
+const recipes: Readonly<Record<ServerName, Recipe>> = {
+  nginx: {
+    version: ["nginx", "-v"],
+    file: "nginx.conf",
+    text: (folder, port, backend) => `
 daemon off; master_process off; pid ${folder}/pid; error_log ${folder}/error.log;
 events { worker_connections 200; }
 http {
   access_log off;
   client_header_timeout 5s; client_body_timeout 5s;
   ${["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((kind) => `${kind}_temp_path ${folder}/${kind};`).join(" ")}
+  upstream backend { server 127.0.0.1:${backend}; keepalive 4; }
   server {
     listen 127.0.0.1:${port};
-    ${location}
+    location / { proxy_pass http://backend; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host a; }
   }
-}`
-
-const recipes: Readonly<Record<ServerName, Recipe>> = {
-  nginx: {
-    version: ["nginx", "-v"],
-    file: "nginx.conf",
-    text: (folder, port, backend) =>
-      nginx(
-        folder,
-        port,
-        `location / {
-      proxy_pass http://127.0.0.1:${backend};
-      proxy_http_version 1.1;
-      proxy_set_header Connection "";
-      proxy_set_header Host a;
-    }`
-      ),
+}`,
     command: (folder) => ["nginx", "-p", folder, "-c", join(folder, "nginx.conf")]
   },
   haproxy: {
@@ -125,20 +114,13 @@ const listens = (port: number): Promise<boolean> =>
     socket.once("connect", () => socket.destroy())
   })
 
-/** Starts one in front of a backend, and waits until it listens. */
-export const startServer = (name: ServerName, backend: number): Promise<Server> =>
-  launched(name, (folder, port) => recipes[name].text(folder, port, backend))
-
-/** Starts nginx with the files of a folder. */
-export const startFileServer = (root: string): Promise<Server> =>
-  launched("nginx", (folder, port) => nginx(folder, port, `root ${root};`))
-
-const launched = async (name: ServerName, text: (folder: string, port: number) => string): Promise<Server> => {
+/** Starts one, and waits until it listens. */
+export const startServer = async (name: ServerName, backend: number): Promise<Server> => {
   const recipe = recipes[name]
   const port = await Effect.runPromise(nowhere)
   const folder = mkdtempSync(join(tmpdir(), `headgate-judge-${name}-`))
   mkdirSync(join(folder, "logs"))
-  writeFileSync(join(folder, recipe.file), text(folder, port))
+  writeFileSync(join(folder, recipe.file), recipe.text(folder, port, backend))
   const [command, ...args] = recipe.command(folder)
   // It may write beside its configuration, and nowhere else.
   const env = { PATH: process.env["PATH"], HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder }
