@@ -67,7 +67,7 @@ export class Connection implements Host {
   readonly #serving: Serving
   readonly #opened: number
   #turn: Turn | undefined = undefined
-  /** The last response: node has let go of the socket only when it has told that this one is through. */
+  /** The last response, unless it is through: node has let go of the socket only when it has told so. */
   #last: ServerResponse | undefined = undefined
   /** A request was framed, and its turn has not begun: its body may be there in a moment. */
   #beginning = false
@@ -248,9 +248,15 @@ export class Connection implements Host {
 
   /** Node holds the socket for a response until it has told that this one is through. */
   #whenThrough(act: () => void): void {
+    this.#letGo()
+    if (this.#last === undefined) act()
+    else this.#last.once("close", contained(this, act))
+  }
+
+  /** Forgets the last response if it is through: the head of its request would stay in memory as long as the client is idle. */
+  #letGo(): void {
     const last = this.#last
-    if (last === undefined || (last.socket === null && last.writableLength === 0)) act()
-    else last.once("close", contained(this, act))
+    if (last !== undefined && last.socket === null && last.writableLength === 0) this.#last = undefined
   }
 
   /** The client asks to change the protocol: the socket is ours from here on, parser and all. */
@@ -396,8 +402,12 @@ export class Connection implements Host {
       this.#closing = true
       if (this.idle) this.socket.destroy()
     }
-    if (this.#idleSince === undefined) this.#sweepTurn(now, idleTimeout)
-    else if (this.socket.bytesRead > this.#idleFrom) {
+    if (this.#idleSince === undefined) {
+      this.#sweepTurn(now, idleTimeout)
+      return
+    }
+    this.#letGo()
+    if (this.socket.bytesRead > this.#idleFrom) {
       this.#headSince ??= now
       if (now - this.#headSince >= headTimeout && !this.#closing) this.#lastWord(requestTimeout)
     } else if (now - this.#idleSince >= idleTimeout) this.socket.destroy()
