@@ -67,6 +67,7 @@ export const suites: ReadonlyArray<Suite> = [
   oddNames
 ]
 
+/** The fewest cases of each class. */
 export const atLeast: Readonly<Record<AttackClass, number>> = {
   // 243 forms of requests and 65 answers of backends.
   smuggling: 243 + 65,
