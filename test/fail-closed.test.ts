@@ -68,6 +68,14 @@ const oddities: Readonly<Record<string, Oddity>> = {
   },
   "a path that is no conversation's, unless the configuration forwards it: `passthrough` of the model, an entry in `ai.routes`":
     { expression: "", path: "/anything" },
+  "a JSON-RPC message with two members of one name": {
+    expression: 'mcp.tool.name == "rm"',
+    body: '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"rm"},"params":{"name":"ls"}}'
+  },
+  "parameters of an MCP request with two members of one name": {
+    expression: 'mcp.tool.name == "rm"',
+    body: '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"rm","n\\u0061me":"ls"}}'
+  },
   "JSON with two members of one name, or with more than 250 levels": {
     expression: 'llmRequest.user == "eve"',
     body: '{"model":"m","messages":[],"user":"eve","user":"ada"}'

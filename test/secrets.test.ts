@@ -55,7 +55,14 @@ const mistakes = (key: string): ReadonlyArray<string> => [
   `routes: [{ policies: { apiKey: { keys: [{ key: ok, keyHash: ${quoted(key)} }] } } }]`,
   `llm: { models: [{ name: m, provider: openAI, params: { apiKey: [${quoted(key)}] } }] }`,
   `routes: [{ policies: { backendAuth: { key: { value: [${quoted(key)}] } } } }]`,
+  // A blank that was forgotten, and a key that was.
+  `routes: [{ policies: { apiKey: { keys: [{ key:${key.replace(/[^\w-]/g, "_")} }] } } }]`,
+  `routes: [{ policies: { apiKey: { keys: [{ ${key.replace(/[^\w-]/g, "_")} }] } } }]`,
   // Through the environment, and in text that is no YAML.
+  "routes: [{ policies: { apiKey: { keys: [{ key:$SECRET }] } } }]",
+  "routes: [{ policies: { apiKey: { keys: [{ key: a, metadata: { $SECRET: { $SECRET: [" +
+    "$SECRET" +
+    "] } }, x: 1 }] } } }]",
   "routes: [{ policies: { apiKey: { keys: [{ keyHash: $SECRET }] } } }]",
   "routes: [{ policies: { apiKey: { keys: [{ key: [ $SECRET"
 ]
@@ -114,7 +121,7 @@ describe("secrets", () => {
         const found = problems(text, { env: { SECRET: key } })
         assert.isNotEmpty(found, text)
         for (const problem of found)
-          for (const form of [key, JSON.stringify(key).slice(1, -1)])
+          for (const form of [key, JSON.stringify(key).slice(1, -1), key.replace(/[^\w-]/g, "_")])
             assert.notInclude(JSON.stringify(problem), form, text)
       }
     },

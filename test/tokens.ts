@@ -41,8 +41,6 @@ const signatureOf = (algorithm: string, name: KeyName, signed: string): string =
   return made().toString("base64url")
 }
 
-const encoded = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url")
-
 const usual: Readonly<Record<string, string>> = {
   "rsa-1": "RS256",
   "rsa-2": "RS256",
@@ -53,9 +51,19 @@ const usual: Readonly<Record<string, string>> = {
   "ed-1": "EdDSA"
 }
 
+/** A token of these very bytes, signed as the algorithm says. */
+export const signedToken = (
+  key: KeyName,
+  algorithm: string,
+  header: string | Uint8Array,
+  claims: string | Uint8Array
+): string => {
+  const signed = `${Buffer.from(header).toString("base64url")}.${Buffer.from(claims).toString("base64url")}`
+  return `${signed}.${signatureOf(algorithm, key, signed)}`
+}
+
 /** A signed token. What `header` says replaces the usual header of the key; `undefined` leaves a member out. */
 export const token = (key: KeyName, claims: unknown, header: Readonly<Record<string, unknown>> = {}): string => {
   const full = { alg: usual[key], typ: "JWT", kid: key, ...header }
-  const signed = `${encoded(full)}.${encoded(claims)}`
-  return `${signed}.${signatureOf(String(full.alg), key, signed)}`
+  return signedToken(key, String(full.alg), JSON.stringify(full), JSON.stringify(claims))
 }

@@ -3,6 +3,8 @@
  * leading `~`. Every replacement is remembered, so that a place in the expanded text is found again in the original.
  */
 
+import { looksSecret } from "./looks-secret.ts"
+
 /** One replaced piece of text. Offsets are UTF-16 units; ends are exclusive. */
 export interface Replacement {
   readonly sourceStart: number
@@ -35,6 +37,12 @@ const reference =
 
 const braced = /^([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?$/s
 
+/** A password may hold a dollar sign, and then what follows is no name. */
+const named = (name: string, before: string | undefined): string => {
+  const isMeant = /^[A-Z_][A-Z0-9_]*$/.test(name) || before === undefined || !/[A-Za-z0-9]/.test(before)
+  return isMeant && !looksSecret(name) ? `environment variable ${name}` : "the environment variable"
+}
+
 /** Replaces every reference. As in a shell, `:-` also covers a variable that is set to nothing. */
 export const expand = (source: string, env: Environment, home: string | undefined): Expanded => {
   const replacements: Array<Replacement> = []
@@ -59,7 +67,7 @@ export const expand = (source: string, env: Environment, home: string | undefine
       const value = lookup(name)
       if (fallback !== undefined) replace(value === undefined || value === "" ? fallback : value, false)
       else if (value !== undefined) replace(value, true)
-      else fail(`environment variable ${name} is not set (a literal dollar sign is written $$)`)
+      else fail(`${named(name, source[sourceStart - 1])} is not set (a literal dollar sign is written $$)`)
     }
 
     if (match[0] === "$$") replace("$", false)

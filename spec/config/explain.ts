@@ -1,5 +1,6 @@
 /** What a failed decode says, in sentences of a configuration file: one finding a value, the closest alternative of a union only, no values. */
 import { type Schema, SchemaAST, SchemaIssue } from "effect"
+import { withoutBlank } from "./disguise.ts"
 import { nearest } from "./nearest.ts"
 import type { Path } from "./path.ts"
 
@@ -69,6 +70,8 @@ const unknownKey = (issue: SchemaIssue.UnexpectedKey, path: Path): string => {
 /** The sentence for a key that is not known, with the closest one that is. */
 export const unknownKeyMessage = (path: Path, known: ReadonlyArray<string>): string => {
   const key = path.at(-1)
+  const name = typeof key === "string" ? withoutBlank.exec(key)?.[1] : undefined
+  if (name !== undefined && known.includes(name)) return `unknown key; a blank is missing after ${name}:`
   const close = typeof key === "string" ? nearest(key, known) : undefined
   return close === undefined ? "unknown key" : `unknown key, did you mean ${close}?`
 }

@@ -1,4 +1,5 @@
 /** The document as a plain value, in the light of what the schema knows: unset keys left out, repeated keys found, secrets kept apart. */
+import type { UnnamedKey } from "./disguise.ts"
 import type { Entry, Node } from "./document.ts"
 import type { Path } from "./path.ts"
 import type { Shape } from "./shape.ts"
@@ -16,6 +17,8 @@ export interface Interpretation {
   readonly repeated: ReadonlyArray<RepeatedKey>
   /** The keys that are read as another one. */
   readonly renamed: ReadonlyMap<Entry, string>
+  /** The keys that the schema does not know by name. */
+  readonly unnamed: ReadonlyArray<UnnamedKey>
   /** Credentials that are written as text, with their values. */
   readonly credentials: ReadonlyArray<{ readonly path: Path; readonly node: Node }>
 }
@@ -31,6 +34,7 @@ export const interpret = (root: Node, rootShape: Shape): Interpretation => {
   const repeated: Array<RepeatedKey> = []
   const credentials: Array<{ readonly path: Path; readonly node: Node }> = []
   const renamed = new Map<Entry, string>()
+  const unnamed: Array<UnnamedKey> = []
 
   const visit = (node: Node, shape: Shape | undefined, path: Path, known: boolean): unknown => {
     const open = known && shape !== undefined && !shape.secret
@@ -41,6 +45,7 @@ export const interpret = (root: Node, rootShape: Shape): Interpretation => {
         if (name !== key) renamed.set(entry, name)
         const named = shape !== undefined && shape.keys.has(key)
         const inner = shape?.property(key)
+        if (!named) unnamed.push({ key, entry, among: shape })
         if (entry.earlier !== undefined && shape !== undefined && (named || !shape.open))
           repeated.push({ path: [...path, key], keyStart: entry.keyStart })
         if (entry.node.scalar === null && named && inner?.optional === true && !inner.nullable) continue
@@ -53,8 +58,8 @@ export const interpret = (root: Node, rootShape: Shape): Interpretation => {
     if (node.items !== undefined)
       return node.items.map((item, index) => visit(item, shape?.item(index), [...path, index], open))
     if (shape?.credential === true && typeof node.scalar === "string") credentials.push({ path, node })
-    // A value where none belongs may be a key that lost its name.
-    if (open && shape.scalar && !hasPassword(node.scalar)) quotable.add(node)
+    // A value where none belongs may be a key that lost its name; so may one in place of an object that holds a secret.
+    if (open && shape.scalar && !shape.holdsSecret && !hasPassword(node.scalar)) quotable.add(node)
     else hidden.add(node)
     return node.scalar
   }
@@ -64,6 +69,7 @@ export const interpret = (root: Node, rootShape: Shape): Interpretation => {
     quotable: quotable.difference(hidden),
     repeated,
     renamed,
+    unnamed,
     credentials
   }
 }

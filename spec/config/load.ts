@@ -3,6 +3,7 @@
  * in the original text. Pure: the caller reads the file and hands in the environment.
  */
 import { Result, Schema } from "effect"
+import { disguisesOf } from "./disguise.ts"
 import { defaultLimits, type Limits, type Node, parseDocument } from "./document.ts"
 import { type Environment, expand, replacementIn, toSource, type Unresolved } from "./expand.ts"
 import { explain, type Finding } from "./explain.ts"
@@ -64,8 +65,9 @@ export const load = <A, I>(input: Input, schema: Schema.Codec<A, I>): Loaded<A> 
     return { ok: false, problems: inOrder([...unset, ...broken]) }
   }
 
-  const { value, quotable, repeated, renamed, credentials } = interpret(document.root, shapeOf(schema.ast))
-  const places = positions(input.name, outlineOf(document.root, expanded, quotable, renamed), original)
+  const { value, quotable, repeated, renamed, unnamed, credentials } = interpret(document.root, shapeOf(schema.ast))
+  const disguises = disguisesOf(unnamed, expanded, input.text)
+  const places = positions(input.name, outlineOf(document.root, expanded, quotable, renamed, disguises), original)
   const decoded = decode(schema, value)
   const problems = [
     ...unset,

@@ -15,6 +15,8 @@ export interface Outline {
   readonly names: ReadonlyArray<string>
   /** The keys and scalars. Shown are keys, harmless values, and references that only name a variable. */
   readonly pieces: Pieces
+  /** By key, what is shown in its place, where that is another text. */
+  readonly disguises: ReadonlyMap<string, string>
 }
 
 /** Where a path leads. */
@@ -42,7 +44,8 @@ export const outlineOf = (
   root: Node,
   expanded: Expanded,
   quotable: ReadonlySet<Node>,
-  renamed: ReadonlyMap<Entry, string> = new Map()
+  renamed: ReadonlyMap<Entry, string>,
+  disguises: ReadonlyMap<string, string>
 ): Outline => {
   const values = new Int32Array(root.size * stride)
   const ids = new Map<string, number>()
@@ -79,7 +82,7 @@ export const outlineOf = (
     }
     for (const item of items ?? []) add(item, absent, absent)
   }
-  return { values, names: [...ids.keys()], pieces: piecesOf(root, expanded, quotable) }
+  return { values, names: [...ids.keys()], pieces: piecesOf(root, expanded, quotable, disguises), disguises }
 }
 
 /** Follows a path as far as it leads. */
@@ -111,7 +114,12 @@ export const walk = ({ values, names }: Outline, path: Path): Place => {
   return { start: values[index * stride + start]!, keyStart: begins === absent ? undefined : begins, exact }
 }
 
-const piecesOf = (root: Node, expanded: Expanded, quotable: ReadonlySet<Node>): Pieces => {
+const piecesOf = (
+  root: Node,
+  expanded: Expanded,
+  quotable: ReadonlySet<Node>,
+  disguises: ReadonlyMap<string, string>
+): Pieces => {
   const pieces: Array<readonly [start: number, end: number, shown: boolean]> = []
   const seen = new Set<object>()
   const add = (start: number, end: number, shown: boolean) => {
@@ -127,8 +135,8 @@ const piecesOf = (root: Node, expanded: Expanded, quotable: ReadonlySet<Node>): 
     if (content === undefined || seen.has(content)) return
     seen.add(content)
     if (node.entries !== undefined)
-      for (const entry of node.entries.values()) {
-        add(entry.keyStart, entry.keyEnd, true)
+      for (const [key, entry] of node.entries) {
+        add(entry.keyStart, entry.keyEnd, !disguises.has(key))
         visit(entry.node)
       }
     else for (const item of node.items ?? []) visit(item)

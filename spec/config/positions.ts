@@ -26,6 +26,8 @@ export interface Positions {
   keyAt(path: Path | string): Position
   /** Whether a value is written in the file; defaults are not. */
   has(path: Path | string): boolean
+  /** Writes a path, without what keys may hold of secrets. */
+  show(path: Path): string
   /** Adds place and excerpt. */
   locate(complaint: Complaint): Problem
 }
@@ -40,9 +42,13 @@ export const positions = (file: string, outline: Outline, source: Source): Posit
 
   const pathOf = (path: Path | string): Path => (typeof path === "string" ? parsePath(path) : path)
 
+  const show = (path: Path) =>
+    formatPath(path.map((step) => (typeof step === "string" ? (outline.disguises.get(step) ?? step) : step)))
+
   return {
     file,
     outline,
+    show,
     at: (path) => source.position(offsetOf(pathOf(path), "value")),
     keyAt: (path) => source.position(offsetOf(pathOf(path), "key")),
     has: (path) => walk(outline, pathOf(path)).exact,
@@ -52,7 +58,7 @@ export const positions = (file: string, outline: Outline, source: Source): Posit
       return {
         file,
         ...source.position(offset),
-        path: formatPath(where),
+        path: show(where),
         message,
         severity,
         ...(code === undefined ? {} : { code }),

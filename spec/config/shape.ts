@@ -25,6 +25,8 @@ declare module "effect/Schema" {
 export interface Shape {
   readonly secret: boolean
   readonly credential: boolean
+  /** One of the keys that are known is for a secret. */
+  readonly holdsSecret: boolean
   /** Text, a number or a boolean belongs here. */
   readonly scalar: boolean
   readonly nullable: boolean
@@ -85,8 +87,13 @@ const make = (asts: ReadonlyArray<SchemaAST.AST>): Shape => {
   const aliases = Object.assign({}, ...all.map((ast) => SchemaAST.resolve(ast)?.["aliases"] ?? {})) as Readonly<
     Record<string, string>
   >
-  return {
+  let holdsSecret: boolean | undefined
+  const made: Shape = {
     secret: [...asts, ...all].some(isMarked("secret")),
+    get holdsSecret() {
+      holdsSecret ??= [...named.keys()].some((key) => made.property(key)?.secret === true)
+      return holdsSecret
+    },
     scalar: all.some((ast) => !SchemaAST.isObjects(ast) && !SchemaAST.isArrays(ast) && !SchemaAST.isNull(ast)),
     credential: all.some(isMarked("credential")),
     nullable: free || all.some(SchemaAST.isNull),
@@ -107,4 +114,5 @@ const make = (asts: ReadonlyArray<SchemaAST.AST>): Shape => {
       return types.length === 0 ? (free ? shape([SchemaAST.unknown]) : undefined) : shape(types)
     }
   }
+  return made
 }

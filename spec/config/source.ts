@@ -1,5 +1,7 @@
 /** The original text of a file: lines, columns, and excerpts in which everything that is not known to be harmless is masked. */
 
+import { looksSecret } from "./looks-secret.ts"
+
 /** Keys and scalars of the original text, disjoint and sorted: three numbers each, its start, its end, and 1 if an excerpt may show it. */
 export type Pieces = Int32Array
 
@@ -41,7 +43,8 @@ const firstEndingAfter = (pieces: Pieces, offset: number): number => {
 const legibility = (line: string, start: number, pieces: Pieces | undefined): Uint8Array => {
   const legible = new Uint8Array(line.length)
   if (pieces === undefined) {
-    const key = bareKey.exec(line)?.[0].length ?? 0
+    const found = bareKey.exec(line)
+    const key = found === null || looksSecret(found[3]!) ? 0 : found[0].length
     for (let index = 0; index < line.length; index++) if (index < key || line[index] === " ") legible[index] = 1
     return legible
   }
@@ -62,7 +65,7 @@ const legibility = (line: string, start: number, pieces: Pieces | undefined): Ui
     if (from >= start + line.length) break
     between(from - start)
     const end = Math.min(line.length, to - start)
-    if (shown === 1) legible.fill(1, at, end)
+    if (shown === 1 && !looksSecret(line.slice(Math.max(0, from - start), end))) legible.fill(1, at, end)
     at = Math.max(at, end)
   }
   between(line.length)

@@ -57,5 +57,5 @@ export const check = (source: ConfigurationText, { specs, schema } = language): 
   const doubtful = lint({ file: loaded.value, normalised: written, positions, inlineCredentials })
   const problems = inOrder([...idle.map((complaint) => positions.locate(complaint)), ...doubtful])
   const config = { ...written, settings: environment.apply(written.settings) }
-  return { config, positions, hidden: hiddenOf(config), problems }
+  return { config, positions, hidden: hiddenOf(config, positions.outline.disguises), problems }
 }

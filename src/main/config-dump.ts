@@ -1,8 +1,8 @@
 /** What `/config_dump` shows: the configuration in force, in its normalised form, with secrets masked. */
 import { Redacted } from "effect"
+import type { Hidden } from "../pipeline/hidden.ts"
 import { masked } from "../pipeline/masked.ts"
 import type * as Normalised from "../routing/normalised.ts"
-import { hiddenOf } from "./hidden.ts"
 import { version } from "./version.ts"
 
 export const policiesOf = (policies: Normalised.Policies): Record<string, unknown> =>
@@ -190,4 +190,4 @@ const wholeOf = (config: Normalised.Normalised) => ({
 })
 
 /** The whole configuration as plain data. */
-export const configDump = (config: Normalised.Normalised): unknown => masked(wholeOf(config), hiddenOf(config))
+export const configDump = (config: Normalised.Normalised, hidden: Hidden): unknown => masked(wholeOf(config), hidden)

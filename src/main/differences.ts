@@ -2,7 +2,7 @@
 import { Redacted } from "effect"
 import { formatPath, type Path } from "../../spec/config/path.ts"
 import type { Positions } from "../../spec/config/positions.ts"
-import type { Hidden } from "../pipeline/hidden.ts"
+import { type Hidden, nothingHidden } from "../pipeline/hidden.ts"
 import { masked } from "../pipeline/masked.ts"
 import type { Normalised } from "../routing/normalised.ts"
 import { type Part, type PartKind, partsOf } from "./parts.ts"
@@ -61,7 +61,7 @@ export const differences = (older: Side, newer: Side): ReadonlyArray<Difference>
 const place = ({ positions }: Side, path: Path): Place => ({
   file: positions.file,
   ...positions.at(path),
-  path: formatPath(path)
+  path: positions.show(path)
 })
 
 const added = (kind: PartKind, key: string, at: Place): Difference => ({ change: "added", kind, key, new: at })
@@ -106,7 +106,7 @@ const bareOf = ({ name, value }: Part["policies"][number]) => [name, value]
 
 const ofPart = (older: Side, newer: Side, old: Part, now: Part): ReadonlyArray<Difference> => {
   const compared = (a: unknown, b: unknown) =>
-    compare(revealed(a), revealed(b), masked(a, older.hidden), masked(b, newer.hidden), [])
+    compare(revealed(a, older.hidden), revealed(b, newer.hidden), masked(a, older.hidden), masked(b, newer.hidden), [])
   const changed = (key: string, from: Path, to: Path, fields: ReadonlyArray<FieldChange>): ReadonlyArray<Difference> =>
     fields.length === 0
       ? []
@@ -132,17 +132,19 @@ type Fields = Readonly<Record<string, unknown>>
 const isRecord = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** A value as plain data, credentials and all: to be compared, never to be shown. */
-const revealed = (value: unknown): unknown => {
+/** A value as plain data, credentials and all: to be compared, never to be shown. Its keys are those that are shown. */
+const revealed = (value: unknown, hidden: Hidden = nothingHidden): unknown => {
   if (Redacted.isRedacted(value)) return { credential: revealed(Redacted.value(value)) }
   if (value instanceof URL || value instanceof Date) return value.toJSON()
   if (value instanceof RegExp) return value.source
   if (value instanceof Uint8Array) return Buffer.from(value).toString("base64")
   if (typeof value === "bigint") return value.toString()
-  if (Array.isArray(value)) return value.map(revealed)
+  if (Array.isArray(value)) return value.map((each) => revealed(each, hidden))
   if (!isRecord(value)) return value
   return Object.fromEntries(
-    Object.entries(value).flatMap(([key, inner]) => (inner === undefined ? [] : [[key, revealed(inner)]]))
+    Object.entries(value).flatMap(([key, inner]) =>
+      inner === undefined ? [] : [[hidden.keys.get(key) ?? key, revealed(inner, hidden)]]
+    )
   )
 }
 

@@ -6,7 +6,7 @@ import type { Normalised } from "../routing/normalised.ts"
 /** The keys under which policies have a `CredentialLocation`, or a `WritableLocation`. */
 const places = new Set(["location", "authorizationLocation", "source"])
 
-export const hiddenOf = (config: Normalised): Hidden => {
+export const hiddenOf = (config: Normalised, keys: Hidden["keys"]): Hidden => {
   const headers = new Set(config.settings.sensitiveHeaders?.map((name) => name.toLowerCase()))
   const parameters = new Set<string>()
   const visit = (value: unknown): void => {
@@ -22,5 +22,5 @@ export const hiddenOf = (config: Normalised): Hidden => {
     }
   }
   visit(config)
-  return { headers, parameters }
+  return { headers, parameters, keys }
 }

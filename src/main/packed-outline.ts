@@ -9,6 +9,7 @@ export interface PackedOutline {
   readonly values: Uint8Array
   readonly pieces: Uint8Array
   readonly names: ReadonlyArray<string>
+  readonly disguises: ReadonlyMap<string, string>
 }
 
 /** Numbers of one kind recur at this distance: both tables have rows of six, or of three. */
@@ -28,10 +29,11 @@ const unpack = (packed: Uint8Array): Int32Array => {
   return numbers
 }
 
-export const packOutline = ({ values, pieces, names }: Outline): PackedOutline => ({
+export const packOutline = ({ values, pieces, names, disguises }: Outline): PackedOutline => ({
   values: pack(values),
   pieces: pack(pieces),
-  names
+  names,
+  disguises
 })
 
 /** Unpacks each part when it is first asked for; from then on there are both. */
@@ -40,6 +42,7 @@ export const unpackOutline = (packed: PackedOutline): Outline => {
   let pieces: Int32Array | undefined
   return {
     names: packed.names,
+    disguises: packed.disguises,
     get values() {
       values ??= unpack(packed.values)
       return values

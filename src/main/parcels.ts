@@ -167,8 +167,8 @@ const put = (holder: Holder, key: Key, value: unknown): void => {
   else holder[key] = value
 }
 
-/** What a message carries as it is. */
-const isWhole = (value: object): boolean => ArrayBuffer.isView(value) || value instanceof Set
+/** What a message carries as it is: numbers, and sets and maps of text. */
+const isWhole = (value: object): boolean => ArrayBuffer.isView(value) || value instanceof Set || value instanceof Map
 
 /** The objects that occur more than once. */
 const sharedIn = (value: unknown): ReadonlySet<object> => {

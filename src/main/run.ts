@@ -164,7 +164,10 @@ const running = <R>(
       "config.adminAddr",
       adminAddress,
       adminRoutes({
-        configDump: () => configDump(gateway.snapshot().config),
+        configDump: () => {
+          const { config, hidden } = gateway.snapshot()
+          return configDump(config, hidden)
+        },
         problems: () => refused ?? gateway.snapshot().warnings,
         graphs: () => gateway.snapshot().graphs(),
         memory: () => memory(clocks.wall()),

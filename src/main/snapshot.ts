@@ -3,7 +3,6 @@
  * in flight finish on the one they started with.
  */
 import { Data, Effect, Exit, Scope } from "effect"
-import { formatPath } from "../../spec/config/path.ts"
 import type { Positions } from "../../spec/config/positions.ts"
 import { formatText, type Problem } from "../../spec/config/problem.ts"
 import { type RouteGraph, routeGraph } from "../pipeline/graph.ts"
@@ -66,7 +65,7 @@ export const makeSnapshot = <R>(
     )
     const locate = (path: ConfigPath) => {
       const { line, column } = positions.at(path)
-      return `${source.name}:${line}:${column} ${formatPath(path)}`
+      return `${source.name}:${line}:${column} ${positions.show(path)}`
     }
     return {
       config,
@@ -95,7 +94,7 @@ const graphsOf = (
   file: string
 ): ReadonlyArray<RouteGraph> => {
   const source = {
-    text: formatPath,
+    text: positions.show,
     position: (path: ConfigPath) => {
       const { line, column } = positions.at(path)
       return `${file}:${line}:${column}`

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { type Hidden, nothingHidden, shownUri, shownValue } from "./hidden.ts"
 
-const own: Hidden = { headers: new Set(), parameters: new Set(["Ticket"]) }
+const own: Hidden = { ...nothingHidden, parameters: new Set(["Ticket"]) }
 
 describe("the query of a request, as logs show it", () => {
   it.each([

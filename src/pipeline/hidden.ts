@@ -6,9 +6,11 @@ export interface Hidden {
   readonly headers: ReadonlySet<string>
   /** Names of query parameters, beyond those that always do. */
   readonly parameters: ReadonlySet<string>
+  /** By key of the configuration that may hold a secret, what is shown in its place. */
+  readonly keys: ReadonlyMap<string, string>
 }
 
-export const nothingHidden: Hidden = { headers: new Set(), parameters: new Set() }
+export const nothingHidden: Hidden = { headers: new Set(), parameters: new Set(), keys: new Map() }
 
 const instead = "<redacted>"
 

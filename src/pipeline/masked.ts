@@ -1,13 +1,17 @@
 /** What is shown of configurations and messages to whoever looks: everything but credentials. */
 import { Redacted } from "effect"
-import { type Hidden, isHidden, nothingHidden } from "./hidden.ts"
+import { type Hidden, isHidden, nothingHidden, shownValue } from "./hidden.ts"
 
 const instead = "<redacted>"
+
+const isAddress = /^[a-z][a-z0-9+.-]*:\/\//i
 
 /** A configuration as plain data: its secrets are masked, and so are credentials in what it says of headers. */
 export const masked = (value: unknown, hidden: Hidden = nothingHidden): unknown => {
   if (Redacted.isRedacted(value)) return instead
-  if (value instanceof URL || value instanceof Date) return value.toJSON()
+  if (typeof value === "string") return isAddress.test(value) ? shownValue(value, hidden) : value
+  if (value instanceof URL) return shownValue(value.href, hidden)
+  if (value instanceof Date) return value.toJSON()
   if (value instanceof RegExp) return value.source
   if (value instanceof Uint8Array) return "<bytes>"
   if (Array.isArray(value)) return value.map((each) => masked(each, hidden))
@@ -19,7 +23,7 @@ export const masked = (value: unknown, hidden: Hidden = nothingHidden): unknown 
     Object.entries(value).map(([key, inner]) => {
       if (key === "value" && named !== undefined && isHidden(named, hidden)) return [key, instead]
       const shown = typeof inner === "string" && isHidden(key.toLowerCase(), hidden) ? instead : masked(inner, hidden)
-      return [key, shown]
+      return [hidden.keys.get(key) ?? key, shown]
     })
   )
 }

@@ -9,6 +9,7 @@ import type { Answer } from "../../src/http/message.ts"
 import { within } from "../../src/pipeline/deadline.ts"
 import type { TimedOut } from "../../src/pipeline/errors.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
+import { failedReadings } from "../../src/pipeline/fail-closed.ts"
 import { mcpAuthorizer } from "../../src/pipeline/mcp-rules.ts"
 import * as slots from "../../src/pipeline/slots.ts"
 import type { ConfigProblem } from "../../src/pipeline/stage.ts"
@@ -35,10 +36,21 @@ import { observerOf } from "./watched.ts"
 
 const relays = new KeptKind<McpRelay>("mcp relay")
 
+/** Of two members with one name the rules would read the one and the server the other. */
+const readings = failedReadings(
+  "mcpAuthorization",
+  [
+    "a JSON-RPC message with two members of one name",
+    { status: 400, message: "mcp: fail to deserialize request body: not a JSON object" }
+  ],
+  ["parameters of an MCP request with two members of one name", { status: 200, message: "invalid params for method" }]
+)
+
 export const backendMcp = terminal({
   name: "mcp",
   schema: McpBackend,
   maturity: { status: "stable", untrusted: "client+backend" },
+  failsClosed: readings,
   compile: (config, at, name) =>
     Effect.gen(function* () {
       const targets: Array<McpTarget> = []

@@ -101,17 +101,15 @@ const addedBy = (file: Option.Option<string>) =>
     if (Option.isNone(file)) return { functions: noFunctions, hidden: {} }
     const { check } = yield* Effect.promise(() => import("../check.ts"))
     const { customFunctions } = yield* Effect.promise(() => import("../dialect.ts"))
-    const { hiddenOf } = yield* Effect.promise(() => import("../hidden.ts"))
     const name = file.value
     const text = yield* fromFile(name).read
-    const { config, positions, problems } = check({ name, text, env: process.env, home: process.env["HOME"] })
+    const { config, positions, hidden, problems } = check({ name, text, env: process.env, home: process.env["HOME"] })
     if (config === undefined || positions === undefined) return yield* new Unable({ detail: formatText(problems) })
     const functions = yield* Effect.mapError(
       customFunctions(config),
       (found) => new Unable({ detail: formatText(found.map((problem) => positions.locate(problem))) })
     )
-    const { headers, parameters } = hiddenOf(config)
-    return { functions, hidden: { sensitiveHeaders: headers, sensitiveParameters: parameters } }
+    return { functions, hidden: { sensitiveHeaders: hidden.headers, sensitiveParameters: hidden.parameters } }
   })
 
 /** The variables; empty where none are given. */

@@ -22,6 +22,7 @@ import {
   unusedModels,
   withoutBackend
 } from "./reachability.ts"
+import { repeatedHeaders } from "./repeated-headers.ts"
 import { neverTrue } from "./rules.ts"
 import { unknownTargets } from "./targets.ts"
 import { unguarded } from "./unguarded.ts"
@@ -52,6 +53,7 @@ export const lint = (configuration: Configuration): ReadonlyArray<Problem> => {
     ...limits(configuration),
     ...remoteLimits(configuration),
     ...neverTrue(configuration),
+    ...repeatedHeaders(configuration),
     ...deprecated(configuration)
   ]
   return inOrder(complaints.map((complaint) => positions.locate(complaint)))
