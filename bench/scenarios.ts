@@ -147,6 +147,7 @@ const mcpHeaders = { "content-type": "application/json", accept: "application/js
 const mcp = (ports: Ports) => `${quiet}
 mcp:
   port: ${ports.proxy}
+  maxSessionsPerAddress: 1000
   targets: [{name: bench, mcp: {host: "http://127.0.0.1:${ports.upstream}/mcp"}}]
 `
 

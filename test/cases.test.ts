@@ -130,6 +130,8 @@ const play = (name: string, scenario: Case, watched: boolean) => {
         asked.path ?? "/",
         headerList(asked.headers)
       )
+      // A path without a normal form stays, as it does where the configuration leaves paths as they came.
+      head.moveTo(head.pathAndQuery)
       const peer = { address: "192.0.2.1", port: 40000, rawAddress: "192.0.2.1", rawPort: 40000 }
       const x = new Exchange(head, body, peer, now, monotonic())
       const notes: Array<readonly [kind: string, details: unknown]> = []

@@ -213,9 +213,9 @@ describe("--validate-only", () => {
   })
 })
 
-describe("SIGHUP", () => {
-  const tooOld = 'data:text/javascript,Object.defineProperty(process.versions,"node",{value:"20.19.0"})'
+const tooOld = 'data:text/javascript,Object.defineProperty(process.versions,"node",{value:"20.19.0"})'
 
+describe("SIGHUP", () => {
   for (const [by, options] of [
     ["the program itself", []],
     ["the launcher on a runtime that is too old", ["--import", tooOld]]
@@ -260,6 +260,35 @@ describe("SIGHUP", () => {
       program.child.kill("SIGHUP")
       yield* Effect.promise(() => program.says(/SIGHUP: reading the configuration anew/))
       assert.strictEqual((yield* Effect.promise(() => send(port))).body, "hello")
+    })
+  )
+})
+
+describe("the launcher on a runtime that is too old", () => {
+  it.live("takes the proxy with it, however it ends, and what is under way is finished", () =>
+    Effect.gen(function* () {
+      const held: Array<() => void> = []
+      const server = yield* httpBackend((_, response) => {
+        response.write("first ")
+        held.push(() => response.end("last"))
+      })
+      const port = yield* nowhere
+      const text = `
+config: { adminAddr: off, statsAddr: off, readinessAddr: off }
+gateways: { default: { port: ${port} } }
+routes: [{ backends: [{ host: "127.0.0.1:${portOf(server.address())}" }] }]
+`
+      const program = startProgram(process.execPath, ["--import", tooOld, join(root, "bin/headgate.mjs"), "-c", text])
+      yield* Effect.addFinalizer(() => Effect.promise(() => program[Symbol.asyncDispose]()))
+      yield* Effect.promise(() => program.says(/started bind/))
+      const answer = send(port)
+      yield* Effect.promise(() => eventually(() => held.length === 1))
+      program.child.kill("SIGKILL")
+      yield* Effect.promise(() => eventually(() => program.printed().includes("shutting down"), 20_000))
+      held[0]!()
+      assert.strictEqual((yield* Effect.promise(() => answer)).body, "first last")
+      // Its output closes when the last process that has it is gone.
+      assert.strictEqual(yield* Effect.promise(() => program.ended), "SIGKILL")
     })
   )
 })

@@ -67,7 +67,7 @@ export class Connection implements Host {
   readonly #serving: Serving
   readonly #opened: number
   #turn: Turn | undefined = undefined
-  /** The last response: node has let go of the socket only when it has told that this one is through. */
+  /** The last response, unless it is through: node has let go of the socket only when it has told so. */
   #last: ServerResponse | undefined = undefined
   /** A request was framed, and its turn has not begun: its body may be there in a moment. */
   #beginning = false
@@ -145,6 +145,8 @@ export class Connection implements Host {
   /** A request whose head is complete. */
   request(request: IncomingMessage, response: ServerResponse, expecting: boolean): void {
     if (this.#sealed) return
+    // Only these could be something else (RTSP has no version 1.1), and looking costs more than all of the framing.
+    if ((request.httpVersion === "1.0" || request.method === "SOURCE") && isForeign(request)) foreign.add(request)
     if (this.#declining) {
       this.#declining = false
       this.#sealed = !wholeMessage(request)
@@ -201,9 +203,7 @@ export class Connection implements Host {
     if (request.rawHeaders.length > 2 * maxHeaders)
       return { _tag: "Malformed", status: 431, message: "too many request headers" }
     const version = request.httpVersion
-    // Only these could be something else (RTSP has no version 1.1), and looking costs more than all of the framing.
-    if ((version === "1.0" || request.method === "SOURCE") && isForeign(request))
-      return { _tag: "Malformed", status: 400, message: "not HTTP" }
+    if (foreign.has(request)) return { _tag: "Malformed", status: 400, message: "not HTTP" }
     if (version !== "1.1" && version !== "1.0")
       return { _tag: "Malformed", status: 505, message: "unsupported HTTP version" }
     return frameRequest(request.method!, request.url!, version, request.rawHeaders, this.scheme, paths)
@@ -248,9 +248,15 @@ export class Connection implements Host {
 
   /** Node holds the socket for a response until it has told that this one is through. */
   #whenThrough(act: () => void): void {
+    this.#letGo()
+    if (this.#last === undefined) act()
+    else this.#last.once("close", contained(this, act))
+  }
+
+  /** Forgets the last response if it is through: the head of its request would stay in memory as long as the client is idle. */
+  #letGo(): void {
     const last = this.#last
-    if (last === undefined || (last.socket === null && last.writableLength === 0)) act()
-    else last.once("close", contained(this, act))
+    if (last !== undefined && last.socket === null && last.writableLength === 0) this.#last = undefined
   }
 
   /** The client asks to change the protocol: the socket is ours from here on, parser and all. */
@@ -396,8 +402,12 @@ export class Connection implements Host {
       this.#closing = true
       if (this.idle) this.socket.destroy()
     }
-    if (this.#idleSince === undefined) this.#sweepTurn(now, idleTimeout)
-    else if (this.socket.bytesRead > this.#idleFrom) {
+    if (this.#idleSince === undefined) {
+      this.#sweepTurn(now, idleTimeout)
+      return
+    }
+    this.#letGo()
+    if (this.socket.bytesRead > this.#idleFrom) {
       this.#headSince ??= now
       if (now - this.#headSince >= headTimeout && !this.#closing) this.#lastWord(requestTimeout)
     } else if (now - this.#idleSince >= idleTimeout) this.socket.destroy()
@@ -420,6 +430,9 @@ export class Connection implements Host {
     } else if (now - this.#stillSince >= idleTimeout) turn.stall()
   }
 }
+
+/** Requests of other protocols: the packet shows it only when they come. */
+const foreign = new WeakSet<IncomingMessage>()
 
 /** An upload that goes on after its answer: for how many milliseconds, and how much of it. */
 const droppingTime = 1000

@@ -19,6 +19,7 @@ import {
   UnknownTransferCoding,
   UpgradeMismatched,
   type UpstreamError,
+  UpstreamFailed,
   type UpstreamRequest
 } from "../../src/services/upstreams.ts"
 import { responseHeaders, trailerList } from "./header-lines.ts"
@@ -159,6 +160,7 @@ export class UpstreamCall<E> implements Dispatcher.DispatchHandler, BodySource, 
     const coding = parsed["transfer-encoding"]
     if (coding !== undefined && String(coding).toLowerCase() !== "chunked")
       throw new UnknownTransferCoding({ coding: String(coding) })
+    if (status > 599) throw new UpstreamFailed({ kind: "protocol", detail: "the response has a status that is none" })
     const bodiless = this.#request.method === "HEAD" || status === 204 || status === 304
     this.#answer = {
       status,

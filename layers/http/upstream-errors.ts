@@ -51,7 +51,7 @@ const kindOf = (error: Error): string => {
 
 /** What a call that brought no response ends with. The detail names no address: clients read it. */
 export const callError = (error: Error, connectTimeout: number): UpstreamError => {
-  if (error instanceof UnknownTransferCoding) return error
+  if (error instanceof UnknownTransferCoding || error instanceof UpstreamFailed) return error
   if (error instanceof BodyAborted) return new UpstreamFailed({ kind: "request body", detail: error.detail })
   if (error instanceof errors.ConnectTimeoutError || codeOf(error) === "ETIMEDOUT")
     return new UpstreamTimedOut({ after: connectTimeout })

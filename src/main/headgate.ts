@@ -11,6 +11,7 @@ import { Log } from "../services/log.ts"
 import { type ConfigurationSource, defaultFile, defaultPath, fromFile, fromText } from "./configuration-source.ts"
 import { standard } from "./dialect.ts"
 import { findings, isInvalid } from "./findings.ts"
+import { onHangUp } from "./hang-up.ts"
 import { portOptions, ports } from "./ports.ts"
 import { run } from "./run.ts"
 import { InvalidConfiguration } from "./snapshot.ts"
@@ -100,32 +101,28 @@ const validate = Effect.gen(function* () {
   process.stdout.write("Configuration is valid!\n")
 })
 
-/** Ends when the process was told to: by a signal, or through the admin interface. */
+/** Ends when the process was told to by a signal, or when the launcher that started it is gone. */
 const signalled = Effect.callback<void>((resume) => {
   const onSignal = () => resume(Effect.void)
-  process.once("SIGTERM", onSignal)
-  process.once("SIGINT", onSignal)
+  const signals = ["SIGTERM", "SIGINT", "disconnect"] as const
+  for (const name of signals) process.once(name, onSignal)
   return Effect.sync(() => {
-    process.off("SIGTERM", onSignal)
-    process.off("SIGINT", onSignal)
+    for (const name of signals) process.off(name, onSignal)
   })
 })
 
-/** One more while the configuration is read is one more reading; a hundred are no more. */
-const hungUp = Queue.sliding<true>(1).pipe(
-  Effect.tap((asked) =>
-    Effect.acquireRelease(
-      Effect.sync(() => {
-        const onSignal = () => {
-          Queue.offerUnsafe(asked, true)
-        }
-        process.on("SIGHUP", onSignal)
-        return onSignal
-      }),
-      (onSignal) => Effect.sync(() => process.off("SIGHUP", onSignal))
-    )
+/** Asks for a reading anew, or, when the terminal is gone, for the end. A hundred more while one goes on are one more. */
+const hungUp = Effect.gen(function* () {
+  const asked = yield* Queue.sliding<"reload" | "end">(1)
+  const told = (what: "reload" | "end") => () => {
+    Queue.offerUnsafe(asked, what)
+  }
+  yield* Effect.acquireRelease(
+    Effect.sync(() => onHangUp({ reload: told("reload"), end: told("end") })),
+    (stop) => Effect.sync(stop)
   )
-)
+  return asked
+})
 
 /** How long the reader of the log has to take the last lines, and whoever does not want to wait gives it. */
 const lastLines = 3_000
@@ -153,12 +150,13 @@ const main = Effect.gen(function* () {
       const tell = yield* Defects
       const uncaught = contained(nobody, (cause: unknown) => tell("process", cause))
       process.on("uncaughtException", uncaught)
-      yield* Effect.gen(function* () {
-        yield* Queue.take(hangUps)
-        log("info", "proxy", "SIGHUP: reading the configuration anew")
-        yield* running.reread
-      }).pipe(Effect.forever, Effect.forkScoped)
-      yield* Effect.raceFirst(signalled, running.shutdownRequested)
+      const terminalGone = Effect.gen(function* () {
+        while ((yield* Queue.take(hangUps)) === "reload") {
+          log("info", "proxy", "SIGHUP: reading the configuration anew")
+          yield* running.reread
+        }
+      })
+      yield* Effect.raceAllFirst([signalled, running.shutdownRequested, terminalGone])
       log("info", "proxy", "shutting down")
       // Whoever asks twice does not want to wait. But under npm, one Ctrl-C arrives twice: from the terminal and from npm.
       const asked = performance.now()

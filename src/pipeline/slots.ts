@@ -4,6 +4,7 @@
  */
 import type { Bindings } from "../cel/bindings.ts"
 import type { HeaderList } from "../http/header-list.ts"
+import type { RequestHead } from "../http/message.ts"
 import type { KeyBearer, TokenBearer } from "./authentication/identity.ts"
 import type { Rules } from "./rules.ts"
 import { type StageError, slot } from "./stage.ts"
@@ -70,7 +71,11 @@ export interface TokenBudgets {
    * @param exact whether the estimate was counted: then all of it must be there.
    */
   readonly reserve: (
-    exchange: { readonly variables: Bindings; readonly answerHeaders: HeaderList },
+    exchange: {
+      readonly request: RequestHead
+      readonly variables: Bindings
+      readonly answerHeaders: HeaderList
+    },
     estimate: number,
     exact: boolean
   ) => TokenShare | StageError

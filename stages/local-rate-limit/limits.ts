@@ -2,8 +2,10 @@
 import type { Bindings } from "../../src/cel/bindings.ts"
 import { CelError, type Expression, Secret, toText } from "../../src/cel/expression.ts"
 import type { HeaderList } from "../../src/http/header-list.ts"
+import type { RequestHead } from "../../src/http/message.ts"
 import { Unreadable } from "../../src/pipeline/errors.ts"
 import { decided } from "../../src/pipeline/expressions.ts"
+import { inOtherReading } from "../../src/pipeline/readings.ts"
 import type { StageError } from "../../src/pipeline/stage.ts"
 import type { Buckets, Draw } from "../../src/services/rate-limits.ts"
 
@@ -48,17 +50,19 @@ const limitHeaders = ({ size }: Limit, { remaining, reset }: Draw): ReadonlyArra
 
 /** What limits see of an exchange. */
 interface Asking {
+  readonly request: RequestHead
   readonly variables: Bindings
   readonly answerHeaders: HeaderList
 }
 
 /**
  * A key that is not there, is empty or fails means the bucket that all such requests share. One that cannot be read is
- * refused: else whoever spells it oddly had a budget beside their own.
+ * refused, and spellings of one path are one key: else whoever spells it oddly had a budget beside their own.
  */
-const keyOf = ({ key }: Limit, exchange: Asking): string | undefined | Unreadable => {
+const keyOf = ({ key }: Limit, { request, variables }: Asking): string | undefined | Unreadable => {
   if (key === undefined) return undefined
-  const value = decided(key, exchange.variables)
+  const value =
+    request.otherPath === undefined ? decided(key, variables) : inOtherReading(request, () => decided(key, variables))
   if (value instanceof Unreadable) return value
   if (value === null || value instanceof CelError) return undefined
   // The text of a secret tells its bearers apart; it goes no further than the name of a bucket.

@@ -17,7 +17,7 @@ const LocalLimit = object(
     ),
     key: optional(
       CelExpression,
-      "Each distinct value has its own bucket, 65,536 of them at most. A value that is missing, empty or fails shares one bucket; one that cannot be read refuses the request."
+      "Each distinct value has its own bucket, 65,536 of them at most. A value that is missing, empty or fails shares one bucket; one that cannot be read refuses the request. Spellings that a backend may take for one path (`/a%2Fb`, `/a/b;c`) are one value."
     )
   },
   {

@@ -30,6 +30,18 @@ const cases: ReadonlyArray<Lines> = [
     { title: `${name} of nothing`, lines: [`${name}:`], arrives: gateway },
     { title: `${name} that Connection names`, lines: [`${name}: admin`, `Connection: ${name}`], arrives: gateway }
   ]),
+  ...["x_user", "X_User", "X_USER"].map((name) => ({
+    title: `${name}, which some take for x-user`,
+    lines: [`${name}: admin`],
+    arrives: { ...gateway, x_user: [] }
+  })),
+  ...["Transfer_Encoding: chunked", "Content_Length: 9", "X_Forwarded_For: 10.0.0.1", "X_Headgate_User: a"].map(
+    (line) => ({
+      title: `${line}, which some take for another`,
+      lines: [line],
+      arrives: { [line.slice(0, line.indexOf(":")).toLowerCase()]: [] }
+    })
+  ),
   { title: "a connection that names what the gateway sets", lines: ["Connection: x-user, close"], arrives: gateway },
   ...["x-internal", "X-Internal", "X-INTERNAL"].flatMap((name) => [
     { title: `${name}, which is taken away`, lines: [`${name}: 1`], arrives: { "x-internal": [] } },

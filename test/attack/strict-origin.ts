@@ -27,7 +27,7 @@ export const shown = ({ method, target, body }: StrictRequest): string =>
 
 const requestLine = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+ (?:\/[\x21-\x7e]*|\*) HTTP\/1\.1$/
 const headerLine =
-  /^([!#$%&'*+.^`|~0-9A-Za-z-]+): ?((?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?)$/
+  /^([!#$%&'*+.^_`|~0-9A-Za-z-]+): ?((?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?)$/
 const chunkLine = /^[0-9a-fA-F]{1,8}$/
 
 /** A whole request at the beginning of some bytes, and where it ends; `undefined` when more must come; text: a violation. */

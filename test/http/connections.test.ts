@@ -1,5 +1,7 @@
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Exit } from "effect"
 import { edge, portOf, proxyTo, tcpBackend, text } from "./edge.ts"
 import { mirror, mirrored } from "./mirror.ts"
 import { eventually, exchange, RawClient } from "./raw-client.ts"
@@ -156,5 +158,29 @@ describe("connections", () => {
         yield* Effect.promise(() => eventually(() => bound.connections() === 0))
         client.socket.destroy()
       })
+  )
+
+  it.live("a connection that waits for its next request holds nothing of the last one", () =>
+    Effect.gen(function* () {
+      const clients = 50
+      const headBytes = 60_000
+      setFlagsFromString("--expose-gc")
+      const collect = runInNewContext("gc") as () => void
+      const held = () => {
+        collect()
+        return process.memoryUsage().heapUsed
+      }
+      // The head timeout is how often the listener looks at its connections.
+      const { port } = yield* edge(() => Exit.succeed(text(200, "ok")), { limits: { headTimeout: 2000 } })
+      const before = held()
+      const connected = Array.from({ length: clients }, (_, i) =>
+        new RawClient(port).send(
+          `GET /${i} HTTP/1.1\r\nhost: a\r\nx: ${`${i} `.repeat(headBytes).slice(0, headBytes)}\r\n\r\n`
+        )
+      )
+      yield* Effect.promise(() => Promise.all(connected.map((client) => client.responses(1))))
+      yield* Effect.promise(() => eventually(() => held() - before < (clients * headBytes) / 3))
+      for (const client of connected) client.socket.destroy()
+    })
   )
 })

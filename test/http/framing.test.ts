@@ -184,16 +184,18 @@ describe("framing on the wire", () => {
 
   it.live("a body that breaks its framing while it is read is refused, if nothing was answered yet", () =>
     Effect.gen(function* () {
-      const { port, outcomes } = yield* edge((x) =>
-        Effect.match(x.readRequestBody(), {
+      let begun = false
+      const { port, outcomes } = yield* edge((x) => {
+        begun = true
+        return Effect.match(x.readRequestBody(), {
           onSuccess: () => text(200, "whole"),
           onFailure: (error) => text(error.status, error.message)
         })
-      )
+      })
       const client = new RawClient(port).send(
         "POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n"
       )
-      yield* Effect.sleep(20)
+      yield* Effect.promise(() => eventually(() => begun))
       client.send("zz\r\n")
       assert.match(yield* Effect.promise(() => client.toEnd()), /^HTTP\/1.1 400 [\s\S]*malformed request$/)
       assert.deepStrictEqual(outcomes, [{ status: undefined, failure: "malformed request body" }])

@@ -29,6 +29,15 @@ describe("pipelines: each request gets its own answer or the connection closes, 
   )
 })
 
+it.live("a request of RTSP behind one that is still being answered is refused, too", () =>
+  Effect.gen(function* () {
+    const { port } = yield* edge(() => Effect.delay(Effect.succeed(text(200, "yes")), 10))
+    const client = new RawClient(port).send("GET / HTTP/1.1\r\nhost: a\r\n\r\nGET / RTSP/1.0\r\nhost: a\r\n\r\n")
+    const all = yield* Effect.promise(() => client.toEnd())
+    assert.deepStrictEqual(all.match(/HTTP\/1\.1 \d+/g), ["HTTP/1.1 200", "HTTP/1.1 400"])
+  })
+)
+
 describe("bytes behind a wish to change the protocol", () => {
   const wish = (protocol: string, version = "1.1") =>
     `GET /wish HTTP/${version}\r\nhost: a\r\nconnection: upgrade, keep-alive\r\nupgrade: ${protocol}\r\n\r\n`
@@ -53,7 +62,7 @@ describe("bytes behind a wish to change the protocol", () => {
       client.send(hidden)
       const all = yield* Effect.promise(() => client.toEnd())
       assert.deepStrictEqual(seen, ["/wish"])
-      assert.strictEqual(all.match(/^HTTP\/1\.1 200 /gm)?.length, 1)
+      assert.strictEqual(all.match(/HTTP\/1\.1 200 /g)?.length, 1)
       assert.match(all, /^connection: close\r$/im)
     })
   )

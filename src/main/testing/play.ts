@@ -63,7 +63,7 @@ const exchangeOf = (request: Request, world: World, paths: Paths): Exchange | Pa
     if (unreadable !== undefined) return unreadable
   }
   const peer = { address: "192.0.2.1", port: 40_000, rawAddress: "192.0.2.1", rawPort: 40_000 }
-  const x = new Exchange(head, bodyOf("request", request.body, world.flows), peer, world.wall, world.now)
+  const x = new Exchange(head, bodyOf("request", request.body, world.flows), peer, world.time.wall(), world.clock())
   x.matchedPrefix = request.prefix
   const onFinish = x.onFinish.bind(x)
   x.onFinish = (callback) => {
@@ -153,5 +153,8 @@ export const play = (
           events
         }
       })
-    ).pipe(Effect.onExit((exit) => (Exit.isSuccess(exit) ? Effect.void : gone)))
+    ).pipe(
+      Effect.onExit((exit) => (Exit.isSuccess(exit) ? Effect.void : gone)),
+      Effect.provideContext(world.timing)
+    )
   })

@@ -2,7 +2,7 @@
  * Everything outside of the engine, in memory: a backend, the servers that policies ask, and time. It counts what is open,
  * so that a test can tell whether everything was released.
  */
-import { Effect, Exit, Layer } from "effect"
+import { Clock, Context, Effect, Exit, Layer } from "effect"
 import * as Files from "../../../layers/files.ts"
 import * as Jwks from "../../../layers/jwks/live.ts"
 import * as ConsoleLog from "../../../layers/log/console.ts"
@@ -15,16 +15,20 @@ import type { Exchange } from "../../pipeline/exchange.ts"
 import type { StageError } from "../../pipeline/stage.ts"
 import { type Fetched, FetchFailed, type FetchRequest, HttpFetch } from "../../services/http-fetch.ts"
 import { Monotonic } from "../../services/monotonic.ts"
+import { Timer } from "../../services/timer.ts"
 import { UpstreamFailed, type UpstreamRequest, Upstreams } from "../../services/upstreams.ts"
 import type { Content } from "./arbitraries.ts"
 import { bodyOf, collect, type Flow } from "./flow.ts"
 import { keySet, metadata } from "./issuer.ts"
+import { WorldTime } from "./time.ts"
 
 /** What the backend answers. */
 export interface BackendAnswer {
   readonly status: number
   readonly headers: ReadonlyArray<readonly [name: string, value: string]>
   readonly body: Content | undefined
+  /** Milliseconds until it answers. Default: none. */
+  readonly after?: number | undefined
 }
 
 /** What a backend received. */
@@ -47,7 +51,13 @@ export interface WorldOptions {
   readonly waits?: boolean | undefined
   /** Whether every server that a policy asks is down. The backend is not. */
   readonly failing?: boolean | undefined
+  /** When it begins, in milliseconds since 1970. Default: with the year 2026. */
+  readonly start?: number | undefined
 }
+
+/** Waits so many milliseconds, where there are any. */
+const waiting = <A, E>(milliseconds: number | undefined, effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  milliseconds === undefined || milliseconds === 0 ? effect : Effect.delay(effect, milliseconds)
 
 type Called = Pick<UpstreamRequest, "method" | "authority" | "pathAndQuery" | "headers" | "body">
 
@@ -76,9 +86,8 @@ export class World {
   open = 0
   /** Those who want to know how an exchange ended, and were not told. */
   awaited = 0
-  /** Milliseconds: both clocks of the exchanges. */
-  readonly wall = Date.UTC(2026, 0, 1)
-  now = 0
+  /** It moves on by itself when everything in the world waits. */
+  readonly time: WorldTime
 
   /** Whether everything outside answers in a later turn of the event loop. */
   readonly waits: boolean
@@ -89,9 +98,11 @@ export class World {
     this.#options = options
     this.waits = options.waits === true
     this.failing = options.failing === true
+    this.time = new WorldTime(options.start ?? Date.UTC(2026, 0, 1))
   }
 
-  readonly clock = (): number => this.now
+  /** Milliseconds since the world began. */
+  readonly clock = (): number => this.time.monotonic()
 
   #call<A, E>(answer: Effect.Effect<A, E>): Effect.Effect<A, E> {
     const waiting = this.waits ? Effect.andThen(Effect.yieldNow, answer) : answer
@@ -125,7 +136,7 @@ export class World {
             body: method === "HEAD" ? undefined : bodyOf("answer", said.body, this.flows)
           })
         )
-        return this.waits ? Effect.andThen(Effect.yieldNow, answer) : answer
+        return waiting(said.after, this.waits ? Effect.andThen(Effect.yieldNow, answer) : answer)
       })
     )
 
@@ -159,15 +170,33 @@ export class World {
 
   /** Backends of any address. */
   readonly upstreams = Layer.succeed(Upstreams, {
-    open: (target) => Effect.succeed({ send: (request) => this.call(formatAddress(target), request) })
+    open: (target) =>
+      Effect.succeed({
+        send: (request) => {
+          const call = this.call(formatAddress(target), request)
+          const { patience } = request
+          if (patience === undefined) return call
+          const { milliseconds, failure } = patience
+          const orElse = () => Effect.suspend(() => Effect.fail(failure()))
+          return Effect.timeoutOrElse(call, { duration: milliseconds, orElse })
+        }
+      })
   })
+
+  /** What runs in the world lives by its time. */
+  get timing(): Context.Context<never> {
+    return Context.make(Clock.Clock, this.time.clock).pipe(
+      Context.add(Timer, this.time.later),
+      Context.add(Monotonic, this.clock)
+    )
+  }
 
   /** The services of the proxy's own policies. */
   readonly layer = Layer.suspend(() => {
     const quiet = ConsoleLog.layer({ filter: "off", format: "text", write: () => {}, now: this.clock })
     const outside = Layer.mergeAll(
       Layer.succeed(HttpFetch, { fetch: this.#fetch }),
-      Layer.succeed(Monotonic, this.clock),
+      Layer.succeedContext(this.timing),
       quiet
     )
     return Layer.provideMerge(Layer.mergeAll(Jwks.layer, RateLimits.layer), Layer.provideMerge(Files.layer, outside))
@@ -177,6 +206,7 @@ export class World {
   leaks(): ReadonlyArray<string> {
     return [
       ...(this.open === 0 ? [] : [`${this.open} calls are still open`]),
+      ...(this.time.waiting === 0 ? [] : [`${this.time.waiting} timers are still set`]),
       ...(this.awaited === 0 ? [] : [`${this.awaited} finishers were not told, or told twice`]),
       ...this.flows.filter(({ released }) => !released).map(({ name }) => `the body of a ${name} was not released`)
     ]

@@ -9,11 +9,12 @@ import type { Route } from "../normalised.ts"
 import type { Configuration } from "../read.ts"
 import { authenticating } from "./exposure.ts"
 import { routesWithListeners, warn } from "./finding.ts"
-import { decidingExpressions } from "./rules.ts"
+import { decidingExpressions, functionsOf } from "./rules.ts"
 
 /** Every rule and condition over a raw path, and every policy of access that only some paths lead through. */
 export const rawPaths = ({ normalised }: Configuration): ReadonlyArray<Complaint> => {
   if (normalised.frontend.http?.paths !== "raw") return []
+  const functions = functionsOf(normalised)
   const told = new Map<string, Complaint>()
   const tell = (path: Path, what: string) =>
     told.set(
@@ -25,7 +26,7 @@ export const rawPaths = ({ normalised }: Configuration): ReadonlyArray<Complaint
       )
     )
   for (const { source, path } of decidingExpressions(normalised)) {
-    const compiled = compile(source, { phase: undefined, unchecked: true })
+    const compiled = compile(source, { phase: undefined, unchecked: true, functions })
     if (Result.isSuccess(compiled) && readsPath(compiled.success)) tell(path, "this reads the path")
   }
   const attachedTo = attachments(normalised)

@@ -3,7 +3,7 @@ import { Result } from "effect"
 import type { Path } from "../../../spec/config/path.ts"
 import type { Complaint } from "../../../spec/config/positions.ts"
 import type { Rule } from "../../../spec/rules.ts"
-import { noFunctions } from "../../cel/custom-functions.ts"
+import { type CustomFunctions, noFunctions } from "../../cel/custom-functions.ts"
 import { compile, parseFunctions } from "../../cel/expression.ts"
 import type { Normalised, PolicyBranch } from "../normalised.ts"
 import type { Configuration } from "../read.ts"
@@ -55,9 +55,13 @@ export const decidingExpressions = function* (config: Normalised): Generator<Dec
               }
 }
 
+/** The functions that they may call. What is wrong with those is told where they are compiled. */
+export const functionsOf = ({ settings }: Normalised): CustomFunctions =>
+  Result.getOrElse(parseFunctions(settings.customFunctions ?? ""), () => noFunctions)
+
 /** Those that types alone decide against. */
 export const neverTrue = ({ normalised }: Configuration): ReadonlyArray<Complaint> => {
-  const functions = Result.getOrElse(parseFunctions(normalised.settings.customFunctions ?? ""), () => noFunctions)
+  const functions = functionsOf(normalised)
   const told = new Map<string, Complaint>()
   for (const { source, path, otherwise } of decidingExpressions(normalised)) {
     const key = path.join("/")
