@@ -50,5 +50,5 @@ const disguise = ({ key, entry, among }: UnnamedKey, written: string): string =>
 
 const reference = /\$(?:[A-Za-z_]\w*|\{[^}\n]*\})/g
 
-/** A key with what belongs behind its colon. */
-export const withoutBlank = /^([A-Za-z_][\w-]*):(?=\S)/
+/** A key with what belongs behind its colon. Addresses, and hosts with a port, are keys of their own. */
+export const withoutBlank = /^([A-Za-z_][\w-]*):(?=\S)(?!\/\/|\d{1,5}$)/
