@@ -4,10 +4,6 @@ import { defaulted, object, optional } from "../field.ts"
 import { LongString, ShortString } from "../primitives.ts"
 import { KeyExchangeGroup } from "./crypto.ts"
 
-/** What an identity of SPIFFE stands in the place of. */
-const besideSpiffe = ["cert", "key", "root", "keyExchangeGroups"] as const
-const trusting = ["insecure", "insecureHost"] as const
-
 /** TLS towards a backend. An empty object turns it on with the trust of the system. */
 export const BackendTls = object(
   "BackendTls",
@@ -34,16 +30,17 @@ export const BackendTls = object(
   {
     check: (tls) => {
       if (!("spiffe" in tls)) return undefined
-      // Written out, a default says nothing.
-      const other = besideSpiffe.find((key) => key in tls) ?? trusting.find((key) => tls[key] === true)
+      const other =
+        ["cert", "key", "root", "keyExchangeGroups"].find((key) => key in tls) ??
+        (["insecure", "insecureHost"] as const).find((key) => tls[key] === true)
       return other === undefined ? undefined : `spiffe excludes ${other}`
     },
     jsonSchema: {
       not: {
         required: ["spiffe"],
         anyOf: [
-          ...besideSpiffe.map((key) => ({ required: [key] })),
-          ...trusting.map((key) => ({ required: [key], properties: { [key]: { const: true } } }))
+          ...["cert", "key", "root", "keyExchangeGroups"].map((key) => ({ required: [key] })),
+          ...["insecure", "insecureHost"].map((key) => ({ required: [key], properties: { [key]: { const: true } } }))
         ]
       }
     }
@@ -56,7 +53,7 @@ export const BackendTls = object(
     jsonSchema: {
       not: {
         required: ["subjectAltNames"],
-        anyOf: trusting.map((key) => ({ required: [key], properties: { [key]: { const: true } } }))
+        anyOf: ["insecure", "insecureHost"].map((key) => ({ required: [key], properties: { [key]: { const: true } } }))
       }
     }
   }
