@@ -2,6 +2,7 @@
 // own dependencies when the system's is too old.
 import { spawn } from "node:child_process"
 import { existsSync } from "node:fs"
+import module from "node:module"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 
@@ -16,13 +17,15 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)))
 export const launch = async (program) => {
   const found = Number(process.versions.node.split(".")[0])
   const source = join(root, "src", "main", `${program}.ts`)
-  const bundle = join(root, "dist", `${program}.mjs`)
+  const bundle = join(root, "programs", `${program}.mjs`)
   const entry = existsSync(source) ? source : bundle
   const chosen = [process.env.NODE_OPTIONS ?? "", ...process.execArgv].some((text) => sized.test(text))
   const flags = program === "headgate" && !chosen ? runtimeFlags : []
+  if (entry === bundle) keepCode()
   if (found >= needed) {
     if (flags.length > 0) beginAnew([...process.execArgv, ...flags, entry, ...process.argv.slice(2)])
     process.argv[1] = entry
+    if (entry === bundle) module.enableCompileCache(process.env.NODE_COMPILE_CACHE)
     await import(entry)
     return
   }
@@ -34,9 +37,17 @@ export const launch = async (program) => {
     )
     process.exit(1)
   }
-  const child = spawn(pinned, [...flags, entry, ...process.argv.slice(2)], { stdio: "inherit" })
+  // The channel tells the program when this process is gone, however it ended.
+  const stdio = program === "headgate" ? ["inherit", "inherit", "inherit", "ipc"] : "inherit"
+  const child = spawn(pinned, [...flags, entry, ...process.argv.slice(2)], { stdio })
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal))
   child.on("exit", (code, signal) => process.exit(signal === null ? (code ?? 1) : 1))
+}
+
+/** Compiled code is kept in the user's cache folder, so that the next start need not compile it again; where that cannot be written, it does. */
+const keepCode = () => {
+  const cache = process.env.XDG_CACHE_HOME || (process.env.HOME && join(process.env.HOME, ".cache"))
+  if (cache) process.env.NODE_COMPILE_CACHE ??= join(cache, "headgate", "code")
 }
 
 /** The heap is laid out before any program runs, so the same process begins anew, where it can and nobody is attached to it. */

@@ -138,7 +138,7 @@ handler = { onResponseError: (_, error) => fail(error) }
   })
 
   it("the command-line tool loads no engine before a command asks for it", () => {
-    const start = "src/main/headgatectl.ts"
+    const start = "src/main/ctl/main.ts"
     const from = new Map([[start, ""]])
     for (const file of from.keys())
       for (const [, spec] of readFileSync(join(root, file), "utf8").matchAll(

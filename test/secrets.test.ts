@@ -60,6 +60,8 @@ const mistakes = (key: string): ReadonlyArray<string> => [
   `routes: [{ policies: { apiKey: { keys: [{ ${key.replace(/[^\w-]/g, "_")} }] } } }]`,
   // Through the environment, and in text that is no YAML.
   "routes: [{ policies: { apiKey: { keys: [{ key:$SECRET }] } } }]",
+  `routes: [{ policies: { backendAuth: { "key:$$ ${key.replace(/[^\w-]/g, "_")}": } } }]`,
+  `mcp: { targets: [{ stdio: { "args:[${key.replace(/[^\w-]/g, "_")}, $SECRET": 1 } }] }`,
   "routes: [{ policies: { apiKey: { keys: [{ key: a, metadata: { $SECRET: { $SECRET: [" +
     "$SECRET" +
     "] } }, x: 1 }] } } }]",

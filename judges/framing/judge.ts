@@ -30,7 +30,7 @@ const judged = async ({ port }: Server, origin: StrictOrigin, send: string): Pro
   const refusal = answers.filter(({ status }) => status >= 200).find(({ status }) => status >= 400)
   const whole = refusal === undefined && origin.violations.length === 0 && asked.at(-1) === "GET /canary"
   return {
-    asked: [...asked, ...origin.violations.map((violation) => `violation: ${violation}`)],
+    asked: [...asked, ...[...new Set(origin.violations)].map((violation) => `violation: ${violation}`)],
     ...(whole ? {} : { refused: refusal?.status ?? 0 })
   }
 }

@@ -6,6 +6,12 @@ import { containerOf, Defects, type TellDefect } from "../../src/services/defect
 import { type Encoding, Tokenizer, TokenizerUnavailable } from "../../src/services/tokenizer.ts"
 import type { Counted, Order } from "./messages.ts"
 
+// The package has the thread among its programs.
+const thread = new URL(
+  import.meta.url.endsWith(".ts") ? "./thread.ts" : "../programs/tokenizer-thread.mjs",
+  import.meta.url
+)
+
 type Answer = (tokens: number | undefined) => void
 
 class Thread {
@@ -38,7 +44,7 @@ class Thread {
   }
 
   private start(): Worker {
-    const worker = new Worker(new URL("./thread.ts", import.meta.url), { execArgv: [] })
+    const worker = new Worker(thread, { execArgv: [] })
     // Who waits for an answer keeps the process alive; the thread by itself does not.
     worker.unref()
     const counted = contained(this.container, ({ id, tokens }: Counted) => this.answer(id, tokens))

@@ -34,17 +34,21 @@ export const disguisesOf = (
 }
 
 const disguise = ({ key, entry, among }: UnnamedKey, written: string): string => {
-  // References are shown in place of their values, but not what they say for want of one.
-  if (written.replace(/^(["'])(.*)\1$/s, "$2") !== key)
-    return /[\n\r]/.test(written) ? cut : written.replace(/:-[^}]*\}/g, `:-${cut}}`)
-  const name = withoutBlank.exec(key)?.[1]
+  // References are shown in place of their values, but not what they say for want of one, nor much that stands beside them.
+  const text = written.replace(/^(["'])(.*)\1$/s, "$2")
+  const isReferred = text !== key
+  if (isReferred && /^[\w./-]*:?$/.test(text.replace(reference, "")) && !looksSecret(text))
+    return text.replace(/:-[^}]*\}/g, `:-${cut}}`)
+  const name = withoutBlank.exec(text)?.[1]
   if (name !== undefined) return `${name}:${cut}`
-  if (looksSecret(key)) return cut
+  if (isReferred || looksSecret(key)) return cut
   // Without a value, beside a secret or in place of one: it may be the secret itself that lost its key.
   const valueless = entry.node.scalar === null && entry.node.start === entry.node.end
   const guarded = among !== undefined && (among.holdsSecret || among.property(key)?.secret === true)
   return valueless && guarded && nearest(key, among.keys) === undefined ? cut : key
 }
 
-/** A key with what belongs behind its colon. */
-export const withoutBlank = /^([A-Za-z_][\w-]*):(?=\S)/
+const reference = /\$(?:[A-Za-z_]\w*|\{[^}\n]*\})/g
+
+/** A key with what belongs behind its colon. Addresses, and hosts with a port, are keys of their own. */
+export const withoutBlank = /^([A-Za-z_][\w-]*):(?=\S)(?!\/\/|\d{1,5}$)/

@@ -30,15 +30,18 @@ export const BackendTls = object(
   {
     check: (tls) => {
       if (!("spiffe" in tls)) return undefined
-      const other = ["cert", "key", "root", "insecure", "insecureHost", "keyExchangeGroups"].find((key) => key in tls)
+      const other =
+        ["cert", "key", "root", "keyExchangeGroups"].find((key) => key in tls) ??
+        (["insecure", "insecureHost"] as const).find((key) => tls[key] === true)
       return other === undefined ? undefined : `spiffe excludes ${other}`
     },
     jsonSchema: {
       not: {
         required: ["spiffe"],
-        anyOf: ["cert", "key", "root", "insecure", "insecureHost", "keyExchangeGroups"].map((key) => ({
-          required: [key]
-        }))
+        anyOf: [
+          ...["cert", "key", "root", "keyExchangeGroups"].map((key) => ({ required: [key] })),
+          ...["insecure", "insecureHost"].map((key) => ({ required: [key], properties: { [key]: { const: true } } }))
+        ]
       }
     }
   },

@@ -69,6 +69,8 @@ const fromEndpoint = (endpoint: McpEndpoint): EndpointForm => {
     return { backend: endpoint.backend, ...(endpoint.path === "" ? {} : { path: endpoint.path }) }
   const address = endpoint.address as Extract<Address, { kind: "tcp" }>
   const hostname = address.host.includes(":") ? `[${address.host}]` : address.host
+  // With a scheme, no path is the path `/`.
+  if (endpoint.path === "") return { host: `${hostname}:${address.port}` }
   return { host: `${address.tls ? "https" : "http"}://${hostname}:${address.port}${endpoint.path}` }
 }
 

@@ -3,8 +3,8 @@
 /** Realm of every challenge whose policy names none. */
 export const defaultRealm = "Restricted"
 
-/** `Bearer realm="Restricted", error="invalid_token"` */
+/** `Bearer realm="Restricted", error="invalid_token"`. What a header cannot carry stands there as a question mark. */
 export const challenge = (scheme: string, parameters: Readonly<Record<string, string>>): string =>
   `${scheme} ${Object.entries(parameters)
-    .map(([name, value]) => `${name}="${value.replace(/["\\]/g, "\\$&")}"`)
+    .map(([name, value]) => `${name}="${value.replace(/[^ -~]/g, "?").replace(/["\\]/g, "\\$&")}"`)
     .join(", ")}`

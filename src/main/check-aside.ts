@@ -23,8 +23,11 @@ export type Told = Omit<Checked, "positions"> & { readonly outline: PackedOutlin
 /** Characters up to which a text is checked at once: less than starting a thread takes, and than anybody would notice. */
 const smallText = 4096
 
-// A bundle has the thread beside it, compiled like itself.
-const thread = new URL(import.meta.url.endsWith(".ts") ? "./check-thread.ts" : "./check-thread.js", import.meta.url)
+// The package has the thread among its programs.
+const thread = new URL(
+  import.meta.url.endsWith(".ts") ? "./check-thread.ts" : "../programs/check-thread.mjs",
+  import.meta.url
+)
 
 /** As `check`. A language with policies of one's own is known to this thread alone, which then reads every text itself. */
 export const checkAside = (source: ConfigurationText, spoken: Language): Effect.Effect<Checked> =>

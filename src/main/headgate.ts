@@ -10,7 +10,9 @@ import { Defects } from "../services/defects.ts"
 import { Log } from "../services/log.ts"
 import { type ConfigurationSource, defaultFile, defaultPath, fromFile, fromText } from "./configuration-source.ts"
 import { standard } from "./dialect.ts"
-import { findings, isInvalid } from "./findings.ts"
+import { cannotServe, codesText, proxyCodes } from "./exit-codes.ts"
+import { findings, verdict } from "./findings.ts"
+import { onHangUp } from "./hang-up.ts"
 import { portOptions, ports } from "./ports.ts"
 import { run } from "./run.ts"
 import { InvalidConfiguration } from "./snapshot.ts"
@@ -27,10 +29,13 @@ usage: headgate [-f FILE | -c TEXT] [--validate-only] [--format FORMAT] [-V | --
 
   -f, --file FILE     configuration file, YAML or JSON; - for standard input
   -c, --config TEXT   the configuration itself
-  --validate-only     check the configuration and exit; what is right but not available yet is a warning
+  --validate-only     check the configuration and exit; what this build cannot serve is a warning, and exit code ${cannotServe}
   --format FORMAT     how problems are printed: text, json, or github for annotations
   -V                  print the version
   --version           print what was built, as JSON
+
+exit codes:
+${codesText(proxyCodes)}
 `
 
 const fail = (message: string, code: number): never => {
@@ -96,36 +101,33 @@ const validate = Effect.gen(function* () {
   const text = yield* found.read
   const problems = yield* findings({ name: found.name, text, env: process.env, home: process.env["HOME"] })
   if (problems.length > 0) process.stderr.write(`${formatProblems(format, problems)}\n`)
-  if (isInvalid(problems)) process.exit(1)
-  process.stdout.write("Configuration is valid!\n")
+  const { said, exitCode } = verdict(problems)
+  if (said !== undefined) process.stdout.write(`${said}\n`)
+  if (exitCode !== 0) process.exit(exitCode)
 })
 
-/** Ends when the process was told to: by a signal, or through the admin interface. */
+/** Ends when the process was told to by a signal, or when the launcher that started it is gone. */
 const signalled = Effect.callback<void>((resume) => {
   const onSignal = () => resume(Effect.void)
-  process.once("SIGTERM", onSignal)
-  process.once("SIGINT", onSignal)
+  const signals = ["SIGTERM", "SIGINT", "disconnect"] as const
+  for (const name of signals) process.once(name, onSignal)
   return Effect.sync(() => {
-    process.off("SIGTERM", onSignal)
-    process.off("SIGINT", onSignal)
+    for (const name of signals) process.off(name, onSignal)
   })
 })
 
-/** One more while the configuration is read is one more reading; a hundred are no more. */
-const hungUp = Queue.sliding<true>(1).pipe(
-  Effect.tap((asked) =>
-    Effect.acquireRelease(
-      Effect.sync(() => {
-        const onSignal = () => {
-          Queue.offerUnsafe(asked, true)
-        }
-        process.on("SIGHUP", onSignal)
-        return onSignal
-      }),
-      (onSignal) => Effect.sync(() => process.off("SIGHUP", onSignal))
-    )
+/** Asks for a reading anew, or, when the terminal is gone, for the end. A hundred more while one goes on are one more. */
+const hungUp = Effect.gen(function* () {
+  const asked = yield* Queue.sliding<"reload" | "end">(1)
+  const told = (what: "reload" | "end") => () => {
+    Queue.offerUnsafe(asked, what)
+  }
+  yield* Effect.acquireRelease(
+    Effect.sync(() => onHangUp({ reload: told("reload"), end: told("end") })),
+    (stop) => Effect.sync(stop)
   )
-)
+  return asked
+})
 
 /** How long the reader of the log has to take the last lines, and whoever does not want to wait gives it. */
 const lastLines = 3_000
@@ -153,12 +155,13 @@ const main = Effect.gen(function* () {
       const tell = yield* Defects
       const uncaught = contained(nobody, (cause: unknown) => tell("process", cause))
       process.on("uncaughtException", uncaught)
-      yield* Effect.gen(function* () {
-        yield* Queue.take(hangUps)
-        log("info", "proxy", "SIGHUP: reading the configuration anew")
-        yield* running.reread
-      }).pipe(Effect.forever, Effect.forkScoped)
-      yield* Effect.raceFirst(signalled, running.shutdownRequested)
+      const terminalGone = Effect.gen(function* () {
+        while ((yield* Queue.take(hangUps)) === "reload") {
+          log("info", "proxy", "SIGHUP: reading the configuration anew")
+          yield* running.reread
+        }
+      })
+      yield* Effect.raceAllFirst([signalled, running.shutdownRequested, terminalGone])
       log("info", "proxy", "shutting down")
       // Whoever asks twice does not want to wait. But under npm, one Ctrl-C arrives twice: from the terminal and from npm.
       const asked = performance.now()

@@ -1,7 +1,7 @@
 /** headgatectl, the command-line tool: traces requests of a running proxy, and shows what a configuration means. */
-import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Effect } from "effect"
-import { headgatectl } from "./ctl/root.ts"
+import { version } from "./version.ts"
 
-headgatectl(process.argv.slice(2)).pipe(Effect.provide(NodeServices.layer), NodeRuntime.runMain)
+const [command, ...others] = process.argv.slice(2)
+// Scripts ask for it often, and need nothing of the tool for it.
+if (command === "version" && others.length === 0) process.stdout.write(`${version.version}\n`)
+else await import("./ctl/main.ts")

@@ -35,19 +35,30 @@ const userInfo = /(:\/\/)[^/?#\s]*@/g
 
 const isSeparator = (code: number): boolean => code === 0x26 || code === 0x3b || code === 0x3f || code === 0x23
 
+/** Pairs of a query that are decoded to be looked at; the values of any more are hidden. */
+const mostDecoded = 100
+
 /** @param from where the first pair begins. */
 const shownPairs = (text: string, from: number, { parameters }: Hidden): string => {
   let out = ""
   let copied = 0
+  let decodings = 0
   for (let start = from; start < text.length; ) {
     let end = start
     let equals = -1
+    let encoded = 0
     for (; end < text.length; end++) {
       const code = text.charCodeAt(end)
       if (isSeparator(code)) break
       if (code === 0x3d && equals === -1) equals = end
+      else if (code === 0x25 || code === 0x2b) encoded = 1
     }
-    if (equals !== -1 && isHiddenPair(text.slice(start, equals), text.slice(equals + 1, end), parameters)) {
+    decodings += encoded
+    if (
+      equals !== -1 &&
+      (encoded * decodings > mostDecoded ||
+        isHiddenPair(text.slice(start, equals), text.slice(equals + 1, end), parameters))
+    ) {
       out += text.slice(copied, equals + 1) + instead
       copied = end
     }
@@ -59,7 +70,7 @@ const shownPairs = (text: string, from: number, { parameters }: Hidden): string 
 /** Hides what a parameter says by its name, and an address that it says, where one goes on afterwards, by those in there. */
 const isHiddenPair = (name: string, value: string, parameters: Hidden["parameters"]): boolean => {
   if (isCredential(decoded(name), parameters)) return true
-  if (!/[%@]/.test(value)) return false
+  if (!/[=@]|%(?:3d|40|25)/i.test(value)) return false
   const address = decodedWholly(value)
   if (address.search(userInfo) !== -1) return true
   return address.split(/[?#&;]/).some((pair) => isCredential(pair.slice(0, Math.max(pair.indexOf("="), 0)), parameters))
@@ -75,6 +86,10 @@ const decoded = (text: string): string => (/[%+]/.test(text) ? (new URLSearchPar
 /** An address in a parameter of an address is encoded once more each time. */
 const decodedWholly = (text: string): string => {
   let inner = text
-  for (let times = 0; times < 4 && inner.includes("%"); times++) inner = decoded(inner.replaceAll("&", "%26"))
+  for (let times = 0; times < 4; times++) {
+    const before = inner
+    inner = decoded(before.replaceAll("&", "%26"))
+    if (inner === before) break
+  }
   return inner
 }

@@ -5,6 +5,7 @@
 import { type Effect, Exit, type Schema, type Scope, type Types } from "effect"
 import type { Answer } from "../http/message.ts"
 import type { FailedReading } from "./fail-closed.ts"
+import { isForeign } from "./foreign-schema.ts"
 import type { View } from "./view.ts"
 
 /** Where a policy can be attached. Each site is also the request phase in which its nodes run. */
@@ -98,6 +99,8 @@ export interface ConfigProblem {
   /** Relative to the value that was compiled. */
   readonly path: ConfigPath
   readonly message: string
+  /** Where in the text of the value it lies, if that is known. */
+  readonly within?: { readonly text: string; readonly offset: number }
   /** The value is right, and this build does not have what it asks for. */
   readonly code?: "unavailable"
 }
@@ -172,7 +175,10 @@ export interface Policy<
 // biome-ignore lint/suspicious/noExplicitAny: existential over every policy.
 export type AnyPolicy = Policy<string, any, Site, ResponsePhase, any, any, any, any>
 
-/** Defines a policy; infers every type parameter. */
+/**
+ * Defines a policy; infers every type parameter.
+ * @throws TypeError when its schema was made by another copy of `effect`.
+ */
 export const policy = <
   const Name extends string,
   // biome-ignore lint/suspicious/noExplicitAny: see Policy.
@@ -185,4 +191,10 @@ export const policy = <
   Writes extends AnySlot = never
 >(
   definition: Policy<Name, S, At, In, Reads, Writes, E, R>
-): Policy<Name, S, At, In, Reads, Writes, E, R> => definition
+): Policy<Name, S, At, In, Reads, Writes, E, R> => {
+  if (isForeign(definition.schema))
+    throw new TypeError(
+      `the schema of policy ${definition.name} was made by another copy of effect than headgate uses: have one of them alone in node_modules (npm ls effect, npm dedupe)`
+    )
+  return definition
+}

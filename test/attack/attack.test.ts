@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { attackClasses } from "./attack.ts"
-import { atLeast, awaited, suites } from "./suites.ts"
+import { atLeast, suites } from "./suites.ts"
 
 for (const kind of attackClasses)
   describe(kind, () => {
@@ -14,11 +14,6 @@ for (const kind of attackClasses)
         assert.deepStrictEqual(breaches, [])
       })
     )
-
-    if (awaited.has(kind)) {
-      it("is awaited", () => assert.isEmpty(own))
-      return
-    }
 
     it(`has at least ${atLeast[kind]} cases, no two of one name`, () => {
       const titles = own.flatMap(({ name, titles }) => titles.map((title) => `${name}: ${title}`))

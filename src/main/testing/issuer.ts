@@ -1,5 +1,5 @@
 /** An identity provider for tests: a key set that never changes, and tokens that it signs. */
-import { createPrivateKey, sign } from "node:crypto"
+import { createHash, createPrivateKey, sign } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 
@@ -9,11 +9,11 @@ export const keySetFile: string = fileURLToPath(new URL("./issuer.jwks.json", im
 /** The same as JSON text. */
 export const keySet: string = readFileSync(keySetFile, "utf8")
 
-// Signs tokens of tests, and nothing else.
-const privateKey = createPrivateKey({
-  format: "jwk",
-  key: { ...JSON.parse(keySet).keys[0], d: "icUofsbrOPNhuPisHtP06V2y4bN5_YWda8oRs3HeSLg" }
-})
+// It signs tokens of tests, and nothing else. It follows from these words, so that no file holds a private key.
+const seed = createHash("sha256").update("the issuer of headgate/testing").digest()
+/** What stands before the seed of an Ed25519 key in PKCS #8 (RFC 8410 7). */
+const pkcs8 = Buffer.from("302e020100300506032b657004220420", "hex")
+const privateKey = createPrivateKey({ format: "der", type: "pkcs8", key: Buffer.concat([pkcs8, seed]) })
 
 /** What tokens name as their issuer. */
 export const issuer = "https://issuer.example"

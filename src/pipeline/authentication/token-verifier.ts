@@ -16,22 +16,19 @@ export interface TokenIssuer extends ClaimDemands {
   readonly keys: KeySet
 }
 
-const asked = ["www-authenticate", challenge("Bearer", { realm: defaultRealm })]
+/** RFC 6750 3.1: nothing is wrong with a token that is not there. */
+const tokenWanted = ["www-authenticate", challenge("Bearer", { realm: defaultRealm })]
+const tokenInvalid = ["www-authenticate", challenge("Bearer", { realm: defaultRealm, error: "invalid_token" })]
 
 /** There is no token, or one that is not believed. */
 export class TokenRefused
   extends Data.TaggedError("TokenRefused")<{
     readonly detail: string
-    /** RFC 6750 3.1: nothing is wrong with a token that is not there. */
-    readonly error?: "invalid_token" | undefined
+    readonly headers: ReadonlyArray<string>
   }>
   implements StageError
 {
   readonly status = 401
-  readonly headers =
-    this.error === undefined
-      ? asked
-      : ["www-authenticate", challenge("Bearer", { realm: defaultRealm, error: this.error })]
   readonly reason = "JwtAuth"
   readonly source = "client"
   readonly retryable = false
@@ -58,7 +55,7 @@ const refusals = new Map<string, Exit.Exit<never, TokenRefused>>()
 const refused = (detail: string): Exit.Exit<never, TokenRefused> => {
   let exit = refusals.get(detail)
   if (exit === undefined) {
-    exit = Exit.fail(new TokenRefused({ detail, error: "invalid_token" }))
+    exit = Exit.fail(new TokenRefused({ detail, headers: tokenInvalid }))
     refusals.set(detail, exit)
   }
   return exit
@@ -66,7 +63,7 @@ const refused = (detail: string): Exit.Exit<never, TokenRefused> => {
 /** @param detail one of a fixed set of sentences: each is kept. */
 const malformed = (detail: string) => refused(`the token is invalid or malformed: ${detail}`)
 
-export const noToken = Exit.fail(new TokenRefused({ detail: "no bearer token found" }))
+export const noToken = Exit.fail(new TokenRefused({ detail: "no bearer token found", headers: tokenWanted }))
 const noKeyId = refused("the token header does not specify a `kid`")
 const keysUnavailable = Exit.fail(new KeysUnavailable())
 
@@ -145,7 +142,7 @@ export const makeTokenVerifier = (issuers: ReadonlyArray<TokenIssuer>): TokenVer
       if (decided !== undefined) return decided
       if (asked.some(({ keys }) => keys.current() === undefined)) return keysUnavailable
       return Exit.fail(
-        new TokenRefused({ detail: `token uses the unknown key ${JSON.stringify(id)}`, error: "invalid_token" })
+        new TokenRefused({ detail: `token uses the unknown key ${JSON.stringify(id)}`, headers: tokenInvalid })
       )
     })
   }

@@ -178,11 +178,11 @@ export class LegacySseServer {
     const { config, pulse, clock } = this.#backend
     const { limits } = config
     if (this.#conversations.size >= limits.sessions) return refuse(tooManySessions.ofBackend(limits.sessions))
-    const leave = this.#crowd.enter(binding)
+    const session = this.#open(binding)
+    const leave = this.#crowd.enter(binding, session, clock.now())
     if (leave === undefined) return refuse(tooManySessions.ofAddress(limits.sessionsPerAddress))
     const id = randomUUID()
     const headers = forwardedHeaders(request.headers)
-    const session = this.#open(binding)
     const conversation = new Conversation(this.#backend, session, () => session.end(headers))
     const { stream } = conversation
     this.#conversations.set(id, conversation)

@@ -211,6 +211,21 @@ describe("sessions", () => {
       await relay.close()
     })
 
+    it("make room when they have been idle for a minute, the longest idle one first", async () => {
+      const relay = await rehearse([serving("t", true, tools)], { limits })
+      const [first, second] = [relay.initialize(), relay.initialize()]
+      const used = (id: string) => relay.post(call, { "mcp-session-id": id }).status
+      assert.deepStrictEqual([used(first), used(second)], [200, 200])
+      relay.clock.advance(30_000)
+      assert.strictEqual(used(first), 200)
+      relay.clock.advance(29_999)
+      assert.strictEqual(relay.ask(posting(hello)).status, 429)
+      relay.clock.advance(1)
+      assert.strictEqual(relay.ask(posting(hello)).status, 200)
+      assert.deepStrictEqual([used(first), used(second)], [200, 404])
+      await relay.close()
+    })
+
     it("count streams of 2024-11-05, which end with their connection", async () => {
       const relay = await rehearse([serving("t", true, tools)], { limits })
       const stream = { method: "GET", path: "/sse", address: "192.0.2.1" }

@@ -47,9 +47,9 @@ export class Sessions implements Beating {
   fresh(binding: Caller): Session | McpFailure {
     const { sessions, sessionsPerAddress } = this.#backend.config.limits
     if (this.full) return tooManySessions.ofBackend(sessions)
-    const leave = this.#crowd.enter(binding)
-    if (leave === undefined) return tooManySessions.ofAddress(sessionsPerAddress)
     const session = new Session(this.#backend, "session", binding, undefined, undefined)
+    const leave = this.#crowd.enter(binding, session, this.#backend.clock.now())
+    if (leave === undefined) return tooManySessions.ofAddress(sessionsPerAddress)
     session.onEnded = leave
     session.onBegun = () => {
       this.#keep(session, this.#idOf(session), leave)
@@ -146,9 +146,9 @@ export class Sessions implements Beating {
     // The targets of a session are those it began with: after a change of the configuration it is another backend.
     if (known.size !== state.targets.length || !complete) return undefined
     for (const name of known.keys()) if (!targets.some((target) => target.name === name)) return undefined
-    const leave = this.#crowd.enter(binding)
-    if (leave === undefined) return undefined
     const session = new Session(this.#backend, "session", binding, undefined, known)
+    const leave = this.#crowd.enter(binding, session, this.#backend.clock.now())
+    if (leave === undefined) return undefined
     session.version = state.version
     this.#keep(session, id, leave)
     return session

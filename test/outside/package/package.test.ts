@@ -1,47 +1,192 @@
 /**
- * A package of someone else: copied out of the source tree, it has a manifest of its own, finds `headgate` by a link in its
- * `node_modules`, and knows nothing but the exports.
+ * The package as its users have it: built, packed, and installed in an empty folder, where nothing of the repository can be
+ * reached. Its programs run there, and so does somebody else's package that knows nothing but the exports.
  */
 import { spawnSync } from "node:child_process"
-import { copyFileSync, globSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs"
+import {
+  copyFileSync,
+  cpSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync
+} from "node:fs"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
-import { afterAll, assert, describe, it } from "@effect/vitest"
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 
 const root = resolve(import.meta.dirname, "..", "..", "..")
 const home = mkdtempSync(join(tmpdir(), "headgate-outside-"))
-const modules = join(home, "node_modules")
+/** Has the package alone. */
+const bare = join(home, "bare")
+/** Has `effect` and the types of node as well. */
+const whole = join(home, "whole")
+/** Has an older `effect` than the exports need. */
+const foreign = join(home, "foreign")
+const compiler = join(root, "node_modules", "typescript", "bin", "tsc")
 
-for (const file of globSync("*.ts", { cwd: import.meta.dirname }).filter((name) => !name.endsWith(".test.ts")))
-  copyFileSync(join(import.meta.dirname, file), join(home, file))
-copyFileSync(join(import.meta.dirname, "manifest.json"), join(home, "package.json"))
-copyFileSync(join(import.meta.dirname, "typescript.json"), join(home, "tsconfig.json"))
-mkdirSync(join(modules, "@types"), { recursive: true })
-symlinkSync(root, join(modules, "headgate"))
-symlinkSync(join(root, "node_modules", "effect"), join(modules, "effect"))
-symlinkSync(join(root, "node_modules", "@types", "node"), join(modules, "@types", "node"))
-
-afterAll(() => rmSync(home, { recursive: true, force: true }))
-
-const run = (...args: ReadonlyArray<string>) => {
-  const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: home, encoding: "utf8" })
+const spawned = (command: string, args: ReadonlyArray<string>, cwd: string) => {
+  const { status, stdout, stderr } = spawnSync(command, args, {
+    cwd,
+    encoding: "utf8",
+    env: { ...process.env, XDG_CACHE_HOME: join(home, "cache") }
+  })
   return { status, said: `${stdout}${stderr}`.trim() }
 }
 
-describe("a package outside", () => {
-  it("type-checks against the exports, and is refused what it must not do", () => {
-    assert.deepStrictEqual(run(join(root, "node_modules", "typescript", "bin", "tsc"), "-p", "."), {
+const run = (cwd: string, ...args: ReadonlyArray<string>) => spawned(process.execPath, args, cwd)
+
+/** As npm runs a command of an installed package, without the words of npm itself. */
+const program = (cwd: string, name: string, ...args: ReadonlyArray<string>) =>
+  spawned(join(cwd, "node_modules", ".bin", name), args, cwd)
+
+const must = ({ status, said }: ReturnType<typeof spawned>): string => {
+  if (status !== 0) throw new Error(said)
+  return said
+}
+
+beforeAll(() => {
+  must(run(root, "build/main.ts"))
+  must(spawned("npm", ["pack", join(root, "dist"), "--pack-destination", home], home))
+  const tarball = join(home, readdirSync(home).find((name) => name.endsWith(".tgz"))!)
+  const { devDependencies, dependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
+  const beside = new Map([
+    [bare, []],
+    [whole, [`effect@${dependencies.effect}`, `@types/node@${devDependencies["@types/node"]}`]],
+    [foreign, ["effect@3.19.0"]]
+  ])
+  for (const [folder, others] of beside) {
+    mkdirSync(folder)
+    writeFileSync(join(folder, "package.json"), '{ "name": "tenants", "private": true, "type": "module" }')
+    must(spawned("npm", ["install", "--legacy-peer-deps", "--no-audit", "--no-fund", tarball, ...others], folder))
+  }
+  for (const file of globSync("*.ts", { cwd: import.meta.dirname }).filter((name) => !name.endsWith(".test.ts")))
+    copyFileSync(join(import.meta.dirname, file), join(whole, file))
+}, 300_000)
+
+afterAll(() => rmSync(home, { recursive: true, force: true }))
+
+const files = (folder: string) =>
+  readdirSync(folder, { recursive: true, withFileTypes: true }).filter((e) => e.isFile())
+const megabytes = (folder: string) =>
+  files(folder).reduce((sum, { parentPath, name }) => sum + readFileSync(join(parentPath, name)).length, 0) / 1e6
+
+describe("the package that is installed", () => {
+  it("is small, and has nothing that belongs to the repository", () => {
+    const own = join(bare, "node_modules", "headgate")
+    assert.deepStrictEqual(
+      readdirSync(join(bare, "node_modules")).filter((name) => !name.startsWith(".")),
+      ["headgate"]
+    )
+    assert.isAtMost(files(own).length, 300)
+    assert.isAtMost(megabytes(own), 25)
+    assert.isAtMost(megabytes(join(whole, "node_modules", "effect")) + megabytes(own), 90)
+    const foreign = files(own).filter(({ name }) => /\.test\.|\.pem$|\.key$|(?<!\.d)\.ts$/.test(name))
+    assert.deepStrictEqual(
+      foreign.map(({ name }) => name),
+      []
+    )
+    const text = files(own).map(({ parentPath, name }) => readFileSync(join(parentPath, name), "utf8"))
+    assert.isFalse(
+      text.some((each) => each.includes(root)),
+      "a path of the machine that built it"
+    )
+  })
+
+  it("runs its programs", () => {
+    const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
+    assert.deepStrictEqual(program(bare, "headgatectl", "version"), { status: 0, said: version })
+    const built = JSON.parse(must(program(bare, "headgate", "--version")))
+    assert.strictEqual(built.build_profile, "release")
+    assert.match(built.git_revision, /^[0-9a-f]{40}$/)
+    // Long enough for the thread that checks beside the one that serves.
+    const routes = Array.from(
+      { length: 200 },
+      (_, i) =>
+        `  - name: r${i}\n    matches: [{ path: { exact: /${i} } }]\n    policies: { directResponse: { status: 204 } }`
+    )
+    const file = join(bare, "config.yaml")
+    writeFileSync(file, `gateways: { default: { port: 8080 } }\nroutes:\n${routes.join("\n")}\n`)
+    assert.deepStrictEqual(program(bare, "headgatectl", "validate", file), {
       status: 0,
-      said: ""
+      said: "Configuration is valid!"
     })
+    assert.deepStrictEqual(program(bare, "headgate", "--validate-only", "-f", file), {
+      status: 0,
+      said: "Configuration is valid!"
+    })
+    assert.match(must(program(bare, "headgatectl", "graph", "--file", file)), /r199/)
+    assert.match(must(program(bare, "headgatectl", "cel", "eval", "1 + 1")), /2/)
+  })
+
+  it("says what its exports need, when it is not there or another version", () => {
+    const said = (folder: string) => run(folder, "--input-type=module", "-e", 'await import("headgate/policy")').said
+    assert.match(said(bare), /Error: The exports of headgate need effect 4\.1: .*None was found/)
+    assert.match(said(foreign), /Error: The exports of headgate need effect 4\.1: .*Found: effect 3\.19\.0/)
+  })
+
+  it("says so when a policy is made with another copy of effect than its own", () => {
+    const own = join(whole, "node_modules", "headgate", "node_modules", "effect")
+    cpSync(join(whole, "node_modules", "effect"), own, { recursive: true })
+    const { said } = run(whole, "tenant.ts")
+    rmSync(own, { recursive: true })
+    assert.match(said, /TypeError: the schema of policy tenant was made by another copy of effect than headgate uses/)
+  })
+
+  it("has a JSON Schema for editors", () => {
+    const script = 'import schema from "headgate/config.schema.json" with { type: "json" }; console.log(schema.$id)'
+    assert.match(run(bare, "--input-type=module", "-e", script).said, /config\.schema\.json$/)
+  })
+})
+
+describe("somebody else's package", () => {
+  it("compiles with strict, nodenext and no other flag, the types of the exports included", () => {
+    const file = join(whole, "strict")
+    mkdirSync(file)
+    writeFileSync(
+      join(file, "main.ts"),
+      `import { Effect } from "effect"
+import { makeHeadgate, open, type Headgate } from "headgate"
+import { next, object, policies, policy } from "headgate/policy"
+import { policyLaws } from "headgate/testing"
+import { watching } from "headgate/trace"
+
+export const nothing = policy({
+  name: "nothing",
+  traceKey: "nothing",
+  schema: object("Nothing", "Does nothing.", {}),
+  sites: ["route"],
+  responds: [],
+  reads: [],
+  writes: [],
+  outcomes: ["next"],
+  maturity: { status: "alpha", untrusted: "none" },
+  compile: (_) => Effect.succeed([{ name: "nothing", phase: "request", run: () => next }])
+})
+export const laws = policyLaws(nothing)
+export const headgate = makeHeadgate({ registry: policies })
+export const port = async (gateway: Headgate): Promise<number | undefined> => gateway.port(8080)
+export const events = async () => watching(await open("routes: []"))
+`
+    )
+    writeFileSync(join(file, "tsconfig.json"), '{ "compilerOptions": { "strict": true, "module": "nodenext" } }')
+    assert.deepStrictEqual(run(file, compiler, "--noEmit", "-p", "."), { status: 0, said: "" })
+  })
+
+  it("type-checks against the exports, and is refused what it must not do", () => {
+    copyFileSync(join(import.meta.dirname, "typescript.json"), join(whole, "tsconfig.json"))
+    assert.deepStrictEqual(run(whole, compiler, "-p", "."), { status: 0, said: "" })
   })
 
   it("runs the proxy with a policy of its own, reloads it, and reads its traces", () => {
-    assert.deepStrictEqual(run("run.ts"), { status: 0, said: "the gateway ran" })
+    assert.deepStrictEqual(run(whole, "run.ts"), { status: 0, said: "the gateway ran" })
   })
 
   it("checks its policy by the laws, and a route in memory", () => {
-    const { status, said } = run("properties.ts")
+    const { status, said } = run(whole, "properties.ts")
     assert.match(said, /^[0-9]+ laws hold$/)
     assert.strictEqual(status, 0)
   })

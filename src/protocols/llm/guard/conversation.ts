@@ -200,9 +200,17 @@ export const withShown = (
   const rest = restOf(format, "request", blank, scopes)
   if (rest instanceof TextUnreadable) return undefined
   const shown = conversationOf(format, body).length + rest.length
-  // Another list replaces the conversation; the rest stays as it was judged.
   const aligned = shown === messages.length && rest.every((entry, i) => messages[i]!.role === roleOfRest(entry))
-  if (!aligned) return withConversation(format, body, messages)
+  if (!aligned) {
+    // Another list replaces the conversation; the rest stays as it was judged, and where it was.
+    const left = [...rest]
+    const conversation = messages.filter(({ role, content }) => {
+      const at = left.findIndex((entry) => entry.text === content && roleOfRest(entry) === role)
+      if (at !== -1) left.splice(at, 1)
+      return at === -1
+    })
+    return withConversation(format, body, conversation)
+  }
   const after = rest.map(({ scope }, i) => ({ scope, text: messages[i]!.content }))
   const changed = withRest(format, "request", body, blank, scopes, after)
   return changed && withConversation(format, changed, messages.slice(rest.length))

@@ -61,11 +61,11 @@ export const withRest = (
   const before = restOf(format, document, blank, scopes)
   if (strings instanceof TextUnreadable || before instanceof TextUnreadable) return undefined
   if (before.every(({ text }, i) => text === rest[i]?.text)) return body
-  const lines = new Map<ContentScope, Array<string>>()
+  const lines = new Map<ContentScope, { readonly all: ReadonlyArray<string>; taken: number }>()
   for (const [i, { scope, text }] of before.entries()) {
     const after = (rest[i]?.text ?? "").split("\n")
     if (after.length !== text.split("\n").length) return undefined
-    lines.set(scope, after)
+    lines.set(scope, { all: after, taken: 0 })
   }
   let at = 0
   const changed = rewriteTexts(
@@ -76,7 +76,11 @@ export const withRest = (
     (text, scope) => {
       // Both bodies have the same strings at the same places.
       const shown = strings[at++]?.text === ""
-      return shown ? text : lines.get(scope)!.splice(0, text.split("\n").length).join("\n")
+      if (shown) return text
+      const left = lines.get(scope)!
+      const from = left.taken
+      left.taken += text.split("\n").length
+      return left.all.slice(from, left.taken).join("\n")
     },
     "strings"
   )

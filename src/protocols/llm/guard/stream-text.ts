@@ -10,9 +10,12 @@ import { everyScope, type GuardedFormat, places } from "./texts.ts"
 export interface StreamedText {
   readonly channel: string
   readonly text: string
-  /** It was said before, all of it: it matters for what follows it alone. */
+  /** It was said before, all of it, and nothing here before it: it matters for what follows it alone. */
   readonly repeated: boolean
 }
+
+/** How much of what stands before is judged again, so that what spans two windows is seen. */
+export const overlapBytes = 256
 
 /** More than any provider offers; all further ones share one, so that a stream cannot make a guard keep more. */
 const maxChannels = 256
@@ -52,8 +55,9 @@ export class StreamTexts {
 
   private add(name: string, text: string, texts: Array<StreamedText>): void {
     const channel = this.channels.has(name) || this.channels.size < maxChannels ? name : "others"
-    texts.push({ channel, text, repeated: this.repeats(channel, text) })
     let known = this.channels.get(channel)
+    const repeats = this.repeats(channel, text)
+    texts.push({ channel, text: repeats && known !== undefined ? seamsOf(text) : text, repeated: repeats && !known })
     if (known === undefined) {
       known = { length: 0, hash: createHash("sha256") }
       this.channels.set(channel, known)
@@ -74,6 +78,10 @@ export class StreamTexts {
     return false
   }
 }
+
+/** Of a text that was judged elsewhere, what may belong together with what stands before or behind it. */
+const seamsOf = (text: string): string =>
+  text.length <= 2 * overlapBytes ? text : `${text.slice(0, overlapBytes)}\n${text.slice(-overlapBytes)}`
 
 /** Shorter texts are judged again at no cost. */
 const repeatable = 16

@@ -101,27 +101,31 @@ export class TextWalk {
     // A thought is another text than what is said beside it.
     const index = this.reading === "strings" ? (place?.signed ? "#signed" : indexIn(value)) : undefined
     if (index !== undefined) this.trail.push(index)
-    let changed = value
-    let renamed: Map<string, string> | undefined
+    let members: Map<string, unknown> | undefined
+    let names: Map<string, string> | undefined
     for (const key of Object.keys(value)) {
       if (key === without) continue
       const member = place?.members.get(key) ?? below?.get(key) ?? place?.any
       if (member === undefined && this.scopes.has(scope) && (this.reading === "search" || !looksLike.name(key))) {
         const name = this.name(key, scope)
         if (name !== key) {
-          renamed ??= new Map()
-          renamed.set(key, name)
+          names ??= new Map()
+          names.set(key, name)
         }
       }
       const before = value[key]
       this.trail.push(key)
       const after = this.value(before, member, scope, below, values, depth + 1)
       this.trail.pop()
-      if (after !== before) changed = withMember(changed, key, after)
+      if (after !== before) {
+        members ??= new Map()
+        members.set(key, after)
+      }
     }
     if (index !== undefined) this.trail.pop()
-    if (changed !== value && place !== undefined) changed = withoutPositions(changed, place.positions)
-    return renamed === undefined ? changed : this.rename(changed, renamed)
+    if (members === undefined && names === undefined) return value
+    const changed = this.changed(value, members, names)
+    return members === undefined || place === undefined ? changed : withoutPositions(changed, place.positions)
   }
 
   /** Schemas have the same few names over and over. */
@@ -134,10 +138,17 @@ export class TextWalk {
     return name
   }
 
-  private rename(object: JsonObject, names: ReadonlyMap<string, string>): JsonObject {
-    const members = Object.entries(object).map(([key, member]) => [names.get(key) ?? key, member] as const)
-    this.unplaceable ||= new Set(members.map(([key]) => key)).size < members.length
-    return Object.fromEntries(members)
+  /** With some other members and names, all at once: an object may have very many of them. */
+  private changed(
+    object: JsonObject,
+    members: ReadonlyMap<string, unknown> | undefined,
+    names: ReadonlyMap<string, string> | undefined
+  ): JsonObject {
+    const entries = Object.entries(object).map(
+      ([key, member]) => [names?.get(key) ?? key, members?.has(key) ? members.get(key) : member] as const
+    )
+    this.unplaceable ||= names !== undefined && new Set(entries.map(([key]) => key)).size < entries.length
+    return Object.fromEntries(entries)
   }
 
   private list(

@@ -6,7 +6,7 @@ import { parse } from "yaml"
 import type { JsonObject } from "../formats/json.ts"
 import { type ContentScope, contentScopes, defaultScopes } from "./assignment.ts"
 import { choicesOf, withChoices } from "./choices.ts"
-import { conversationOf, withConversation } from "./conversation.ts"
+import { conversationOf, shownConversation, withConversation, withShown } from "./conversation.ts"
 import { applyRegexGuard } from "./evaluate.ts"
 import { defaultRejection } from "./outcome.ts"
 import { compileRegexGuard, type RegexRule } from "./regex-guard.ts"
@@ -269,7 +269,47 @@ describe("what a guard sees", () => {
   )
 })
 
+describe("the time of a change", () => {
+  const quickly = (change: () => unknown) => {
+    const started = performance.now()
+    assert.isDefined(change())
+    assert.isBelow(performance.now() - started, 4000)
+  }
+  const members = (value: string) => Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [`k${i}`, value]))
+
+  it("does not grow faster than the members of an object that are masked, nor than the strings of the rest", () => {
+    const masks = (odd: JsonObject) => {
+      const ssn = guard({ builtin: "ssn" })
+      const body = { messages: [], odd }
+      const finding = applyRegexGuard(ssn, "mask", defaultRejection, "completions", "request", body, everything)
+      return finding.type === "mask" ? finding.body["odd"] : undefined
+    }
+    quickly(() => {
+      const masked = masks(members("123-45-6789"))
+      assert.deepStrictEqual(masked, members("<SSN>"))
+      return masked
+    })
+    const lines = { messages: [], odd: Array.from({ length: 500_000 }, () => "a") }
+    quickly(() => withShown("completions", lines, [{ role: "user", content: lines.odd.map(() => "b").join("\n") }]))
+  })
+})
+
 describe("conversations", () => {
+  it("a list of another shape replaces the conversation alone, not what was shown beside it", () => {
+    const body = {
+      tools: [{ type: "function", function: { name: "f", description: "finds" } }],
+      stop: ["END"],
+      messages: [{ role: "user", content: "hi" }]
+    }
+    const shown = shownConversation("completions", body)
+    if (shown instanceof TextUnreadable) return assert.fail(shown.message)
+    assert.lengthOf(shown, 3)
+    assert.deepStrictEqual<unknown>(withShown("completions", body, [...shown, { role: "user", content: "more" }]), {
+      ...body,
+      messages: [...body.messages, { role: "user", content: "more" }]
+    })
+  })
+
   interface Golden {
     readonly name: string
     readonly format: GuardedFormat

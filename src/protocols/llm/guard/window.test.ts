@@ -265,10 +265,31 @@ describe("guarding a stream", () => {
     assert.isTrue(run("responses", stream("S3CRET-TOKEN"), (judged) => judged.includes("S3CRET-TOKEN")).blocked)
   })
 
-  it("what arguments escape is judged in clear", () => {
-    const stream = [
-      Buffer.from(encodeSse({ data: JSON.stringify(pieces["arguments of a call"]![1]('{"a":"\\u0053ECRET"}')) }))
+  it("what repeats another text is judged with what stands before and behind it", () => {
+    const said = "-TOKEN of somebody else, S3C"
+    const pieces: ReadonlyArray<readonly [index: number, text: string]> = [
+      [0, said],
+      [1, "S3CRET"],
+      [1, said],
+      [1, "RET-TOKEN"]
     ]
-    assert.isTrue(run("completions", stream, (text) => text.includes("SECRET")).blocked)
+    const stream = (...which: ReadonlyArray<number>) =>
+      which.map((i) => {
+        const [index, content] = pieces[i]!
+        return Buffer.from(encodeSse({ data: JSON.stringify({ choices: [{ index, delta: { content } }] }) }))
+      })
+    const hasSecret = (text: string) => text.includes(secret)
+    assert.isTrue(run("completions", stream(0, 1, 2), hasSecret).blocked)
+    assert.isTrue(run("completions", stream(0, 2, 3), hasSecret).blocked)
+  })
+
+  it("what arguments escape is judged in clear", () => {
+    const escaped = ["\\u0053ECRET/1", "SECRET\\/1", "\\u0053ECRET\\/1", "first:\\nSECRET/1"]
+    for (const text of escaped) {
+      const stream = [
+        Buffer.from(encodeSse({ data: JSON.stringify(pieces["arguments of a call"]![1](`{"a":"${text}"}`)) }))
+      ]
+      assert.isTrue(run("completions", stream, (judged) => /\bSECRET\/1/.test(judged)).blocked, text)
+    }
   })
 })

@@ -6,13 +6,11 @@ import { Buffer } from "node:buffer"
 import { SseDecoder } from "../sse/decoder.ts"
 import { encodeSse } from "../sse/encoder.ts"
 import type { SseTooLarge } from "../sse/limit.ts"
-import { StreamTexts } from "./stream-text.ts"
+import { overlapBytes, StreamTexts } from "./stream-text.ts"
 import type { GuardedFormat } from "./texts.ts"
 
 /** Text of a window, in bytes of UTF-8, that is worth a judgement. */
 const windowBytes = 1024
-/** How much of the window before is judged again, so that what spans two windows is seen. */
-const overlapBytes = 256
 
 /** What the caller has to do now. */
 export type WindowStep =
@@ -44,11 +42,17 @@ const tail = (text: string, bytes: number): string => {
   return encoded.toString("utf8", start)
 }
 
+const escaped = /\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))/g
+const meant: Readonly<Record<string, string>> = { b: "\b", f: "\f", n: "\n", r: "\r", t: "\t" }
+
 /** The text, and once more with what JSON text escapes in clear: arguments of calls are such text. */
-const inClear = (text: string): string =>
-  text.includes("\\u")
-    ? `${text}\n${text.replace(/\\u([0-9a-fA-F]{4})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)))}`
-    : text
+const inClear = (text: string): string => {
+  if (!text.includes("\\")) return text
+  const clear = text.replace(escaped, (_, digits: string | undefined, letter: string) =>
+    digits === undefined ? (meant[letter] ?? letter) : String.fromCharCode(Number.parseInt(digits, 16))
+  )
+  return clear === text ? text : `${text}\n${clear}`
+}
 
 /** One guarded stream. Push chunks, do what the steps say, call `pass` after a judgement that lets the text go, then ask `next`. */
 export class GuardWindow {

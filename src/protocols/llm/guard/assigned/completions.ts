@@ -9,6 +9,8 @@ const part: Rows = {
   "image_url.url": "address",
   "image_url.detail": "choice",
   "video_url.url": "address",
+  "audio_url.url": "address",
+  document_url: "address",
   "input_audio.data": "data",
   "input_audio.format": "choice",
   "file.file_data": "data",

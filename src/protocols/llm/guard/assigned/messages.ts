@@ -52,6 +52,7 @@ const blocks: Rows = {
     type: "choice",
     url: "address",
     error_code: "choice",
+    encrypted_stdout: "data",
     ...under("[]", media),
     "[type=image].source.data": "data",
     "[].url": "address",
