@@ -51,9 +51,19 @@ const Session = object("Session", "Sessions of MCP clients.", {
   )
 })
 
+const level = "(?:off|error|warn|info|debug|trace)"
+const directive = `\\s*(?:[A-Za-z0-9_./:-]+?[=:])?${level}\\s*`
+
+/** What is logged: a level for everything, or for one target. */
+const LogLevel = Schema.String.check(
+  Schema.isPattern(new RegExp(`^(?:${directive}|\\s*)(?:,(?:${directive}|\\s*))*$`, "u"), {
+    expected: "off, error, warn, info, debug or trace, or target=level, or several of them with commas"
+  })
+).annotate({ identifier: "LogLevel", description: "A log level, `target=level`, or several with commas." })
+
 const Logging = object("Logging", "The log of the process.", {
   level: optional(
-    Schema.Union([Schema.String, Schema.Array(Schema.String)]),
+    Schema.Union([LogLevel, Schema.Array(LogLevel)]),
     "Log level at start, in the syntax of the `/logging` endpoint: a level, `target=level`, or several. RUST_LOG in the environment wins; the default is `info`."
   ),
   format: optional(Schema.Literals(["text", "json"]), "Form of the log lines; `text` when left out."),
