@@ -7,7 +7,8 @@ import type { Environment } from "./config/expand.ts"
 import { explain } from "./config/explain.ts"
 import type { Problem } from "./config/problem.ts"
 import { Duration, formatDuration, HttpUrl, LongString, ShortString } from "./primitives.ts"
-import { BindAddress, Dns, Hbone, type Settings } from "./standalone/settings.ts"
+import { BindAddress } from "./standalone/address.ts"
+import { Dns, Hbone, type Settings } from "./standalone/settings.ts"
 
 /** A variable as it is documented. */
 export interface Variable {

@@ -74,6 +74,9 @@ export const named = <S extends Schema.Top>(schema: S, identifier: string, descr
 export const hinted = <S extends Schema.Top>(schema: S, hints: Readonly<Record<string, string>>): S =>
   annotated(schema, { hints })
 
+/** Shows how an object is written to who wrote something else in its place. */
+export const sampled = <S extends Schema.Top>(schema: S, sample: string): S => annotated(schema, { sample })
+
 /** What must hold in the form of the file, beyond each field by itself. */
 export interface Rule<I> {
   /** The sentence for what is wrong, with the path below the object where it is not the object itself; nothing when all is well. */

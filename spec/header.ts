@@ -1,6 +1,6 @@
 /** Header names, static header changes, and matches on headers and query parameters. */
 import { Schema } from "effect"
-import { exactlyOneOf, object, optional, required } from "./field.ts"
+import { exactlyOneOf, object, optional, required, sampled } from "./field.ts"
 import { LongString } from "./primitives.ts"
 
 const nameExpected = "a header name"
@@ -43,10 +43,13 @@ export const Regex = LongString.annotate({
 })
 
 /** An exact text or a regular expression. */
-export const ValueMatch = exactlyOneOf("ValueMatch", "An exact text or a regular expression.", {
-  exact: required(Schema.String, "The text must be equal."),
-  regex: required(Regex, "The expression must match the whole text.")
-})
+export const ValueMatch = sampled(
+  exactlyOneOf("ValueMatch", "An exact text or a regular expression.", {
+    exact: required(Schema.String, "The text must be equal."),
+    regex: required(Regex, "The expression must match the whole text.")
+  }),
+  "{ exact: text } or { regex: pattern }"
+)
 
 /** A condition on a request header. */
 export const HeaderMatch = object("HeaderMatch", "A condition on a request header.", {

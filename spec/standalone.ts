@@ -1,7 +1,7 @@
 /** The configuration file of the standalone proxy, whole: a function of the policies that it may hold. */
 import { Schema } from "effect"
 import { JsonObject } from "./content.ts"
-import { object, optional, required } from "./field.ts"
+import { hinted, object, optional, required, sampled } from "./field.ts"
 import { ShortString } from "./primitives.ts"
 import { backendSchemas } from "./standalone/backend.ts"
 import { listenerSchemas } from "./standalone/listener.ts"
@@ -23,7 +23,7 @@ export const standalone = (specs: PolicySpecs) => {
     routes: required(Schema.Array(routes.Route), "The routes of the group; they match the whole path.")
   })
 
-  return object("Standalone", "The configuration file of the standalone proxy.", {
+  const file = object("Standalone", "The configuration file of the standalone proxy.", {
     config: optional(Settings, "Settings of the process, read once at start."),
     gateways: optional(Schema.Record(ShortString, listeners.Gateway), "Entry points by name: the usual form."),
     routes: optional(Schema.Array(routes.AttachedRoute), "Routes of HTTP requests, attached to gateways."),
@@ -39,7 +39,47 @@ export const standalone = (specs: PolicySpecs) => {
     services: optional(Schema.Array(JsonObject), "Services of a mesh, for tests."),
     workloads: optional(Schema.Array(JsonObject), "Workloads of a mesh, for tests.")
   })
+  return hinted(sampled(file, "keys and values, as gateways: { default: { port: 3000 } }"), {
+    ...foreign,
+    ...elsewhere
+  })
 }
+
+const manifest =
+  "belongs to a manifest of Kubernetes, which the control plane reads; in this file write gateways and routes"
+const envoy =
+  "belongs to a file of Envoy; in this file listeners are gateways, clusters are backends, and routes lead from one to the other"
+const litellm = "belongs to a file of LiteLLM"
+
+/** What other products' files begin with. */
+const foreign = {
+  apiVersion: manifest,
+  kind: manifest,
+  metadata: manifest,
+  spec: manifest,
+  static_resources: envoy,
+  dynamic_resources: envoy,
+  admin: "belongs to a file of Envoy; in this file write config.adminAddr",
+  model_list: `${litellm}; in this file write llm.models: [{ name: gpt-4o, provider: openai, params: { apiKey: $OPENAI_API_KEY } }]`,
+  litellm_settings: `${litellm}; in this file settings of models stand under llm`,
+  general_settings: `${litellm}; in this file settings of the process stand under config`,
+  router_settings: `${litellm}; in this file choices between models stand under llm.virtualModels`,
+  mcpServers:
+    "belongs to a file of an MCP client; in this file write mcp.targets: [{ name: files, stdio: { cmd: npx, args: [server] } }]",
+  entryPoints: "belongs to a file of Traefik; in this file write gateways",
+  http: "belongs to a file of Traefik; in this file routers are routes, services are backends, and middlewares are policies of routes",
+  _format_version: "belongs to a file of Kong; in this file services are backends, and plugins are policies of routes"
+} as const
+
+/** Sections that stand one level deeper. */
+const elsewhere = {
+  logging: "is written under config: config.logging",
+  session: "is written under config: config.session",
+  models: "is written under llm: llm.models",
+  providers: "is written under llm: llm.providers",
+  targets: "is written under mcp: mcp.targets",
+  listeners: "is written under a gateway: gateways.default.port, or gateways.default.listeners for several"
+} as const
 
 /** A decoded configuration file. */
 export type Standalone = ReturnType<typeof standalone>["Type"]

@@ -120,7 +120,9 @@ export const TargetHost = address(
 
 /** The name of a backend: `<namespace>/<name>`; a backend of the same file has an empty namespace, `/<name>`. */
 export const BackendName = Schema.String.check(
-  Schema.isPattern(/^[^/\s]{0,253}\/\S{1,512}$/u, { expected: "<namespace>/<name>; a backend of this file is /<name>" })
+  Schema.isPattern(/^[^/\s]{0,253}\/\S{1,512}$/u, {
+    expected: "<namespace>/<name>; for a backend of this file put a slash before its name: /<name>"
+  })
 ).annotate({
   identifier: "BackendName",
   description: "A named backend, `<namespace>/<name>`. A backend of the same file has an empty namespace: `/name`."

@@ -177,12 +177,12 @@ describe("cel check", () => {
       assert.strictEqual(text.code, 1)
       const lines = text.out.join("\n").split("\n")
       assert.deepStrictEqual(lines.slice(0, 3), [
-        `${file}:2:3: undeclared reference: requst`,
+        `${file}:2:3: undeclared reference: requst; did you mean request?`,
         '      requst.path == "/" || request.path.startWith("/")',
         "      ^"
       ])
       assert.match(lines[3]!, /^ {4}available: apiKey, .*request, source$/)
-      assert.include(lines[4], `${file}:2:25: undeclared function: startWith`)
+      assert.include(lines[4], `${file}:2:38: undeclared function: startWith; did you mean startsWith?`)
       assert.match(lines.at(-1)!, /available: .*startsWith/)
 
       const json = yield* ctl("cel", "check", "-f", file, "--phase", "route", "--format", "json")

@@ -13,6 +13,17 @@ export type Address =
   /** A stale socket file in its place is removed; any other file is an error. */
   | { readonly _tag: "Unix"; readonly path: string }
 
+/** The address of a port at an IP address, at `localhost`, or of `unix:/path`, which stands without a port. */
+export const addressOf = (host: string, port: number): Address =>
+  host.startsWith("unix:")
+    ? { _tag: "Unix", path: host.slice("unix:".length) }
+    : host === "localhost"
+      ? { _tag: "Localhost", port }
+      : { _tag: "Tcp", host, port }
+
+/** The IP address that stands for every address of the machine. */
+export const everywhere = (withIpv6: boolean): string => (withIpv6 ? "::" : "0.0.0.0")
+
 /** A server cannot listen where its configuration says. */
 export class BindFailed extends Data.TaggedError("BindFailed")<{
   readonly address: string

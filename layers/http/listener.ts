@@ -65,6 +65,8 @@ export interface Bound {
    * any more, and at `deadline` whatever is left is cut. Ends when no connection is open. Later calls join the first.
    */
   readonly drain: (options: DrainOptions) => Effect.Effect<void>
+  /** Stops accepting, at once and for good; its connections live on. */
+  readonly close: Effect.Effect<void>
   /** Ends every connection now; a drain that is under way ends with it. */
   readonly cut: () => void
   /** Cuts those requests that are under way and match; `failure` says why in what is recorded. Returns how many. */
@@ -128,6 +130,7 @@ const open = (
       port,
       connections: () => door.connections.size,
       drain: (options) => door.drain(options),
+      close: door.close(),
       cut: () => door.cut(),
       cutRequests: (matches, failure) => door.cutRequests(matches, failure)
     } satisfies Bound

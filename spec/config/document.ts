@@ -33,7 +33,7 @@ export interface Entry {
   readonly keyStart: number
   readonly keyEnd: number
   readonly node: Node
-  /** Where the same key was written before. The last one is the one that counts where keys are free. */
+  /** Where the same key was written before. */
   readonly earlier?: number
 }
 
@@ -60,22 +60,26 @@ export type ParsedDocument =
   | { readonly ok: true; readonly root: Node }
   | { readonly ok: false; readonly problems: ReadonlyArray<SyntaxProblem> }
 
+const unknownAlias =
+  'what begins with * is an alias of YAML, and there is no anchor of this name before it; to mean the text, put it in quotes, as "*"'
+
 // The parser's own sentences may quote the text, which after expansion holds secrets: only its codes are used.
 const sentences: Readonly<Record<string, string>> = {
   ALIAS_PROPS: "an alias cannot have an anchor or a tag",
-  BAD_ALIAS: "the alias names no anchor before it",
+  BAD_ALIAS: unknownAlias,
   BAD_COLLECTION_TYPE: "the tag does not fit the value",
   BAD_DIRECTIVE: "unknown YAML directive",
-  BAD_DQ_ESCAPE: "unknown escape sequence in a double-quoted string",
-  BAD_INDENT: "wrong indentation",
+  BAD_DQ_ESCAPE: "unknown escape sequence in a double-quoted string; write a backslash as \\\\, or use single quotes",
+  BAD_INDENT: "wrong indentation; indent the line like its neighbours",
   BAD_PROP_ORDER: "anchors and tags must come after the indicators of a value",
-  BAD_SCALAR_START: "a plain value cannot begin with this character; quote it",
-  BLOCK_AS_IMPLICIT_KEY: "a block value cannot stand here; is the indentation right, or does a plain value hold ': '?",
-  BLOCK_IN_FLOW: "an indented block cannot stand inside [ ] or { }",
+  BAD_SCALAR_START: "a plain value cannot begin with this character; put the value in quotes",
+  BLOCK_AS_IMPLICIT_KEY:
+    "this is indented as if it belonged to the value before it; indent it like its neighbours, or, if the value holds a colon and a blank, put it in quotes",
+  BLOCK_IN_FLOW: "a key in block form cannot stand inside [ ] or { }; is a comma missing between two entries?",
   IMPOSSIBLE: "the text cannot be parsed here",
   KEY_OVER_1024_CHARS: "a key must end within 1024 characters",
-  MISSING_CHAR: "a closing quote, bracket, comma or colon is missing",
-  MULTILINE_IMPLICIT_KEY: "a key must be on one line",
+  MISSING_CHAR: "a comma is missing here, or a colon after a key, or the line is not indented like its neighbours",
+  MULTILINE_IMPLICIT_KEY: "a colon is missing after this key, or the next line is not indented like it",
   MULTIPLE_ANCHORS: "a value can have one anchor",
   MULTIPLE_DOCS: "a file holds one document; remove the --- line",
   MULTIPLE_TAGS: "a value can have one tag",
@@ -83,7 +87,8 @@ const sentences: Readonly<Record<string, string>> = {
   RESOURCE_EXHAUSTION: "the text is nested too deeply",
   TAB_AS_INDENT: "indent with spaces, not with tabs",
   TAG_RESOLVE_FAILED: "unknown tag, or a value that does not fit its tag",
-  UNEXPECTED_TOKEN: "unexpected text"
+  UNEXPECTED_TOKEN:
+    "nothing can follow the end of a value here; if the value begins with a quote that belongs to it, put all of it in other quotes"
 }
 
 /** Ends the conversion; never leaves this file. */
@@ -207,7 +212,7 @@ const convert = (document: Document.Parsed, limits: Limits): Node => {
 
   const alias = (node: Alias, start: number, end: number): Node => {
     const target = anchors.get(node.source)
-    if (target === undefined) throw new Refused(start, "the alias names no complete anchor before it", "yaml")
+    if (target === undefined) throw new Refused(start, unknownAlias, "yaml")
     return { ...target, start, end }
   }
 

@@ -104,6 +104,12 @@ export const toSource = (expanded: Expanded, offset: number, side: "start" | "en
   return offset - last.end + last.sourceEnd
 }
 
+/** The place in the expanded text of a character of the original one that was not replaced. */
+export const toExpanded = ({ replacements }: Expanded, sourceOffset: number): number => {
+  const last = replacements.findLast(({ sourceEnd }) => sourceEnd <= sourceOffset)
+  return last === undefined ? sourceOffset : sourceOffset - last.sourceEnd + last.end
+}
+
 /** The last replacement that put text into a range of the expanded text. */
 export const replacementIn = (expanded: Expanded, start: number, end: number): Replacement | undefined => {
   const last = replacementBefore(expanded, end - 1)

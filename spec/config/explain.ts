@@ -3,6 +3,7 @@ import { type Schema, SchemaAST, SchemaIssue } from "effect"
 import { withoutBlank } from "./disguise.ts"
 import { nearest } from "./nearest.ts"
 import type { Path } from "./path.ts"
+import { synonymOf } from "./synonyms.ts"
 
 export interface Finding {
   readonly path: Path
@@ -61,10 +62,13 @@ const unknownKey = (issue: SchemaIssue.UnexpectedKey, path: Path): string => {
     const expected = parameter !== undefined && SchemaAST.isString(parameter) ? patternOf(parameter) : undefined
     if (expected !== undefined) return `expected ${expected}`
   }
-  const known = SchemaAST.isObjects(issue.ast)
-    ? issue.ast.propertySignatures.map((property) => String(property.name))
-    : []
-  return unknownKeyMessage(path, known)
+  return unknownKeyMessage(path, SchemaAST.isObjects(issue.ast) ? namesOf(issue.ast) : [])
+}
+
+/** The keys of an object, each under its first name. */
+const namesOf = (ast: SchemaAST.Objects): ReadonlyArray<string> => {
+  const aliases = SchemaAST.resolve(ast)?.["aliases"] ?? {}
+  return ast.propertySignatures.map(({ name }) => String(name)).filter((name) => !Object.hasOwn(aliases, name))
 }
 
 /** The sentence for a key that is not known, with the closest one that is. */
@@ -72,9 +76,16 @@ export const unknownKeyMessage = (path: Path, known: ReadonlyArray<string>): str
   const key = path.at(-1)
   const name = typeof key === "string" ? withoutBlank.exec(key)?.[1] : undefined
   if (name !== undefined && known.includes(name)) return `unknown key; a blank is missing after ${name}:`
-  const close = typeof key === "string" ? nearest(key, known) : undefined
-  return close === undefined ? "unknown key" : `unknown key, did you mean ${close}?`
+  const close = typeof key === "string" ? (synonymOf(key, new Set(known)) ?? nearest(key, known)) : undefined
+  if (close !== undefined) return `unknown key, did you mean ${close}?`
+  return known.length > 0 && known.length <= few ? `unknown key; ${these(known)}` : "unknown key"
 }
+
+// A list that nobody reads to its end helps nobody.
+const few = 8
+
+const these = (known: ReadonlyArray<string>) =>
+  known.length === 1 ? `the one that is known is ${known[0]}` : `known are ${known.join(", ")}`
 
 /** Of the alternatives that failed, the one that the writer most likely meant. */
 const alternatives = (issue: SchemaIssue.AnyOf, path: Path, lookup: Lookup): ReadonlyArray<Finding> => {
@@ -127,8 +138,43 @@ const mismatch = (asts: ReadonlyArray<SchemaAST.AST>, value: unknown): string =>
   // A list that nobody reads to its end is left out where the answer is at hand.
   if (close !== undefined && literals.length > 8) return `not known; did you mean "${close}"?`
   const sameType = literals.some((literal) => typeof literal === typeof value)
-  const got = close !== undefined ? `; did you mean "${close}"?` : sameType ? "" : `, got ${nameOf(value)}`
+  const got =
+    close !== undefined ? `; did you mean "${close}"?` : sameType ? "" : `, got ${nameOf(value)}${remedy(flat, value)}`
   return `expected ${choices.join(" or ")}${got}`
+}
+
+const booleans: Readonly<Record<string, boolean>> = {
+  true: true,
+  yes: true,
+  on: true,
+  false: false,
+  no: false,
+  off: false
+}
+
+/** What to write in place of a value of another type. It never quotes the value. */
+const remedy = (asts: ReadonlyArray<SchemaAST.AST>, value: unknown): string => {
+  const takes = (is: (ast: SchemaAST.AST) => boolean) => asts.some(is)
+  if (typeof value === "string") {
+    const meant = booleans[value.toLowerCase()]
+    if (takes(SchemaAST.isBoolean) && meant !== undefined) return `; write ${meant}, without quotes`
+    if (takes(SchemaAST.isNumber) && /^[0-9]+(\.[0-9]+)?$/.test(value)) return "; remove the quotes"
+  }
+  if (
+    takes((ast) => SchemaAST.isString(ast) && patternOf(ast) === undefined) &&
+    (typeof value === "number" || typeof value === "boolean")
+  )
+    return "; put it in quotes"
+  if (value === null) return ""
+  if (takes(SchemaAST.isArrays) && !takes(SchemaAST.isString) && !Array.isArray(value))
+    return typeof value === "object" ? '; begin each entry with "- "' : "; write it in [ ]"
+  const sample = asts.map((ast) => SchemaAST.resolve(ast)?.["sample"]).find((each) => each !== undefined)
+  if (sample !== undefined) return `; write ${sample}`
+  const object = asts.find(SchemaAST.isObjects)
+  if (object === undefined) return ""
+  if (Array.isArray(value)) return '; write its keys without "- "'
+  const keys = namesOf(object)
+  return keys.length > 0 && keys.length <= few ? `; its keys are ${keys.join(", ")}` : ""
 }
 
 const flatten = (asts: ReadonlyArray<SchemaAST.AST>): ReadonlyArray<SchemaAST.AST> =>

@@ -170,7 +170,7 @@ describe("laws of the canonical form", () => {
     const sample = sampler(described)
     const sections = Object.entries(described.definitions["Standalone"]!["properties"] as Record<string, Node>)
     const seen = { changed: 0, comments: 0, references: 0 }
-    for (let seed = 1; seed <= 120; seed++) {
+    for (let seed = 1; seed <= 160; seed++) {
       const choose = choices(seed * 32_452_843)
       const some = [choose.pick(sections), choose.pick(sections)]
       const text = written(Object.fromEntries(some.map(([key, node]) => [key, sample(node, choose)])), choose)

@@ -4,7 +4,7 @@ import type { Entry, Node } from "./document.ts"
 import type { Path } from "./path.ts"
 import type { Shape } from "./shape.ts"
 
-/** A key that stands twice in a mapping whose keys are known. */
+/** A key that stands twice in a mapping. */
 export interface RepeatedKey {
   readonly path: Path
   readonly keyStart: number
@@ -26,7 +26,7 @@ export interface Interpretation {
 /** An address with user information, wherever it stands. */
 const hasPassword = (scalar: Node["scalar"]) => typeof scalar === "string" && /:\/\/[^/?#\s]*@/.test(scalar)
 
-/** Walks the document and the shape together. In mappings with free keys a repeated key is allowed: the last one counts. */
+/** Walks the document and the shape together. */
 export const interpret = (root: Node, rootShape: Shape): Interpretation => {
   const quotable = new Set<Node>()
   // Two aliases share the values below their anchor; what is secret in one place is secret in both.
@@ -46,8 +46,7 @@ export const interpret = (root: Node, rootShape: Shape): Interpretation => {
         const named = shape !== undefined && shape.keys.has(key)
         const inner = shape?.property(key)
         if (!named) unnamed.push({ key, entry, among: shape })
-        if (entry.earlier !== undefined && shape !== undefined && (named || !shape.open))
-          repeated.push({ path: [...path, key], keyStart: entry.keyStart })
+        if (entry.earlier !== undefined) repeated.push({ path: [...path, key], keyStart: entry.keyStart })
         if (entry.node.scalar === null && named && inner?.optional === true && !inner.nullable) continue
         // Below a free key only values with a name of their own are quoted: headers and environments hold tokens.
         const reached = named || (inner !== undefined && inner.keys.size > 0)

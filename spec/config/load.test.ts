@@ -53,7 +53,7 @@ describe("environment expansion", () => {
 
   it("refuses a variable that is not set, also in a comment, and goes on", () => {
     assert.deepStrictEqual(lines("timeout: $T # see $DOC\nname: x\n"), [
-      "config.yaml:1:10: environment variable T is not set (a literal dollar sign is written $$)",
+      "config.yaml:1:10: timeout: environment variable T is not set (a literal dollar sign is written $$)",
       "config.yaml:1:19: environment variable DOC is not set (a literal dollar sign is written $$)",
       "config.yaml:2:1: name: unknown key, did you mean names?"
     ])
@@ -61,8 +61,8 @@ describe("environment expansion", () => {
 
   it("refuses braces that hold no name", () => {
     assert.deepStrictEqual(lines("names: ['${a b}', '${']"), [
-      "config.yaml:1:10: expected a variable name in the braces (a literal dollar sign is written $$)",
-      "config.yaml:1:20: the brace is not closed on its line (a literal dollar sign is written $$)"
+      "config.yaml:1:10: names[0]: expected a variable name in the braces (a literal dollar sign is written $$)",
+      "config.yaml:1:20: names[1]: the brace is not closed on its line (a literal dollar sign is written $$)"
     ])
   })
 
@@ -85,8 +85,12 @@ describe("environment expansion", () => {
 })
 
 describe("documents", () => {
-  it("an empty file configures nothing", () => {
-    for (const text of ["", "\n", "# only a comment\n", "---\n", "{}"])
+  it("a file of comments configures nothing, an empty one is a mistake", () => {
+    for (const text of ["", "\n"])
+      assert.deepStrictEqual(lines(text), [
+        "config.yaml:1:1: the file is empty; a port is the least: gateways.default.port"
+      ])
+    for (const text of ["# only a comment\n", "---\n", "{}"])
       assert.deepStrictEqual(value(text), {}, JSON.stringify(text))
   })
 
@@ -102,9 +106,13 @@ describe("documents", () => {
     ])
   })
 
-  it("a repeated field is an error, a repeated free key replaces", () => {
-    assert.deepStrictEqual(lines("timeout: 1s\ntimeout: 2s"), ["config.yaml:2:1: timeout: the key is repeated"])
-    assert.deepStrictEqual(value("headers: {a: x, a: y}"), { headers: { a: "y" } })
+  it("a repeated key is an error", () => {
+    assert.deepStrictEqual(lines("timeout: 1s\ntimeout: 2s"), [
+      "config.yaml:2:1: timeout: the key is repeated: it stands before, too; keep one"
+    ])
+    assert.deepStrictEqual(lines("headers: {a: x, a: y}"), [
+      "config.yaml:1:17: headers.a: the key is repeated: it stands before, too; keep one"
+    ])
   })
 
   it("one document, string keys, no tags of one's own", () => {
@@ -128,7 +136,7 @@ describe("documents", () => {
       (name, index) => `${name}: &${name} [${Array(10).fill(`*${"abcdefghi"[index]}`).join(",")}]`
     )
     assert.match(lines(`a: &a [x]\n${bomb.join("\n")}`).join(), /more than 1000000 values/)
-    assert.match(lines("names: &n [*n]").join(), /names no complete anchor/)
+    assert.match(lines("names: &n [*n]").join(), /there is no anchor of this name before it/)
   })
 })
 
@@ -143,12 +151,14 @@ describe("decoding", () => {
       "config.yaml:6:10: timeout: expected a duration such as 10s, 1h30m or 250ms, got a number",
       "config.yaml:7:1: kye: unknown key, did you mean key?",
       "config.yaml:8:8: rule.alow: unknown key, did you mean allow?",
-      "config.yaml:9:8: names: expected a list, got a string"
+      "config.yaml:9:8: names: expected a list, got a string; write it in [ ]"
     ])
   })
 
   it("of a union only the alternative that was meant is explained", () => {
-    assert.deepStrictEqual(lines("rule: 3"), ["config.yaml:1:7: rule: expected a string or an object, got a number"])
+    assert.deepStrictEqual(lines("rule: 3"), [
+      "config.yaml:1:7: rule: expected a string or an object, got a number; put it in quotes"
+    ])
     assert.deepStrictEqual(lines("rule: {}"), ["config.yaml:1:7: rule: expected exactly one of allow, deny"])
     assert.deepStrictEqual(lines("rule: {allow: x, deny: y}"), [
       "config.yaml:1:7: rule: expected exactly one of allow, deny, got allow and deny"

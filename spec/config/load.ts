@@ -5,7 +5,7 @@
 import { Result, Schema } from "effect"
 import { disguisesOf } from "./disguise.ts"
 import { defaultLimits, type Limits, type Node, parseDocument } from "./document.ts"
-import { type Environment, expand, replacementIn, toSource, type Unresolved } from "./expand.ts"
+import { type Environment, expand, replacementIn, toExpanded, toSource, type Unresolved } from "./expand.ts"
 import { explain, type Finding } from "./explain.ts"
 import { interpret } from "./interpret.ts"
 import { outlineOf } from "./outline.ts"
@@ -65,14 +65,27 @@ export const load = <A, I>(input: Input, schema: Schema.Codec<A, I>): Loaded<A> 
     return { ok: false, problems: inOrder([...unset, ...broken]) }
   }
 
+  if (input.text.trim() === "")
+    return {
+      ok: false,
+      problems: [problem(0, "the file is empty; a port is the least: gateways.default.port", "empty")]
+    }
   const { value, quotable, repeated, renamed, unnamed, credentials } = interpret(document.root, shapeOf(schema.ast))
   const disguises = disguisesOf(unnamed, expanded, input.text)
   const places = positions(input.name, outlineOf(document.root, expanded, quotable, renamed, disguises), original)
   const decoded = decode(schema, value)
   const problems = [
-    ...unset,
+    ...unset.map((each, index) => ({
+      ...each,
+      path: places.show(pathTo(document.root, toExpanded(expanded, expanded.unresolved[index]!.sourceStart)) ?? [])
+    })),
     ...repeated.map(({ path }) =>
-      places.locate({ path, message: "the key is repeated", code: "repeated-key", about: "key" })
+      places.locate({
+        path,
+        message: "the key is repeated: it stands before, too; keep one",
+        code: "repeated-key",
+        about: "key"
+      })
     ),
     ...(decoded.ok ? [] : decoded.findings)
       .filter(
@@ -112,6 +125,21 @@ const decode = <A, I>(schema: Schema.Codec<A, I>, value: unknown) => {
     explain(result.failure.issue, lookup).map((finding) => [`${formatPath(finding.path)}\n${finding.message}`, finding])
   )
   return { ok: false, findings: findings.size > 0 ? [...findings.values()] : [unexplained] } as const
+}
+
+/** The path of the key or the scalar at an offset into the expanded text; of nothing for a comment. */
+const pathTo = (node: Node, offset: number): Path | undefined => {
+  const isIn = (start: number, end: number) => offset >= start && offset < end
+  for (const [key, { keyStart, keyEnd, node: value }] of node.entries ?? []) {
+    if (isIn(keyStart, keyEnd)) return [key]
+    const below = isIn(value.start, value.end) ? pathTo(value, offset) : undefined
+    if (below !== undefined) return [key, ...below]
+  }
+  for (const [index, item] of (node.items ?? []).entries()) {
+    const below = isIn(item.start, item.end) ? pathTo(item, offset) : undefined
+    if (below !== undefined) return [index, ...below]
+  }
+  return node.scalar === undefined ? undefined : []
 }
 
 /** A value with an unset variable in it is reported once, for the variable. */

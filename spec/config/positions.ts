@@ -8,6 +8,8 @@ import type { Position, Source } from "./source.ts"
 export interface Complaint {
   readonly path: Path | string
   readonly message: string
+  /** The place in the text that the value holds, where the value alone says too little. */
+  readonly within?: { readonly text: string; readonly offset: number } | undefined
   /** Default "error". */
   readonly severity?: Severity
   readonly code?: string
@@ -52,9 +54,11 @@ export const positions = (file: string, outline: Outline, source: Source): Posit
     at: (path) => source.position(offsetOf(pathOf(path), "value")),
     keyAt: (path) => source.position(offsetOf(pathOf(path), "key")),
     has: (path) => walk(outline, pathOf(path)).exact,
-    locate: ({ path, message, severity = "error", code, about = "value" }) => {
+    locate: ({ path, message, within, severity = "error", code, about = "value" }) => {
       const where = pathOf(path)
-      const offset = offsetOf(where, about)
+      const { start, exact } = walk(outline, where)
+      const inside = within === undefined || !exact ? undefined : source.inside(start, within.text, within.offset)
+      const offset = inside ?? offsetOf(where, about)
       return {
         file,
         ...source.position(offset),

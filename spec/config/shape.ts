@@ -15,6 +15,8 @@ declare module "effect/Schema" {
       readonly aliases?: Readonly<Record<string, string>> | undefined
       /** What to say to keys that are not there: where they belong, or what replaced them. */
       readonly hints?: Readonly<Record<string, string>> | undefined
+      /** How an object is written, for who wrote something else in its place. */
+      readonly sample?: string | undefined
       /** The value is of a schema that contains this one; see `recursive`. */
       readonly recursion?: { readonly identifier: string; readonly schema: () => SchemaAST.AST } | undefined
     }

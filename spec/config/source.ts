@@ -19,6 +19,11 @@ export interface Source {
    * line was not parsed, and its key alone is legible.
    */
   excerpt(offset: number, pieces?: Pieces): string
+  /**
+   * Where the character at `within` of a text stands that is written at `offset`: as it is, in quotes, or as a block.
+   * `undefined` where it is written another way, as with a reference to the environment before that character.
+   */
+  inside(offset: number, value: string, within: number): number | undefined
 }
 
 const mask = "…"
@@ -72,6 +77,41 @@ const legibility = (line: string, start: number, pieces: Pieces | undefined): Ui
   return legible
 }
 
+const escaped: Readonly<Record<string, string>> = { n: "\n", t: "\t", r: "\r" }
+
+/** Reads the written form and the value side by side, as far as they agree. */
+const inside = (text: string, start: number, value: string, within: number): number | undefined => {
+  const style = text[start]
+  const isBlock = style === "|" || style === ">"
+  let at = start + (style === "'" || style === '"' ? 1 : 0)
+  let indent = 0
+  if (isBlock) {
+    at = text.indexOf("\n", start) + 1
+    if (at === 0) return undefined
+    indent = /^ */.exec(text.slice(at, at + 256))![0].length
+    at += indent
+  }
+  for (let index = 0; index < within; index++) {
+    const wanted = value[index]
+    let read = 1
+    if (style === '"' && text[at] === "\\") {
+      const next = text[at + 1] ?? ""
+      if ((escaped[next] ?? next) !== wanted) return undefined
+      read = 2
+    } else if (style === "'" && text[at] === "'") {
+      if (text[at + 1] !== "'" || wanted !== "'") return undefined
+      read = 2
+    } else if (text[at] === "\n" && (wanted === "\n" || wanted === " ")) {
+      // A line of a block keeps what it is indented beyond the first; other texts are folded.
+      const blank = /^ */.exec(text.slice(at + 1, at + 257))![0].length
+      read = 1 + (isBlock ? Math.min(blank, indent) : blank)
+    } else if (text[at] === "$" && text[at + 1] === "$" && wanted === "$") read = 2
+    else if (text[at] !== wanted) return undefined
+    at += read
+  }
+  return at
+}
+
 /** Indexes the lines once. */
 export const source = (text: string): Source => {
   const starts = [0]
@@ -123,5 +163,5 @@ export const source = (text: string): Source => {
     return `${out.trimEnd()}\n${" ".repeat(marker)}^`
   }
 
-  return { position, excerpt }
+  return { position, excerpt, inside: (offset, value, within) => inside(text, offset, value, within) }
 }

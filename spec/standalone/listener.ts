@@ -4,6 +4,7 @@ import { CipherSuite, KeyExchangeGroup, TlsVersion } from "../connection/crypto.
 import { defaulted, hinted, object, optional, required, withAliases } from "../field.ts"
 import { LongString, PortNumber, ShortString } from "../primitives.ts"
 import { Hostname } from "../target.ts"
+import { ListenAddress } from "./address.ts"
 import { misplaced, type PolicySpecs, policiesAt, policyFields } from "./policies.ts"
 import type { routeSchemas } from "./route.ts"
 
@@ -71,6 +72,11 @@ const TunnelProtocol = Schema.Literals(["direct", "hboneWaypoint", "hboneGateway
   description: "How connections reach the listeners of a bind: as they are, or out of a tunnel."
 })
 
+const address = optional(
+  ListenAddress,
+  "Where it listens; every address of the machine when left out. With `unix:` no port is opened: `port` is then a name alone."
+)
+
 /** The listeners of both forms, with the policies that may stand on them. */
 export const listenerSchemas = (specs: PolicySpecs, { Route, TcpRoute }: ReturnType<typeof routeSchemas>) => {
   const onListener = policyFields(specs, "gateway")
@@ -87,6 +93,7 @@ export const listenerSchemas = (specs: PolicySpecs, { Route, TcpRoute }: ReturnT
 
   const Gateway = object("Gateway", "An entry point: a port, and policies that run before a route is chosen.", {
     port: required(PortNumber, "The port that is listened on."),
+    address,
     protocol: optional(GatewayProtocol, "What the gateway speaks; HTTPS with `tls`, else HTTP, when left out."),
     tls: optional(ServerTls, "TLS towards clients."),
     listeners: optional(
@@ -119,6 +126,7 @@ export const listenerSchemas = (specs: PolicySpecs, { Route, TcpRoute }: ReturnT
       BindPort,
       "The port that is listened on. An internal bind without one takes connections to any port."
     ),
+    address,
     mode: defaulted(
       Schema.Literals(["standard", "internal"]),
       "standard",

@@ -1,6 +1,6 @@
 /** Routes: what they match, the policies on them, and where they lead. */
 import { Schema } from "effect"
-import { defaulted, exactlyOneOf, hinted, object, optional, required } from "../field.ts"
+import { defaulted, exactlyOneOf, hinted, object, optional, required, sampled } from "../field.ts"
 import { HeaderMatch, QueryMatch, Regex } from "../header.ts"
 import { ShortString } from "../primitives.ts"
 import { Hostname } from "../target.ts"
@@ -9,21 +9,29 @@ import { besidePolicies, type PolicySpecs, policiesAt } from "./policies.ts"
 
 const path = Schema.String.check(Schema.isStartingWith("/", { expected: "a path that begins with /" }))
 
-const PathMatch = exactlyOneOf(
-  "PathMatch",
-  "A condition on the path in its normal form; see `frontendPolicies.http.paths`.",
-  {
+const PathMatch = sampled(
+  exactlyOneOf("PathMatch", "A condition on the path in its normal form; see `frontendPolicies.http.paths`.", {
     exact: required(path, "The path must be equal, in its normal form."),
     pathPrefix: required(
       path,
       "The path must begin with these segments: `/foo` matches `/foo` and `/foo/x`, not `/foobar`."
     ),
     regex: required(Regex, "The expression must match the whole path.")
-  }
+  }),
+  "{ pathPrefix: /a } or { exact: /a }"
 )
 
+const standardMethods = /^(get|head|post|put|patch|delete|options|connect|trace)$/i
+
 const Method = Schema.String.check(
-  Schema.isPattern(/^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,64}$/u, { expected: "an HTTP method" })
+  Schema.isPattern(/^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,64}$/u, { expected: "an HTTP method" }),
+  Schema.makeFilter(
+    (name) =>
+      standardMethods.test(name) && name !== name.toUpperCase()
+        ? `the case of a method counts, and clients send ${name.toUpperCase()}`
+        : undefined,
+    { toJsonSchema: () => ({}) }
+  )
 ).annotate({ identifier: "MethodMatch", description: "An HTTP method, in the case in which it is sent." })
 
 const any = { pathPrefix: "/" } as const

@@ -5,23 +5,9 @@ import { redacted, Secret } from "../content.ts"
 import { defaulted, hinted, object, optional, required } from "../field.ts"
 import { HeaderName } from "../header.ts"
 import { ByteSize, CelExpression, Duration, LongString, PositiveCount, ShortString } from "../primitives.ts"
+import { BindAddress } from "./address.ts"
 import { ModelCatalogSource } from "./catalog.ts"
 import { FieldExpressions, Fields, OtlpProtocol, Sampling } from "./telemetry.ts"
-
-const port = "(?:[0-9]|[1-9][0-9]{1,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
-const octet = "(?:25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])"
-const ip = `(?:(?:${octet}\\.){3}${octet}|\\[[0-9A-Fa-f:.]{2,45}\\])`
-
-/** Where one of the own servers listens. */
-export const BindAddress = Schema.String.check(
-  Schema.isPattern(new RegExp(`^(?:off|unix:/.+|localhost:${port}|${ip}:${port})$`, "u"), {
-    expected: "ip:port, localhost:port, unix:/path or off"
-  })
-).annotate({
-  identifier: "BindAddress",
-  description:
-    "`ip:port`, `localhost:port` for both loopback addresses, `unix:/path/to/socket`, or `off` for no server."
-})
 
 export const Dns = object("Dns", "Name resolution.", {
   lookupFamily: defaulted(
@@ -65,9 +51,19 @@ const Session = object("Session", "Sessions of MCP clients.", {
   )
 })
 
+const level = "(?:off|error|warn|info|debug|trace)"
+const directive = `\\s*(?:[A-Za-z0-9_./:-]+?[=:])?${level}\\s*`
+
+/** What is logged: a level for everything, or for one target. */
+const LogLevel = Schema.String.check(
+  Schema.isPattern(new RegExp(`^(?:${directive}|\\s*)(?:,(?:${directive}|\\s*))*$`, "u"), {
+    expected: "off, error, warn, info, debug or trace, or target=level, or several of them with commas"
+  })
+).annotate({ identifier: "LogLevel", description: "A log level, `target=level`, or several with commas." })
+
 const Logging = object("Logging", "The log of the process.", {
   level: optional(
-    Schema.Union([Schema.String, Schema.Array(Schema.String)]),
+    Schema.Union([LogLevel, Schema.Array(LogLevel)]),
     "Log level at start, in the syntax of the `/logging` endpoint: a level, `target=level`, or several. RUST_LOG in the environment wins; the default is `info`."
   ),
   format: optional(Schema.Literals(["text", "json"]), "Form of the log lines; `text` when left out."),

@@ -10,6 +10,7 @@ import type { Compiler } from "./compile.ts"
 import type { ParameterKind } from "./function.ts"
 import { functionNames, overloadsOf } from "./library.ts"
 import { macroOf } from "./macros.ts"
+import { meantBy } from "./meant.ts"
 import { type Phase, variables } from "./phases.ts"
 import { problemAt } from "./problem.ts"
 import { type Field, type FieldType, isStruct, type ScalarKind, type Struct } from "./schema.ts"
@@ -131,6 +132,19 @@ class Check {
     return unknown
   }
 
+  /** A name that is not known where it stands, with the one that was meant, if any comes near. */
+  #unknownName(span: Span, what: string, name: string, available: ReadonlyArray<string>): Type {
+    const meant = meantBy(name, available)
+    return this.#report(span, `${what}: ${name}${meant === undefined ? "" : `; did you mean ${meant}?`}`, available)
+  }
+
+  /** The name of a field or a method behind its dot; the whole where it is written another way. */
+  #nameIn(node: Node, name: string): Span {
+    const after = node.kind === "call" ? node.target?.end : node.kind === "select" ? node.operand.end : undefined
+    const start = after === undefined ? -1 : this.#compiler.source.indexOf(name, after)
+    return start < 0 || start + name.length > node.end ? node : { start, end: start + name.length }
+  }
+
   #needsBool(node: Node, { kind }: Type, operator: string): void {
     if (kind !== "bool" && kind !== "dyn") this.#report(node, `${operator} needs a bool, this is a ${kind}`)
   }
@@ -150,7 +164,7 @@ class Check {
     const type = typeNamed(node, undefined)
     if (type !== undefined) return { kind: "type" }
     if (guarded) return unknown
-    return this.#report(node, `undeclared reference: ${node.name}`, this.#variableNames(names))
+    return this.#unknownName(node, "undeclared reference", node.name, this.#variableNames(names))
   }
 
   #variableNames(names: Names | undefined): ReadonlyArray<string> {
@@ -179,7 +193,8 @@ class Check {
         ? (operand.element ?? unknown)
         : this.#report(node, `a list has no element named by a ${index.kind}`)
     }
-    return this.#report(node, `a ${operand.kind} has no fields`)
+    const size = step?.name === "length" || step?.name === "size" ? "; its length is size(…)" : ""
+    return this.#report(node, `a ${operand.kind} has no fields${size}`)
   }
 
   #field(node: Node, { absent }: Type, struct: Struct, name: string, guarded: boolean): Type {
@@ -188,7 +203,7 @@ class Check {
     if (field === undefined)
       return struct.rest !== undefined || guarded
         ? unknown
-        : this.#report(node, `no such field: ${name}`, Object.keys(struct.fields).sort())
+        : this.#unknownName(this.#nameIn(node, name), "no such field", name, Object.keys(struct.fields).sort())
     if (this.#phase !== undefined && field.phases !== undefined && !field.phases.includes(this.#phase)) {
       const late = `${name} does not exist in the ${this.#phase} phase`
       if (!isStruct(field.type)) return guarded ? typeOfField(field.type) : this.#report(node, late)
@@ -289,11 +304,16 @@ class Check {
     const types = callee.args.map((arg) => this.visit(arg, names, guarded))
     if (overloads.length === 0) {
       if (guarded) return unknown
-      return this.#report(
-        node,
-        `undeclared function: ${callee.name}`,
-        this.#functionNames(callee.method, types[0]?.kind ?? "dyn")
-      )
+      const named = callee.method ? this.#nameIn(node, callee.name) : node
+      const known = this.#functionNames(callee.method, types[0]?.kind ?? "dyn")
+      const method = !callee.method && overloadsOf(callee.name, true).length > 0
+      return method
+        ? this.#report(
+            named,
+            `undeclared function: ${callee.name}; it is written behind a value: a.${callee.name}(…)`,
+            known
+          )
+        : this.#unknownName(named, "undeclared function", callee.name, known)
     }
     const counted = overloads.filter((overload) => takes(overload, callee.args.length))
     if (counted.length === 0) return this.#report(node, `${callee.name} does not take ${node.args.length} arguments`)

@@ -83,7 +83,9 @@ describe("functions of the configuration", () => {
     assert.deepStrictEqual(problems("a(x..., y) { x }"), ["1:1 only the last parameter can collect the rest"])
     assert.deepStrictEqual(problems("a(1) { 1 }"), ["1:1 '1' is no parameter"])
     assert.deepStrictEqual(problems("a() { 1 + }"), ["1:11 unexpected token: the end"])
-    assert.deepStrictEqual(problems("# comment\na() {\n  requst.path }"), ["3:3 undeclared reference: requst"])
+    assert.deepStrictEqual(problems("# comment\na() {\n  requst.path }"), [
+      "3:3 undeclared reference: requst; did you mean request?"
+    ])
     assert.deepStrictEqual(problems("a() { {"), ["1:5 '{' is not closed: expected '}'"])
     assert.deepStrictEqual(problems("a() { 1 } nonsense"), [
       "1:11 expected a definition: name(parameters) { expression }"

@@ -2,6 +2,7 @@
 import { type ASTNode, Environment, ParseError } from "@marcbachmann/cel-js"
 import { maxExpressionLength, maxNesting } from "./limits.ts"
 import { prefixedLiteral } from "./literal.ts"
+import { operatorFor } from "./meant.ts"
 import { type CelProblem, problemAt } from "./problem.ts"
 import { type Scanned, scan } from "./scan.ts"
 import type { Element, Entry, Node } from "./syntax.ts"
@@ -83,8 +84,10 @@ const parserProblem = (source: string, error: ParseError): CelProblem => {
   const { start, end } = error.range ?? { start: 0, end: source.length }
   if (error.code === "limit_exceeded") return problemAt(source, start, end, tooDeep)
   const excess = error.code === "unexpected_character" && start < source.length
+  const found = /^(\w+|.)/su.exec(source.slice(start))?.[0]
+  const instead = found === undefined ? undefined : operatorFor(found)
   const message = excess
-    ? `unexpected '${/^(\w+|.)/su.exec(source.slice(start))?.[0]}'`
+    ? `unexpected '${found}'${instead === undefined ? "" : `; ${instead}`}`
     : error.summary.replace(/\b[A-Z]{2,}\b/g, (token) => tokens[token] ?? token)
   return problemAt(source, start, Math.max(end, start), message.charAt(0).toLowerCase() + message.slice(1))
 }

@@ -4,6 +4,7 @@
  */
 import { RE2JS, RE2JSSyntaxException } from "@bufbuild/re2"
 import { Result } from "effect"
+import { regexFault } from "../../spec/regex-fault.ts"
 import { literalBeginning, withoutAnchors } from "./pattern-text.ts"
 
 /** Instructions of a compiled pattern: bounds the work per character where the automaton has too many states to keep. */
@@ -57,7 +58,7 @@ export const compilePattern = (source: string): Result.Result<Pattern, string> =
     if (automaton.re2().prog.numInst() > largestProgram) return Result.fail("the regular expression is too large")
     return Result.succeed(new Pattern(literal, rest, automaton))
   } catch (error) {
-    const detail = error instanceof RE2JSSyntaxException ? error.error : "it cannot be compiled"
+    const detail = error instanceof RE2JSSyntaxException ? regexFault(source, error.error) : "it cannot be compiled"
     return Result.fail(`not a regular expression in RE2 syntax: ${detail}`)
   }
 }

@@ -4,8 +4,8 @@
  */
 import { Duration, Effect, Layer, Queue, Schedule, Stream } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { isLoopback } from "../../layers/admin-address.ts"
 import { formatProblems, isProblemFormat, type Problem, problemFormats } from "../../spec/config/problem.ts"
+import { isLoopback } from "../../spec/standalone/address.ts"
 import type { TraceEvent } from "../../spec/trace-events.ts"
 import type { Exchange } from "../pipeline/exchange.ts"
 import type { RouteGraph } from "../pipeline/graph.ts"

@@ -34,6 +34,8 @@ import { type CompileCondition, Sites } from "./sites.ts"
 export interface AssembledBind {
   readonly key: string
   readonly port: number
+  /** As the configuration writes it; `undefined` where it says nothing. */
+  readonly address: string | undefined
   readonly path: ConfigPath
   /** The listener for the host of a canonical authority. */
   readonly listenerFor: (host: string) => Listener | undefined
@@ -138,7 +140,7 @@ class Assembly {
         return undefined
       }
       const listenerFor = (host: string) => found.success.forHost(host)
-      return { key: bind.key, port: bind.port, path: bind.path, listenerFor }
+      return { key: bind.key, port: bind.port, address: bind.address, path: bind.path, listenerFor }
     })
   }
 

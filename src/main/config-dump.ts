@@ -1,5 +1,6 @@
 /** What `/config_dump` shows: the configuration in force, in its normalised form, with secrets masked. */
 import { Redacted } from "effect"
+import { addressOf, everywhere, show } from "../../layers/http/address.ts"
 import type { Hidden } from "../pipeline/hidden.ts"
 import { masked } from "../pipeline/masked.ts"
 import type * as Normalised from "../routing/normalised.ts"
@@ -91,7 +92,7 @@ export const listenerParts = (listener: Normalised.Listener) => ({
 /** What a bind is, but for its listeners. */
 export const bindParts = (bind: Normalised.Bind, { enableIpv6 }: Normalised.Normalised["settings"]) => ({
   key: bind.key,
-  address: `${enableIpv6 ? "[::]" : "0.0.0.0"}:${bind.port}`,
+  address: show(addressOf(bind.address ?? everywhere(enableIpv6), bind.port)),
   protocol: bind.protocol,
   tunnelProtocol: bind.tunnelProtocol,
   mode: bind.mode

@@ -62,7 +62,7 @@ routes:
     held: async () => (await metrics.scrape()).text.match(/^headgate_configurations_held (.*)$/m)?.[1],
     /** Asks for a stream, and waits until it has begun. */
     open: Effect.promise(() =>
-      new RawClient(gateway.listeners()[0]!.port)
+      new RawClient(gateway.listeners()[0]!.port!)
         .send("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
         .until(({ text }) => text.includes("begins"))
     )
@@ -164,7 +164,7 @@ routes:
           over = true
         }
       })
-      const client = new RawClient(gateway.listeners()[0]!.port).send("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+      const client = new RawClient(gateway.listeners()[0]!.port!).send("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
       yield* Effect.promise(() => eventually(() => held.length === 1))
       yield* gateway.reload(configuration(`# One line more.\n${text}`))
       held[0]!()

@@ -2,9 +2,10 @@
  * The running gateway: sockets, the snapshot in force, and the exchange of one snapshot for the next. A new configuration
  * is compiled and its sockets are opened before anything changes; one assignment publishes it.
  */
-import { Effect, Exit, Scope, Semaphore } from "effect"
-import type { BindFailed } from "../../layers/http/address.ts"
+import { Effect, Exit, Result, Scope, Semaphore } from "effect"
+import { addressOf, type BindFailed, show } from "../../layers/http/address.ts"
 import { type Bound, type Clocks, type DrainOptions, listen } from "../../layers/http/listener.ts"
+import { formatPath } from "../../spec/config/path.ts"
 import type { Answer } from "../http/message.ts"
 import type { Defect } from "../pipeline/errors.ts"
 import type { Exchange } from "../pipeline/exchange.ts"
@@ -31,7 +32,7 @@ import { inSlices } from "./time-slices.ts"
 
 export interface GatewayOptions<R> {
   readonly dialect: Dialect<R>
-  /** The IP address that listeners are bound to: `::` for all. */
+  /** Where those listen whose bind names no address: an IP address, `::` for all, or `localhost`. */
   readonly host: string
   /** Lets the system choose every port: those of the configuration are names alone. */
   readonly ephemeral: boolean
@@ -51,14 +52,19 @@ export interface Gateway {
   readonly watchers: Watchers
   /** Exchanges the configuration. When it fails, nothing has changed. */
   readonly reload: (text: ConfigurationText) => Effect.Effect<void, InvalidConfiguration | BindFailed>
-  /** The listeners: the key of the bind, its port in the configuration, and the port as bound. */
-  readonly listeners: () => ReadonlyArray<{ readonly key: string; readonly configured: number; readonly port: number }>
+  /** The listeners: the key of the bind, its port in the configuration, and the port as bound; none on a unix socket. */
+  readonly listeners: () => ReadonlyArray<{
+    readonly key: string
+    readonly configured: number
+    readonly port: number | undefined
+  }>
   /** Stops accepting, lets requests finish, then cuts what is left. */
   readonly drain: Effect.Effect<void>
 }
 
 /** A socket, and what it serves now. Exchanged as a whole by a reload. */
 interface Open {
+  readonly bind: AssembledBind
   readonly bound: Bound
   readonly scope: Scope.Closeable
 }
@@ -77,7 +83,10 @@ export const startGateway = <R>(
     const snapshots = new Set([first])
 
     let current = first
-    let bindsByKey = indexed(current)
+    /** Where a bind listens, by the port of the configuration: what its socket is known by from one snapshot to the next. */
+    const placeOf = ({ address, port }: AssembledBind) => addressOf(address ?? options.host, port)
+    const indexed = ({ assembled }: Snapshot) => new Map(assembled.binds.map((bind) => [show(placeOf(bind)), bind]))
+    let bindsByPlace = indexed(current)
     const sockets = new Map<string, Open>()
 
     const settings: TraceSettings = {
@@ -96,7 +105,7 @@ export const startGateway = <R>(
     const { sampler, spans } = options
 
     const handle =
-      (key: string) =>
+      (place: string) =>
       (x: Exchange): Effect.Effect<Answer> => {
         const snapshot = current
         x.env = options.env
@@ -109,7 +118,7 @@ export const startGateway = <R>(
           record(x, outcome)
         })
         try {
-          const listener = bindsByKey.get(key)?.listenerFor(x.request.host)
+          const listener = bindsByPlace.get(place)?.listenerFor(x.request.host)
           const sampled = spans === undefined ? undefined : sampler(x)
           if (sampled !== undefined) x.watch = new Spans(sampled.parent, clocks.monotonic, spans!.add)
           if (watchers.waiting) {
@@ -126,10 +135,11 @@ export const startGateway = <R>(
     const openSocket = (bind: AssembledBind): Effect.Effect<Open, BindFailed> =>
       Effect.gen(function* () {
         const scope = yield* Scope.make()
+        const place = placeOf(bind)
         const bound = yield* listen({
-          address: { _tag: "Tcp", host: options.host, port: options.ephemeral ? 0 : bind.port },
+          address: options.ephemeral && place._tag !== "Unix" ? { ...place, port: 0 } : place,
           setting: settingOf(bind),
-          handle: handle(bind.key),
+          handle: handle(show(place)),
           clocks,
           limits: () => current.frontend.limits,
           defect: (cause) => tell("connection", cause),
@@ -138,43 +148,85 @@ export const startGateway = <R>(
           Scope.provide(scope),
           Effect.onError(() => Scope.close(scope, Exit.void))
         )
-        return { bound, scope }
+        return { bind, bound, scope }
       })
 
-    /** Opens the sockets that a configuration needs beyond those that are open. All of them, or none. */
-    const openMissing = (binds: ReadonlyArray<AssembledBind>) =>
+    /**
+     * Opens the sockets that a configuration needs beyond those that are open. All of them, or none: an open socket that
+     * stands in the way of one on the same port, and is not needed any more, gives way first and comes back when it fails.
+     */
+    const openMissing = (next: Snapshot) =>
       Effect.gen(function* () {
+        const needed = indexed(next)
         const opened = new Map<string, Open>()
-        for (const bind of binds) {
-          if (sockets.has(bind.key)) continue
-          const open = yield* Effect.onError(openSocket(bind), () => closeAll(opened.values()))
-          opened.set(bind.key, open)
+        const aside: Array<Open> = []
+        const undo = Effect.gen(function* () {
+          yield* dismiss(opened.values())
+          for (const { bind } of aside) yield* comeBack(bind)
+        })
+        for (const [place, bind] of needed) {
+          if (sockets.has(place)) continue
+          const inTheWay = [...sockets].flatMap(([other, open]) =>
+            open.bind.port === bind.port && !needed.has(other) ? [open] : []
+          )
+          const open = yield* openSocket(bind).pipe(
+            Effect.catchIf(
+              ({ code }) => code === "EADDRINUSE" && inTheWay.length > 0,
+              () => {
+                aside.push(...inTheWay)
+                return Effect.andThen(
+                  Effect.forEach(inTheWay, ({ bound }) => bound.close, { discard: true }),
+                  openSocket(bind)
+                )
+              }
+            ),
+            Effect.onError(() => undo)
+          )
+          opened.set(place, open)
         }
         return opened
       })
+
+    /** Opens a socket again that gave way. The connections of the old one end as those of a socket that is not needed. */
+    const comeBack = (bind: AssembledBind) =>
+      Effect.gen(function* () {
+        const place = show(placeOf(bind))
+        const before = sockets.get(place)
+        const again = yield* Effect.result(openSocket(bind))
+        if (Result.isSuccess(again)) sockets.set(place, again.success)
+        else {
+          sockets.delete(place)
+          log.log("error", "proxy", again.failure.message)
+        }
+        if (before !== undefined) yield* Effect.forkIn(dismiss([before]), background, { startImmediately: true })
+      })
+
+    /** Nobody is served there any more: they stop accepting at once, whatever time a shutdown would leave them. */
+    const dismiss = (unneeded: Iterable<Open>) =>
+      Effect.forEach(
+        unneeded,
+        ({ bound, scope }) =>
+          Effect.andThen(bound.drain({ ...options.drain, minimum: 0 }), Scope.close(scope, Exit.void)),
+        { concurrency: "unbounded", discard: true }
+      )
 
     const publish = (next: Snapshot, opened: ReadonlyMap<string, Open>) => {
       snapshots.add(next)
       held.record(snapshots.size)
       current = next
-      bindsByKey = indexed(next)
-      for (const [key, open] of opened) {
-        sockets.set(key, open)
-        log.log("info", "proxy", "started bind", { bind: key, address: open.bound.addresses.join(",") })
+      bindsByPlace = indexed(next)
+      for (const [place, open] of opened) {
+        sockets.set(place, open)
+        log.log("info", "proxy", "started bind", { bind: open.bind.key, address: open.bound.addresses.join(",") })
       }
       synchronized.record(1)
     }
 
-    /** They stop accepting at once: nobody is served there any more, and the next configuration may want the port back. */
+    /** The next configuration may want their ports back. */
     const closeUnused = Effect.suspend(() => {
-      const unused = [...sockets].filter(([key]) => !bindsByKey.has(key))
-      for (const [key] of unused) sockets.delete(key)
-      return Effect.forEach(
-        unused,
-        ([, { bound, scope }]) =>
-          Effect.andThen(bound.drain({ ...options.drain, minimum: 0 }), Scope.close(scope, Exit.void)),
-        { concurrency: "unbounded", discard: true }
-      )
+      const unused = [...sockets].filter(([place]) => !bindsByPlace.has(place))
+      for (const [place] of unused) sockets.delete(place)
+      return dismiss(unused.map(([, open]) => open))
     })
 
     /**
@@ -200,7 +252,7 @@ export const startGateway = <R>(
       Effect.suspend(() => Effect.forEach(snapshots, ({ scope }) => Scope.close(scope, Exit.void), { discard: true }))
     )
     yield* Effect.addFinalizer(() => Effect.suspend(() => closeAll(sockets.values())))
-    publish(current, yield* openMissing(current.assembled.binds))
+    publish(current, yield* openMissing(current))
 
     const oneAtATime = yield* Semaphore.make(1)
     const reload = (text: ConfigurationText) =>
@@ -213,9 +265,7 @@ export const startGateway = <R>(
           yield* Scope.close(next.scope, Exit.void)
           return yield* new InvalidConfiguration({ problems: [{ ...nothing, severity: "error" }] })
         }
-        const opened = yield* Effect.onError(openMissing(next.assembled.binds), () =>
-          Scope.close(next.scope, Exit.void)
-        )
+        const opened = yield* Effect.onError(openMissing(next), () => Scope.close(next.scope, Exit.void))
         const old = current
         publish(next, opened)
         yield* Effect.forkIn(retire(old), background)
@@ -231,10 +281,10 @@ export const startGateway = <R>(
       watchers,
       reload,
       listeners: () =>
-        current.assembled.binds.map(({ key, port }) => ({
-          key,
-          configured: port,
-          port: sockets.get(key)?.bound.port ?? 0
+        current.assembled.binds.map((bind) => ({
+          key: bind.key,
+          configured: bind.port,
+          port: sockets.get(show(placeOf(bind)))?.bound.port
         })),
       drain: Effect.suspend(() =>
         Effect.forEach(sockets.values(), ({ bound }) => bound.drain(options.drain), {
@@ -245,16 +295,14 @@ export const startGateway = <R>(
     }
   })
 
-const indexed = (snapshot: Snapshot) => new Map(snapshot.assembled.binds.map((bind) => [bind.key, bind]))
-
 const closeAll = (open: Iterable<Open>) =>
   Effect.forEach(open, ({ scope }) => Scope.close(scope, Exit.void), { concurrency: "unbounded", discard: true })
 
 /** A warning at the start, and an error for what is served already. */
 const servesNothing: Code = "serves-nothing"
 
-/** The configuration that decides the port of a bind. */
-const settingOf = (bind: AssembledBind): string => {
-  const [section, name] = bind.path
-  return section === "binds" ? `binds[${name}].port` : [...bind.path, "port"].join(".")
+/** The configuration that decides where a bind listens. */
+const settingOf = ({ path, address }: AssembledBind): string => {
+  const fields = address === undefined ? ["port"] : address.startsWith("unix:") ? ["address"] : ["address", "port"]
+  return fields.map((field) => formatPath([...path, field])).join(" or ")
 }

@@ -29,9 +29,18 @@ export { InvalidConfiguration } from "./snapshot.ts"
 export type Configuration = string | { readonly file: string }
 
 export interface StartOptions {
-  /** Stands for the environment: `$NAME` in the text, and the variables that override settings. Default: empty. */
+  /**
+   * Stands for the environment, and the only one that is read: `$NAME` in the text, `HOME` for a leading `~`, the variables
+   * that override settings (the reference page `environment`), `RUST_LOG` and `LOG_FORMAT` of the log, `SESSION_KEY`, and
+   * `POD_NAME` of expressions. Of the process's own environment nothing is taken but what servers over stdio are started
+   * with; give `process.env` to take all of it. OTEL_* are variables of the program `headgate` alone. Default: empty.
+   */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined
-  /** The IP address that listeners are bound to. Default: all addresses of the machine. */
+  /**
+   * Where listeners, metrics and readiness listen that the configuration gives no address: an IP address, or `localhost`
+   * for both loopbacks. An `address` of a gateway, `config.statsAddr` and `config.readinessAddr` win; the admin interface
+   * has `config.adminAddr`. Default: all addresses of the machine.
+   */
   readonly host?: string | undefined
   /** Lets the system choose every port; those of the configuration are then names, for `port`. Default: false. */
   readonly ephemeral?: boolean | undefined

@@ -1,9 +1,10 @@
 /** Runs a configuration until somebody ends it: the gateway, its management servers, and the watch over the file. */
+import { isIP } from "node:net"
 import { Cause, Effect, Layer, Queue, type Scope } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { isLocal, parseAdminAddress } from "../../layers/admin-address.ts"
 import { watchFile } from "../../layers/file-watch.ts"
-import { type Address, type BindFailed, show } from "../../layers/http/address.ts"
+import { type Address, addressOf, BindFailed, everywhere, show } from "../../layers/http/address.ts"
 import { serveManagement } from "../../layers/management-server.ts"
 import type { Problem } from "../../spec/config/problem.ts"
 import { variables } from "../../spec/environment.ts"
@@ -32,7 +33,7 @@ export interface RunOptions<R> {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly sampler?: Sampler | undefined
   readonly spans?: SpanSink["Service"] | undefined
-  /** The host of listeners; default: all addresses of the machine. */
+  /** Where everything listens that names no address of its own: an IP address or `localhost`; default: all addresses of the machine. */
   readonly host?: string | undefined
   /** Lets the system choose every port, of listeners and management servers: those of the configuration are names alone. */
   readonly ephemeral?: boolean | undefined
@@ -100,7 +101,9 @@ const running = <R>(
         )
       return Effect.succeed(ephemeral && found !== undefined && found._tag !== "Unix" ? { ...found, port: 0 } : found)
     }
-    const anywhere = settings.enableIpv6 ? "[::]" : "0.0.0.0"
+    const host = options.host ?? everywhere(settings.enableIpv6)
+    if (host !== "localhost" && isIP(host) === 0)
+      return yield* new BindFailed({ address: host, setting: "host", code: "EINVAL" })
     const stop = yield* Queue.unbounded<true>()
 
     const serve = (
@@ -120,19 +123,21 @@ const running = <R>(
             )
           )
 
-    const readinessAddress = yield* address("config.readinessAddr", settings.readinessAddr ?? `${anywhere}:15021`)
+    /** The address of a management server that listens where the listeners do, unless the configuration says otherwise. */
+    const beside = (port: number) => show(addressOf(host, port))
+    const readinessAddress = yield* address("config.readinessAddr", settings.readinessAddr ?? beside(15_021))
     const readinessPort = yield* serve("readiness", "config.readinessAddr", readinessAddress, readiness(state))
     const statsPort = yield* serve(
       "stats",
       "config.statsAddr",
-      yield* address("config.statsAddr", settings.statsAddr ?? `${anywhere}:15020`),
+      yield* address("config.statsAddr", settings.statsAddr ?? beside(15_020)),
       scrape(metrics)
     )
 
     const gateway = yield* startGateway(first, {
       dialect,
       ephemeral,
-      host: options.host ?? (settings.enableIpv6 ? "::" : "0.0.0.0"),
+      host,
       clocks,
       random: Math.random,
       drain: {

@@ -50,9 +50,10 @@ export const compileExpression = (
     return Result.isSuccess(compiled)
       ? Effect.succeed(compiled.success)
       : Effect.fail(
-          compiled.failure.map(({ message, line, column }) => ({
+          compiled.failure.map(({ message, line, column, start }) => ({
             path,
-            message: `invalid expression: ${message} (at ${line}:${column})`
+            message: `invalid expression: ${message} (at ${line}:${column})`,
+            within: { text: source, offset: start }
           }))
         )
   })

@@ -99,6 +99,8 @@ export interface ConfigProblem {
   /** Relative to the value that was compiled. */
   readonly path: ConfigPath
   readonly message: string
+  /** Where in the text of the value it lies, if that is known. */
+  readonly within?: { readonly text: string; readonly offset: number }
   /** The value is right, and this build does not have what it asks for. */
   readonly code?: "unavailable"
 }

@@ -64,6 +64,8 @@ export interface Bind {
   readonly key: string
   /** 0 for the wildcard bind. */
   readonly port: number
+  /** An IP address, `localhost`, or `unix:` with a path; `undefined` for every address of the machine. */
+  readonly address: string | undefined
   /** Whether connections are TLS, plain TCP or plain HTTP; a port never mixes them. */
   readonly protocol: "http" | "tls" | "tcp"
   /** An internal bind opens no socket. */

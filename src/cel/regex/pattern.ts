@@ -3,7 +3,8 @@
  * that grows with the length of the text alone. The library checks the pattern; a small automaton of our own answers whether a text
  * matches wherever the pattern allows one (a few nanoseconds a character); the library does the rest.
  */
-import { RE2JS } from "re2js"
+import { RE2JS, RE2JSSyntaxException } from "re2js"
+import { regexFault } from "../../../spec/regex-fault.ts"
 import { type Frame, outOfWork } from "../frame.ts"
 import { CelError } from "../problem.ts"
 import { Automaton } from "./automaton.ts"
@@ -72,7 +73,9 @@ export class Pattern {
     } catch (error) {
       // What a request brought is not quoted: errors are logged.
       return invalidPattern(
-        bounds === ofRules && error instanceof Error ? `is not valid: ${error.message}` : "is not valid"
+        bounds === ofRules && error instanceof RE2JSSyntaxException
+          ? `is not valid: ${regexFault(source, error.error)}`
+          : "is not valid"
       )
     }
   }

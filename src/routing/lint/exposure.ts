@@ -2,9 +2,10 @@
 
 import { formatPath, type Path } from "../../../spec/config/path.ts"
 import type { Complaint } from "../../../spec/config/positions.ts"
+import { isLoopback } from "../../../spec/standalone/address.ts"
 import { type Attached, attachments } from "../attach.ts"
 import { mergeGatewayPolicies, mergeRoutePolicies } from "../merge.ts"
-import type { AttachedPolicy, Backend, BackendReference, Normalised, Policies, Route } from "../normalised.ts"
+import type { AttachedPolicy, Backend, BackendReference, Listener, Normalised, Policies, Route } from "../normalised.ts"
 import type { Configuration } from "../read.ts"
 import { allPolicies, type RouteOnListeners, routesWithListeners, warn } from "./finding.ts"
 
@@ -44,7 +45,7 @@ const isDecidedAt = (attached: Attached, route: Route, backend: Backend, referen
  * Whether a request reaches a backend of a route on one of its listeners without having shown a credential. Where
  * authentication is there and does not insist, it is the answer.
  */
-const openness = (config: Normalised) => {
+const openness = (config: Normalised, excepted: ReadonlySet<Listener> = new Set()) => {
   const attachedTo = attachments(config)
   return (
     { route, listeners }: RouteOnListeners,
@@ -52,6 +53,7 @@ const openness = (config: Normalised) => {
     reference: BackendReference
   ): "open" | AttachedPolicy | undefined => {
     for (const listener of listeners) {
+      if (excepted.has(listener)) continue
       const attached = attachedTo(listener)
       if (isDecidedAt(attached, route, backend, reference)) continue
       const phases = [mergeGatewayPolicies(attached.gateway), mergeRoutePolicies(attached.route([route]))]
@@ -66,20 +68,26 @@ const openness = (config: Normalised) => {
 const advice = (open: "open" | AttachedPolicy, policies: string): string =>
   open === "open" ? `add ${policies}` : `${formatPath(open.path)} does not insist on one: set mode: strict there`
 
-const loopback = /^(?:off$|unix:|localhost:|127\.|\[::1\]:)/
+/** Listeners that only this machine reaches: what is open there is open to its own users. */
+const localListeners = ({ binds }: Normalised): ReadonlySet<Listener> =>
+  new Set(binds.flatMap(({ address, listeners }) => (address !== undefined && isOnlyLocal(address) ? listeners : [])))
+
+const isOnlyLocal = (address: string): boolean => address.startsWith("unix:") || isLoopback(address)
 
 /** The admin interface where others than this machine reach it. */
 export const adminExposed = ({ normalised }: Configuration): ReadonlyArray<Complaint> => {
   const { adminAddr } = normalised.settings
-  const address = loopback.test(adminAddr)
-    ? []
-    : [
-        warn(
-          "admin-exposed",
-          ["config", "adminAddr"],
-          "the admin interface has no authentication: whoever reaches this address can read the configuration and shut the proxy down; attach the ui section to a gateway instead"
-        )
-      ]
+  const host = adminAddr.replace(/:[0-9]+$/, "").replace(/^\[|\]$/g, "")
+  const address =
+    adminAddr === "off" || isOnlyLocal(host)
+      ? []
+      : [
+          warn(
+            "admin-exposed",
+            ["config", "adminAddr"],
+            "the admin interface has no authentication: whoever reaches this address can read the configuration and shut the proxy down; attach the ui section to a gateway instead"
+          )
+        ]
   return [
     ...address,
     ...exposed(
@@ -100,7 +108,8 @@ const exposed = (
   message: string,
   missing: string
 ): ReadonlyArray<Complaint> => {
-  const isOpen = openness(config)
+  // A page that the browser of a user shows reaches loopback, too, and must not read the admin interface there.
+  const isOpen = openness(config, kind === "internal" ? undefined : localListeners(config))
   return routesWithListeners(config).flatMap((place) =>
     place.route.backends.flatMap((reference) => {
       const backend = backendOf(config, reference)
@@ -123,7 +132,7 @@ export const dynamicExposed = ({ normalised }: Configuration): ReadonlyArray<Com
 
 /** Provider keys that are used for whoever reaches the port. */
 export const keysExposed = ({ normalised }: Configuration): ReadonlyArray<Complaint> => {
-  const isOpen = openness(normalised)
+  const isOpen = openness(normalised, localListeners(normalised))
   return routesWithListeners(normalised).flatMap((place) => {
     const { route } = place
     return route.backends.flatMap((reference) => {

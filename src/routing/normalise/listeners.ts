@@ -88,6 +88,7 @@ export const fromGateway = (name: string, config: GatewayConfig, specs: PolicySp
   const bind: BareBind = {
     key: `bind/${config.port}`,
     port: config.port,
+    address: config.address,
     protocol: protocolOf(listeners, path, problems),
     mode: "standard",
     tunnelProtocol: "direct",
@@ -124,10 +125,13 @@ export const fromBind = (config: BindConfig, index: number, specs: PolicySpecs, 
   })
   const listeners = pairs.map(({ listener }) => listener)
   uniqueNames(listeners, problems)
-  const { mode, tunnelProtocol } = config
+  const { mode, tunnelProtocol, address } = config
+  if (mode === "internal" && address !== undefined)
+    problems.add([...path, "address"], "an internal bind opens no socket: it has no address")
   const bind: BareBind = {
     key,
     port,
+    address,
     protocol: protocolOf(listeners, path, problems),
     mode,
     tunnelProtocol,
@@ -160,6 +164,7 @@ export const ownBind = (
   return {
     key,
     port,
+    address: undefined,
     protocol: tls === undefined ? "http" : "tls",
     mode: "standard",
     tunnelProtocol: "direct",

@@ -92,6 +92,7 @@ export const normalise = (file: Standalone, specs: PolicySpecs): Result => {
   checkSettings(file.config, problems)
   const ports = [...binds, ...gateways.map(({ bind }) => bind), llm, mcp].filter((bind) => bind !== undefined)
   uniquePorts(ports, problems)
+  uniqueSockets(ports, problems)
 
   const withRoutes = (listener: BareListener): Listener => ({
     ...listener,
@@ -148,5 +149,15 @@ const uniquePorts = (binds: ReadonlyArray<BareBind>, problems: Complaints) => {
         path,
         `port ${port} is configured by both ${first} and ${owner}; binds, llm, and mcp must use unique ports`
       )
+  }
+}
+
+const uniqueSockets = (binds: ReadonlyArray<BareBind>, problems: Complaints) => {
+  const owners = new Map<string, string>()
+  for (const { address, path } of binds) {
+    if (address === undefined || !address.startsWith("unix:")) continue
+    const first = owners.get(address)
+    if (first === undefined) owners.set(address, formatPath(path))
+    else problems.add([...path, "address"], `${first} listens on this socket already`)
   }
 }

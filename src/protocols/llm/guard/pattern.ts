@@ -3,7 +3,8 @@
  * matcher answers only yes or no, so the search over the compiled program that says where is here (Pike's algorithm: every position and
  * instruction is visited at most once per search, whatever the pattern).
  */
-import { RE2JS } from "@bufbuild/re2"
+import { RE2JS, RE2JSSyntaxException } from "@bufbuild/re2"
+import { regexFault } from "../../../../spec/regex-fault.ts"
 
 /** Offsets in UTF-16 units; `end` is behind the match. */
 export interface Span {
@@ -210,7 +211,8 @@ export const compilePattern = (source: string): Pattern | { readonly problem: st
   try {
     compiled = RE2JS.compile(source).re2()
   } catch (error) {
-    return { problem: error instanceof Error ? error.message : "invalid pattern" }
+    const detail = error instanceof RE2JSSyntaxException ? regexFault(source, error.error) : "it cannot be compiled"
+    return { problem: `not a regular expression in RE2 syntax: ${detail}` }
   }
   const search = new Search(compiled.prog)
   return {
