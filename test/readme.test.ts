@@ -61,7 +61,7 @@ describe("the README", () => {
   it("shows a denial with its place when it traces one", async () => {
     const trace = commands.find(({ command }) => command.includes("proxy trace"))!.command
     const { output } = await shell(trace)
-    assert.match(output, /apiKey: failed.*examples\/quickstart\/config\.yaml:\d+:\d+ llm\.policies\.apiKey/)
+    assert.match(output, /apiKey: failed.*examples\/quickstart\/config\.yaml:\d+:\d+ gateways\.default\.apiKey/)
     assert.match(output, /final response: 401/)
   })
 
