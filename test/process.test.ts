@@ -424,6 +424,16 @@ routes: [{ backends: [{ host: "127.0.0.1:${portOf(server.address())}" }] }]
     })
   )
 
+  it.live("a signal that comes again at once does not keep it from ending in order", () =>
+    Effect.gen(function* () {
+      const port = yield* nowhere
+      const program = yield* started(["-c", direct(port)])
+      // Whoever passes signals on sends each a moment after the terminal did.
+      for (const end = performance.now() + 250; performance.now() < end; ) program.child.kill("SIGINT")
+      assert.strictEqual(yield* Effect.promise(() => program.ended), 0)
+    })
+  )
+
   it.live("a signal while it still starts ends it, too", () =>
     Effect.gen(function* () {
       const port = yield* nowhere

@@ -3,7 +3,9 @@ import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node
 import { join } from "node:path"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { formatText } from "../spec/config/problem.ts"
 import { commandNames } from "../src/main/commands-page.ts"
+import { findings } from "../src/main/findings.ts"
 import { graphsOf } from "../src/main/offline.ts"
 import { policies } from "../stages/registry.ts"
 import { schemas } from "../stages/schemas.ts"
@@ -66,10 +68,11 @@ describe("the README", () => {
   })
 
   for (const { text, line } of inLanguage("yaml"))
-    it.effect(`the configuration of line ${line} is one that this build serves`, () =>
+    it.effect(`the configuration of line ${line} is one that this build serves and has no doubts about`, () =>
       Effect.gen(function* () {
         const env = { OPENAI_API_KEY: "k1", ANTHROPIC_API_KEY: "k2" }
         assert.isNotEmpty(yield* graphsOf({ name: "README.md", text, env }))
+        assert.deepStrictEqual(formatText(yield* findings({ name: "README.md", text, env })), "")
       })
     )
 

@@ -106,14 +106,13 @@ const validate = Effect.gen(function* () {
   if (exitCode !== 0) process.exit(exitCode)
 })
 
-/** Ends when the process was told to by a signal, or when the launcher that started it is gone. */
+/**
+ * Ends when the process was told to by a signal, or when the launcher that started it is gone. Goes on listening: a signal
+ * that comes again before somebody else listens would end the process without draining.
+ */
 const signalled = Effect.callback<void>((resume) => {
   const onSignal = () => resume(Effect.void)
-  const signals = ["SIGTERM", "SIGINT", "disconnect"] as const
-  for (const name of signals) process.once(name, onSignal)
-  return Effect.sync(() => {
-    for (const name of signals) process.off(name, onSignal)
-  })
+  for (const name of ["SIGTERM", "SIGINT", "disconnect"] as const) process.on(name, onSignal)
 })
 
 /** Asks for a reading anew, or, when the terminal is gone, for the end. A hundred more while one goes on are one more. */
