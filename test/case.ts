@@ -1,135 +1,87 @@
-/**
- * A case: one policy, what is asked of it, and what must come of that. It is data, and the format of `cases/*.yaml`:
- * the examples of the reference pages are cases, so that none of them can rot.
- */
-import { readFileSync } from "node:fs"
+/** The cases of this repository: the format of every case, and tokens of the signing keys of the tests. */
+import { globSync, readFileSync } from "node:fs"
+import { basename, dirname, join, resolve } from "node:path"
 import { Schema } from "effect"
-import { parse } from "yaml"
+import { type CaseFile, decodeCase } from "../src/main/testing/case-file.ts"
+import { readExpectations } from "../src/main/testing/expectation.ts"
 import signingKeys from "./fixtures/signing-keys.json" with { type: "json" }
 import { type KeyName, keySet, token } from "./tokens.ts"
 
-const optional = Schema.optionalKey
-const Headers = Schema.Record(Schema.String, Schema.Union([Schema.String, Schema.Array(Schema.String)]))
-/** Text, or what becomes JSON. */
-const Content = Schema.Json
+const root = resolve(import.meta.dirname, "..")
 
-const Request = Schema.Struct({
-  method: optional(Schema.String),
-  path: optional(Schema.String),
-  scheme: optional(Schema.Literals(["http", "https"])),
-  host: optional(Schema.String),
-  headers: optional(Headers),
-  body: optional(Content)
-})
-
-/** Headers that must be there with this value or these lines; null: that must not be there. */
-const ExpectedHeaders = Schema.Record(
-  Schema.String,
-  Schema.NullOr(Schema.Union([Schema.String, Schema.Array(Schema.String)]))
-)
-
-const Expectation = Schema.Struct({
-  status: optional(Schema.Int),
-  headers: optional(ExpectedHeaders),
-  body: optional(Content),
-  /** What reached the backend; null: nothing did. */
-  upstream: optional(
-    Schema.NullOr(
-      Schema.Struct({
-        method: optional(Schema.String),
-        path: optional(Schema.String),
-        host: optional(Schema.String),
-        headers: optional(ExpectedHeaders),
-        body: optional(Content)
-      })
-    )
-  ),
-  /** Expressions that are true once the answer is there. */
-  holds: optional(Schema.Array(Schema.String)),
-  /** What the policy tells whoever watches, by kind. */
-  notes: optional(Schema.Record(Schema.String, Schema.Json)),
-  /** The calls of other servers since the case began, as `GET https://issuer.example/certs`. */
-  outside: optional(Schema.Array(Schema.String))
-})
-
-const Answer = Schema.Struct({
-  status: optional(Schema.Int),
-  headers: optional(Headers),
-  body: optional(Content)
-})
-
-/** What other servers answer, by method and address; a text instead of an answer is why none comes. */
-const Outside = Schema.Record(Schema.String, Schema.Union([Answer, Schema.Struct({ fails: Schema.String })]))
-
-const Step = Schema.Struct({
-  /** Seconds that pass before. */
-  after: optional(Schema.Finite),
-  outside: optional(Outside),
-  request: optional(Request),
-  expect: Expectation
-})
-
-const Case = Schema.Struct({
-  /** What it shows, in a sentence. */
-  shows: Schema.String,
-  site: optional(Schema.Literals(["gateway", "route", "backend"])),
-  config: Schema.Json,
-  now: optional(Schema.String),
-  /** Tokens, which texts name as `${valid}`. */
-  tokens: optional(
-    Schema.Record(
-      Schema.String,
-      Schema.Struct({
-        key: Schema.String,
-        claims: Schema.Json,
-        header: optional(Schema.Record(Schema.String, Schema.Json))
-      })
-    )
-  ),
-  outside: optional(Outside),
-  /** What the backend answers: 200 without a body when left out. */
-  backend: optional(Answer),
-  request: optional(Request),
-  expect: optional(Expectation),
-  /** Several requests after one another, instead of one. */
-  steps: optional(Schema.Array(Step)),
-  /** The configuration is refused, with exactly these lines. */
-  rejects: optional(Schema.Array(Schema.String))
-})
-
-export type Case = typeof Case.Type
-export type CaseStep = typeof Step.Type
-export type CaseRequest = typeof Request.Type
-export type Expectation = typeof Expectation.Type
-export type CaseAnswer = typeof Answer.Type
-
-const decode = Schema.decodeUnknownSync(Case, { errors: "all", onExcessProperty: "error" })
-
-/** Reads a case. `${name}` stands for a token of the case, `${keys rsa-1 ec-256}` for the set of these keys. */
-export const readCase = (file: string): Case => {
-  const raw = decode(parse(readFileSync(file, "utf8")))
-  const tokens = new Map(
-    Object.entries(raw.tokens ?? {}).map(([name, { key, claims, header }]) => [name, token(named(key), claims, header)])
-  )
-  const text = (value: string) =>
-    value.replace(/\$\{([^}]+)\}/g, (_, name: string) => {
-      const [first, ...rest] = name.split(" ")
-      const found = first === "keys" ? keySet(...rest.map(named)) : tokens.get(name)
-      if (found === undefined) throw new Error(`${file}: there is no token ${name}`)
-      return found
-    })
-  return decode({ ...(filled(raw, text) as Case), tokens: {} })
+/** A case where it stands. */
+export interface FoundCase {
+  /** The folder of its policy, as `jwt-auth`. */
+  readonly folder: string
+  /** The name of its file, without the ending. */
+  readonly name: string
+  readonly file: CaseFile
 }
 
-const named = (name: string): KeyName => {
+const camel = (kebab: string) => kebab.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())
+
+/** The name of the policy of a folder. */
+export const policyOf = ({ folder }: FoundCase): string => camel(folder)
+
+/** The cases of all policies and terminals. */
+export const foundCases = (): ReadonlyArray<FoundCase> =>
+  globSync("stages/*/cases/*.yaml", { cwd: root })
+    .toSorted()
+    .map((file) => ({
+      folder: basename(dirname(dirname(file))),
+      name: basename(file, ".yaml"),
+      file: read(join(root, file))
+    }))
+
+/** Tokens, which texts name as `${valid}`; `${keys rsa-1 ec-256}` stands for the set of these keys. */
+const Tokens = Schema.Record(
+  Schema.String,
+  Schema.Struct({
+    key: Schema.String,
+    claims: Schema.Json,
+    header: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json))
+  })
+)
+
+const read = (file: string): CaseFile => {
+  try {
+    return readWithTokens(readFileSync(file, "utf8"))
+  } catch (cause) {
+    throw new Error(`${file}: ${cause instanceof Error ? cause.message : cause}`, { cause })
+  }
+}
+
+const readWithTokens = (source: string): CaseFile => {
+  const { tokens = {}, ...rest } = readExpectations(source) as { readonly tokens?: unknown }
+  const named = new Map(
+    Object.entries(Schema.decodeUnknownSync(Tokens)(tokens)).map(([name, { key, claims, header }]) => [
+      name,
+      token(keyNamed(key), claims, header)
+    ])
+  )
+  const kept = new Set((decodeCase(rest).steps ?? []).flatMap(({ keeps = {} }) => Object.keys(keeps)))
+  const text = (value: string) =>
+    value.replace(/\$\{([^}]+)\}/g, (whole, name: string) => {
+      // Known when the case runs.
+      if (kept.has(name)) return whole
+      const [first, ...keys] = name.split(" ")
+      const found = first === "keys" ? keySet(...keys.map(keyNamed)) : named.get(name)
+      if (found === undefined) throw new Error(`there is no token ${name}`)
+      return found
+    })
+  return decodeCase(filled(rest, text))
+}
+
+const keyNamed = (name: string): KeyName => {
   if (!Object.hasOwn(signingKeys, name)) throw new Error(`there is no key ${name}`)
   return name as KeyName
 }
 
+/** The same data with other texts. What a tag made stays. */
 const filled = (value: unknown, text: (value: string) => string): unknown => {
   if (typeof value === "string") return text(value)
   if (Array.isArray(value)) return value.map((each) => filled(each, text))
-  if (typeof value === "object" && value !== null)
+  if (typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype)
     return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, filled(each, text)]))
   return value
 }

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
+import { toolCodes } from "../src/main/exit-codes.ts"
 import { start } from "../src/main/library.ts"
 import { traceProblems } from "../src/main/testing.ts"
 import { send } from "./client.ts"
@@ -309,6 +310,13 @@ describe("validate", () => {
       assert.deepStrictEqual(yield* ctl("validate", file), { code: 0, out: ["Configuration is valid!"], err: [] })
       assert.deepStrictEqual(yield* ctl("validate", "--format", "json", file), { code: 0, out: ["[]"], err: [] })
       assert.deepStrictEqual(yield* ctl("validate", "--format", "github", file), { code: 0, out: [], err: [] })
+      const lacking = fileOf("lacking.yaml", "gateways: { default: { port: 8080 } }\nservices: [{}, {}]\n")
+      const unserved = yield* ctl("validate", lacking)
+      assert.deepStrictEqual([unserved.code, unserved.out.at(-1)], [3, "valid, but this build cannot serve 2 things"])
+      assert.strictEqual((yield* ctl("validate", "--format", "json", lacking)).code, 3)
+      const strict = yield* ctl("validate", "--strict", lacking)
+      assert.strictEqual(strict.code, 1)
+      assert.notInclude(strict.out.at(-1), "valid, but")
       const missing = yield* ctl("validate", join(folder, "none.yaml"))
       assert.deepStrictEqual(missing, {
         code: 1,
@@ -328,13 +336,15 @@ describe("the program", () => {
         )
       })
     const valid = fileOf("program.yaml", "gateways: { default: { port: 8080 } }\n")
-    const [version, unknown, ok, failed] = await Promise.all([
+    const [version, help, unknown, ok, failed] = await Promise.all([
       run("--version"),
+      run("--help"),
       run("proxy", "trade"),
       run("validate", valid),
       run("proxy", "trace")
     ])
     assert.match(version.out, /^headgatectl v\d+\.\d+\.\d+\n$/)
+    for (const { code, meaning } of toolCodes) assert.include(help.out, `\n  ${String(code).padEnd(3)}  ${meaning}\n`)
     assert.deepStrictEqual([unknown.code, ok.code, ok.out], [1, 0, "Configuration is valid!\n"])
     assert.match(`${unknown.out}${unknown.err}`, /trade/)
     assert.deepStrictEqual([failed.code, failed.out], [1, ""])

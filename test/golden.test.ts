@@ -7,9 +7,9 @@ import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema, Stream } from "effect"
 import { type Headgate, start } from "../src/main/library.ts"
+import { differences, readExpectations } from "../src/main/testing/expectation.ts"
 import { type TraceEvent, type TraceSource, watch } from "../src/main/trace.ts"
 import { send } from "./client.ts"
-import { differences, readExpectations } from "./expectation.ts"
 import { nowhere, origin } from "./origin.ts"
 
 const Headers = Schema.Record(Schema.String, Schema.Union([Schema.String, Schema.Array(Schema.String)]))

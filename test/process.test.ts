@@ -8,6 +8,7 @@ import { join } from "node:path"
 import { text } from "node:stream/consumers"
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { proxyCodes } from "../src/main/exit-codes.ts"
 import { start } from "../src/main/library.ts"
 import { send } from "./client.ts"
 import { httpBackend, portOf } from "./http/edge.ts"
@@ -143,6 +144,12 @@ describe("how it exits when it cannot start", () => {
     assert.include(stderr, "WORKER_THREADS: expected a number of threads")
   })
 
+  it("with 0 when asked for help, which tells the codes", async () => {
+    const { status, stdout } = await ran(["--help"])
+    assert.strictEqual(status, 0)
+    for (const { code, meaning } of proxyCodes) assert.include(stdout, `\n  ${String(code).padEnd(3)}  ${meaning}\n`)
+  })
+
   it("with 0 when there is nothing to check, and makes no file", async () => {
     const home = join(folder, "nobody")
     const { status, stdout } = await ran(["--validate-only"], "", { XDG_CONFIG_HOME: home })
@@ -195,19 +202,22 @@ describe("--validate-only", () => {
   })
 
   it("tells apart what is wrong and what is not available yet, which only a start refuses", async () => {
-    const lacking = `{ gateways: { default: { port: 1 } }, routes: [{ policies: { delay: { duration: 1s } }, backends: [{ host: "a:1" }] }] }`
+    const lacking = `{ gateways: { default: { port: 1 } }, routes: [{ policies: { delay: { duration: 1s }, csrf: {} }, backends: [{ host: "a:1" }] }] }`
     const [unavailable, started, annotated] = await Promise.all([
       ran(["--validate-only", "-c", lacking]),
       ran(["-c", lacking]),
       ran(["--format", "github", "-c", "routes: 1"])
     ])
-    assert.deepStrictEqual([unavailable.status, unavailable.stdout], [0, "Configuration is valid!\n"])
+    assert.deepStrictEqual(
+      [unavailable.status, unavailable.stdout],
+      [3, "valid, but this build cannot serve 2 things\n"]
+    )
     assert.match(
       unavailable.stderr,
       /^<inline>:1:\d+: warning: routes\[0\]\.policies\.delay: policy delay is not available yet \[unavailable\]\n/
     )
     assert.deepStrictEqual([started.status, started.stdout], [1, ""])
-    assert.match(started.stderr, /^<inline>:1:\d+: routes\[0\]\.policies\.delay: policy delay is not available yet\n/)
+    assert.match(started.stderr, /^<inline>:1:\d+: routes\[0\]\.policies\.delay: policy delay is not available yet\n/m)
     assert.strictEqual(annotated.status, 1)
     assert.match(annotated.stderr, /^::error file=<inline>,line=1,col=9,title=routes::/)
   })
@@ -411,6 +421,16 @@ routes: [{ backends: [{ host: "127.0.0.1:${portOf(server.address())}" }] }]
       program.child.kill("SIGINT")
       assert.strictEqual(yield* Effect.promise(() => program.ended), 130)
       assert.strictEqual(yield* Effect.promise(() => asked), "cut")
+    })
+  )
+
+  it.live("a signal that comes again at once does not keep it from ending in order", () =>
+    Effect.gen(function* () {
+      const port = yield* nowhere
+      const program = yield* started(["-c", direct(port)])
+      // Whoever passes signals on sends each a moment after the terminal did.
+      for (const end = performance.now() + 250; performance.now() < end; ) program.child.kill("SIGINT")
+      assert.strictEqual(yield* Effect.promise(() => program.ended), 0)
     })
   )
 

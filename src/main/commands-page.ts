@@ -67,6 +67,6 @@ export const commandNames = (): ReadonlyArray<string> => commands([]).map(({ pat
 export const commandsPage = (): string =>
   `${[
     "# Commands",
-    "The commands of `headgatectl`. Every error is one message on standard error, and exit code 1 where the command names no other.",
+    "The commands of `headgatectl`. Every error is one message on standard error, and exit code 1 where the command names no other; all codes are on [their page](exit-codes.md).",
     ...commands([]).map(({ path, help }) => section(path, help))
   ].join("\n\n")}\n`

@@ -2,6 +2,7 @@
 import { Effect } from "effect"
 import { inOrder, type Problem } from "../../spec/config/problem.ts"
 import { type ConfigurationText, check } from "./check.ts"
+import { cannotServe } from "./exit-codes.ts"
 import { graphsOf } from "./offline.ts"
 
 /**
@@ -22,6 +23,16 @@ export const findings = (source: ConfigurationText): Effect.Effect<ReadonlyArray
 const lenient = (problem: Problem): Problem =>
   problem.code === "unavailable" ? { ...problem, severity: "warning" } : problem
 
-/** Whether there is an error among them. */
-export const isInvalid = (problems: ReadonlyArray<Problem>): boolean =>
-  problems.some(({ severity }) => severity === "error")
+/** How a check ends: what it says at last, if the problems have not said it all, and its exit code. */
+export const verdict = (
+  problems: ReadonlyArray<Problem>
+): { readonly said: string | undefined; readonly exitCode: number } => {
+  if (problems.some(({ severity }) => severity === "error")) return { said: undefined, exitCode: 1 }
+  const lacking = problems.filter(({ code }) => code === "unavailable").length
+  return lacking === 0
+    ? { said: "Configuration is valid!", exitCode: 0 }
+    : {
+        said: `valid, but this build cannot serve ${lacking} ${lacking === 1 ? "thing" : "things"}`,
+        exitCode: cannotServe
+      }
+}

@@ -8,6 +8,7 @@ import { schemas } from "../../stages/schemas.ts"
 import { language } from "./check.ts"
 import { commandsPage } from "./commands-page.ts"
 import { endpointsPage } from "./endpoints.ts"
+import { exitCodesPage } from "./exit-codes.ts"
 import { failClosedPage } from "./fail-closed-page.ts"
 import { isIdle } from "./idle-settings.ts"
 import { jsonSchema } from "./json-schemas.ts"
@@ -28,6 +29,7 @@ export const generated = (): Readonly<Record<string, string>> => {
     "reference/environment.md": environmentPage(variables, isIdle),
     "reference/commands.md": commandsPage(),
     "reference/endpoints.md": endpointsPage(),
+    "reference/exit-codes.md": exitCodesPage(),
     "reference/metrics.md": metricsPage(),
     "reference/warnings.md": warningsPage()
   }

@@ -10,7 +10,8 @@ import { Defects } from "../services/defects.ts"
 import { Log } from "../services/log.ts"
 import { type ConfigurationSource, defaultFile, defaultPath, fromFile, fromText } from "./configuration-source.ts"
 import { standard } from "./dialect.ts"
-import { findings, isInvalid } from "./findings.ts"
+import { cannotServe, codesText, proxyCodes } from "./exit-codes.ts"
+import { findings, verdict } from "./findings.ts"
 import { onHangUp } from "./hang-up.ts"
 import { portOptions, ports } from "./ports.ts"
 import { run } from "./run.ts"
@@ -28,10 +29,13 @@ usage: headgate [-f FILE | -c TEXT] [--validate-only] [--format FORMAT] [-V | --
 
   -f, --file FILE     configuration file, YAML or JSON; - for standard input
   -c, --config TEXT   the configuration itself
-  --validate-only     check the configuration and exit; what is right but not available yet is a warning
+  --validate-only     check the configuration and exit; what this build cannot serve is a warning, and exit code ${cannotServe}
   --format FORMAT     how problems are printed: text, json, or github for annotations
   -V                  print the version
   --version           print what was built, as JSON
+
+exit codes:
+${codesText(proxyCodes)}
 `
 
 const fail = (message: string, code: number): never => {
@@ -107,18 +111,18 @@ const validate = Effect.gen(function* () {
   const problems = yield* findings({ name: found.name, text, env: process.env, home: process.env["HOME"] })
   if (problems.length > 0) process.stderr.write(`${formatProblems(format, problems)}\n`)
   if (problems.length > 0 && format === "text") process.stderr.write(`${countOf(problems)}\n`)
-  if (isInvalid(problems)) process.exit(1)
-  process.stdout.write("Configuration is valid!\n")
+  const { said, exitCode } = verdict(problems)
+  if (said !== undefined) process.stdout.write(`${said}\n`)
+  if (exitCode !== 0) process.exit(exitCode)
 })
 
-/** Ends when the process was told to by a signal, or when the launcher that started it is gone. */
+/**
+ * Ends when the process was told to by a signal, or when the launcher that started it is gone. Goes on listening: a signal
+ * that comes again before somebody else listens would end the process without draining.
+ */
 const signalled = Effect.callback<void>((resume) => {
   const onSignal = () => resume(Effect.void)
-  const signals = ["SIGTERM", "SIGINT", "disconnect"] as const
-  for (const name of signals) process.once(name, onSignal)
-  return Effect.sync(() => {
-    for (const name of signals) process.off(name, onSignal)
-  })
+  for (const name of ["SIGTERM", "SIGINT", "disconnect"] as const) process.on(name, onSignal)
 })
 
 /** Asks for a reading anew, or, when the terminal is gone, for the end. A hundred more while one goes on are one more. */

@@ -3,8 +3,8 @@ import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
+import { differences, readExpectations } from "../../src/main/testing/expectation.ts"
 import { whole } from "../../src/main/testing.ts"
-import { differences, readExpectations } from "../expectation.ts"
 import { effectiveOf, textHeaders } from "./seen.ts"
 
 const Asked = Schema.Struct({

@@ -4,6 +4,7 @@
  */
 import { Effect } from "effect"
 import { CliOutput, Command } from "effect/cli"
+import { codesText, toolCodes } from "../exit-codes.ts"
 import { version } from "../version.ts"
 import { celCommand } from "./cel.ts"
 import { configCommand } from "./config.ts"
@@ -24,7 +25,9 @@ const proxy = Command.make("proxy").pipe(
 )
 
 const root = Command.make("headgatectl").pipe(
-  Command.withDescription("Inspects Headgate proxies and their configurations."),
+  Command.withDescription(
+    `Inspects Headgate proxies and their configurations.\n\nExit codes:\n${codesText(toolCodes)}`
+  ),
   Command.withSubcommands([
     proxy,
     celCommand,

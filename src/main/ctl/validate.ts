@@ -20,12 +20,18 @@ export const validateCommand = Command.make(
   },
   ({ file, format, strict }) =>
     Effect.gen(function* () {
-      const { findings, isInvalid } = yield* Effect.promise(() => import("../findings.ts"))
+      const { findings, verdict } = yield* Effect.promise(() => import("../findings.ts"))
       const text = yield* fromFile(file).read
       const problems = yield* findings({ name: file, text, env: process.env, home: process.env["HOME"] })
       if (problems.length > 0 || format === "json") yield* Console.log(formatProblems(format, problems))
       if (problems.length > 0 && format === "text") yield* Console.log(countOf(problems))
-      if (isInvalid(problems) || (strict && problems.length > 0)) yield* exitWith(1)
-      else if (format === "text") yield* Console.log("Configuration is valid!")
+      const { said, exitCode } = verdict(problems)
+      const refused = strict && problems.length > 0
+      if (said !== undefined && format === "text" && !refused) yield* Console.log(said)
+      yield* exitWith(refused ? 1 : exitCode)
     }).pipe(orExit())
-).pipe(Command.withDescription("Check a configuration file without starting anything."))
+).pipe(
+  Command.withDescription(
+    "Check a configuration file without starting anything. Exits with 0 when it is valid, 1 when not, 3 when it is valid but this build cannot serve all of it."
+  )
+)

@@ -42,7 +42,7 @@ const backends: Arbitrary.Arbitrary<BackendAnswer> = Arbitrary.all({
   status: oneOf(200, 201, 404, 503),
   headers: oneOf<BackendAnswer["headers"]>([], [["x-a", "1"]], [["content-type", "text/plain"]]),
   body: content,
-  after: oneOf(0, 0, 3, 3_600_000)
+  after: oneOf(0, 0, 0, 0, 3, 3_600_000)
 })
 
 /** What may be asked of some configurations. */

@@ -98,6 +98,30 @@ export const nothingThrows = <L extends ReadonlyArray<AnyPolicy>>(subject: Subje
     })
   )
 
+export const everyRunIsTimed = <L extends ReadonlyArray<AnyPolicy>>(subject: Subject<L>, runs: number): Law =>
+  law("every run of a node is timed, whatever came of it", subject, runs, (one) =>
+    Effect.gen(function* () {
+      const problems: Array<string> = []
+      let bit = false
+      for (const watched of [false, true]) {
+        const made = new Map<Step["latency"], { readonly node: string; runs: number }>()
+        const counted = (step: Step): Step => ({
+          ...step,
+          run: (view) => {
+            const { latency, node } = step
+            made.set(latency, { node, runs: (made.get(latency)?.runs ?? 0) + 1 })
+            return step.run(view)
+          }
+        })
+        yield* playAll(subject, one, watched, { step: counted })
+        bit ||= made.size > 0
+        for (const [latency, { node, runs }] of made)
+          if (latency.count !== runs) problems.push(`${node} ran ${runs} times, and ${latency.count} were timed`)
+      }
+      return { problems, bit }
+    })
+  )
+
 export const eventsInOrder = <L extends ReadonlyArray<AnyPolicy>>(subject: Subject<L>, runs: number): Law =>
   law("the events of a request decode, and come in the documented order", subject, runs, (one) =>
     Effect.map(playAll(subject, one, true), ({ played }) => ({

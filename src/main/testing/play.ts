@@ -1,6 +1,6 @@
 /** Plays a request through the engine, watched or not, and tells everything that came of it. */
 import { Effect, Exit } from "effect"
-import type { TraceEvent } from "../../../spec/trace-events.ts"
+import type { StageMessage, TraceEvent } from "../../../spec/trace-events.ts"
 import { isSource } from "../../http/body.ts"
 import { HeaderList } from "../../http/header-list.ts"
 import { RequestHead } from "../../http/message.ts"
@@ -30,16 +30,18 @@ export interface Played {
   readonly defects: ReadonlyArray<unknown>
   /** What each node made of it. Only of a watched request. */
   readonly stages: ReadonlyArray<StageFinished>
+  /** What nodes told by themselves. Only of a watched request. */
+  readonly told: ReadonlyArray<StageMessage>
   /** The events of its trace. Only of a watched request. */
   readonly events: ReadonlyArray<TraceEvent>
 }
 
 const ignored = () => {}
 
-/** Keeps what each node did. */
-const recording = (stages: Array<StageFinished>): Watch => ({
-  notes: false,
-  told: ignored,
+/** Keeps what each node did and told. */
+const recording = (stages: Array<StageFinished>, told: Array<StageMessage>): Watch => ({
+  notes: true,
+  told: (message) => told.push(message),
   outbound: () => ({ context: undefined, ended: ignored }),
   started: ignored,
   entering: ignored,
@@ -90,19 +92,24 @@ const refused = ({ fault }: PathFault): Played => ({
   received: undefined,
   defects: [],
   stages: [],
+  told: [],
   events: []
 })
 
-/**
- * Plays a request. Interrupting it does what the edge does when a client goes away.
- * @param paths what becomes of its path. Policies have to stand any, so that by default it stays as it is.
- */
+export interface PlayOptions {
+  /** What becomes of its path. Policies have to stand any, so that by default it stays as it is. */
+  readonly paths?: Paths | undefined
+  /** Sees the exchange when the answer is there. */
+  readonly answered?: ((x: Exchange) => void) | undefined
+}
+
+/** Plays a request. Interrupting it does what the edge does when a client goes away. */
 export const play = (
   listener: Listener | undefined,
   request: Request,
   world: World,
   watched: boolean,
-  paths: Paths = "raw"
+  { paths = "raw", answered }: PlayOptions = {}
 ): Effect.Effect<Played> =>
   Effect.suspend(() => {
     const x = exchangeOf(request, world, paths)
@@ -110,6 +117,7 @@ export const play = (
     const before = world.received.length
     const defects: Array<unknown> = []
     const stages: Array<StageFinished> = []
+    const told: Array<StageMessage> = []
     const events: Array<TraceEvent> = []
     const contain = (cause: unknown) => {
       defects.push(cause)
@@ -122,7 +130,7 @@ export const play = (
     }
     if (watched) {
       world.traces.push(events)
-      x.watch = both(recording(stages), new Trace(settings, (event) => events.push(event)))
+      x.watch = both(recording(stages, told), new Trace(settings, (event) => events.push(event)))
     }
     const serve = watched
       ? makeServe(observedLoop(world.clock, watchStages), watchHooks, world.clock, contained)
@@ -140,6 +148,7 @@ export const play = (
         // What nobody read of the request is dropped with the connection.
         release(x.requestBody)
         x.finish({ status: answer.status, failure, bytes: Buffer.byteLength(text) }, contain)
+        answered?.(x)
         const error = x.error
         return {
           status: answer.status,
@@ -150,6 +159,7 @@ export const play = (
           received: world.received[before],
           defects,
           stages,
+          told,
           events
         }
       })

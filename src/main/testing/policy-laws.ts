@@ -1,5 +1,5 @@
 /** The laws of one policy, and of policies together. */
-import { Arbitrary, Effect, Layer, Result, Schema, SchemaAST } from "effect"
+import { Arbitrary, Effect, Result, Schema, SchemaAST } from "effect"
 import type { Registry, Services } from "../../pipeline/registry.ts"
 import type { AnyPolicy, OutcomeKind, Site } from "../../pipeline/stage.ts"
 import { anyOf, type ConfigurationOptions, type Request } from "./arbitraries.ts"
@@ -8,6 +8,7 @@ import {
   bodiesPass,
   configurationsSurvive,
   eventsInOrder,
+  everyRunIsTimed,
   failingOpenChangesNothing,
   failingOpenNeverRefuses,
   healthHasOneAnswer,
@@ -18,8 +19,9 @@ import {
   nothingThrows,
   secretsStaySecret
 } from "./laws.ts"
+import { type AnyServiceOptions, layerOf, type Optional, type ServiceOptions } from "./services.ts"
 import { registryOf } from "./way.ts"
-import type { World, WorldOptions, WorldServices } from "./world.ts"
+import type { WorldOptions } from "./world.ts"
 
 /** A configuration that generation hardly meets, with what to ask of it. */
 export interface Example {
@@ -40,31 +42,14 @@ interface Options extends ConfigurationOptions {
   readonly changesBodies?: boolean | undefined
 }
 
-/**
- * `layer` is asked for when a policy needs services beyond those of the proxy. In a world that is `failing` they should
- * fail, and in one that `waits` answer later.
- */
-export type LawOptions<R> = Options &
-  ([Exclude<R, WorldServices>] extends [never]
-    ? { readonly layer?: undefined }
-    : { readonly layer: (world: World) => Layer.Layer<Exclude<R, WorldServices>> })
-
-interface Untyped extends Options {
-  readonly layer?: ((world: World) => Layer.Layer<never>) | undefined
-}
-
-const layerOf =
-  <L extends ReadonlyArray<AnyPolicy>>(layer: ((world: World) => Layer.Layer<never>) | undefined) =>
-  (world: World) =>
-    // Without a layer nothing is missing: that is what the type of the options says.
-    Layer.merge(world.layer, layer?.(world) ?? Layer.empty) as unknown as Layer.Layer<Services<L>>
+export type LawOptions<R> = Options & ServiceOptions<R>
 
 /** The laws of a policy. Each of them stands for itself. */
 export const policyLaws = <const P extends AnyPolicy>(
   policy: P,
-  ...[options = {} as LawOptions<Services<readonly [P]>>]: OptionalWhenEmpty<LawOptions<Services<readonly [P]>>>
+  ...[options = {} as LawOptions<Services<readonly [P]>>]: Optional<LawOptions<Services<readonly [P]>>>
 ): ReadonlyArray<Law> => {
-  const { examples = [], runs = 60, changesBodies = false, layer } = options as Untyped
+  const { examples = [], runs = 60, changesBodies = false, layer } = options as Options & AnyServiceOptions
   const generated = casesOf(policy, options)
   const given = examples.flatMap((example) => exampleCases(policy, example))
   const cases = given.length === 0 ? generated : anyOf(generated, generated, anyOf(...given))
@@ -74,6 +59,7 @@ export const policyLaws = <const P extends AnyPolicy>(
     configurationsSurvive(subject, runs),
     loopsAgree(subject, runs),
     nothingThrows(subject, runs),
+    everyRunIsTimed(subject, runs),
     eventsInOrder(subject, runs),
     interruptionReleases(subject, runs),
     // Where every request is answered or refused, no body passes.
@@ -89,18 +75,17 @@ export const policyLaws = <const P extends AnyPolicy>(
   ]
 }
 
-type OptionalWhenEmpty<O> = Options extends O ? [options?: O] : [options: O]
-
 /** The laws of policies together, each of them at some sites now and then. */
 export const registryLaws = <const L extends ReadonlyArray<AnyPolicy>>(
   registry: Registry<L>,
-  ...[options = {} as LawOptions<Services<L>>]: OptionalWhenEmpty<LawOptions<Services<L>>>
+  ...[options = {} as LawOptions<Services<L>>]: Optional<LawOptions<Services<L>>>
 ): ReadonlyArray<Law> => {
-  const { runs = 60, layer, changesBodies = false } = options as Untyped
+  const { runs = 60, layer, changesBodies = false } = options as Options & AnyServiceOptions
   const subject: Subject<L> = { registry, cases: mixturesOf(registry.policies, options), layer: layerOf(layer) }
   return [
     loopsAgree(subject, runs),
     nothingThrows(subject, runs),
+    everyRunIsTimed(subject, runs),
     eventsInOrder(subject, runs),
     interruptionReleases(subject, runs),
     ...(changesBodies ? [] : [bodiesPass(subject, runs)]),

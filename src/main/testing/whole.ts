@@ -5,7 +5,7 @@ import { type Dialect, type Ports, standard } from "../dialect.ts"
 import { defaultPortOptions, ports } from "../ports.ts"
 import { type InvalidConfiguration, makeSnapshot } from "../snapshot.ts"
 import type { Request } from "./arbitraries.ts"
-import { type Played, play } from "./play.ts"
+import { type Played, type PlayOptions, play } from "./play.ts"
 import { World, type WorldOptions } from "./world.ts"
 
 export interface WholeOptions<R = Ports> extends WorldOptions {
@@ -21,13 +21,13 @@ export interface Whole {
   /** Sends a request to a port of the configuration, by default the first one. Whether it is watched: by default yes. */
   readonly send: (
     request: Request,
-    options?: { readonly port?: number; readonly watched?: boolean }
+    options?: Pick<PlayOptions, "answered"> & { readonly port?: number | undefined; readonly watched?: boolean }
   ) => Effect.Effect<Played>
 }
 
 /**
- * Compiles a configuration. Backends and the servers that policies ask are those of the options; an MCP target is really
- * called, as it speaks for itself.
+ * Compiles a configuration. Backends, the servers that policies ask and MCP servers behind HTTP are those of the options; an
+ * MCP target that is a command is really started.
  */
 export const whole = <R = Ports>(
   text: string,
@@ -39,7 +39,9 @@ export const whole = <R = Ports>(
     const dialect = (options.dialect ?? standard) as Dialect<R>
     const told = Layer.merge(world.layer, Prometheus.layer())
     const context = yield* Layer.build(
-      Layer.fresh(Layer.mergeAll(Layer.provideMerge(ports(defaultPortOptions), told), world.layer, world.upstreams))
+      Layer.fresh(
+        Layer.mergeAll(Layer.provideMerge(ports(defaultPortOptions), told), world.layer, world.upstreams, world.servers)
+      )
     )
     const snapshot = yield* Effect.acquireRelease(
       Effect.provideContext(
@@ -51,10 +53,10 @@ export const whole = <R = Ports>(
     const { binds } = snapshot.assembled
     return {
       world,
-      send: (request, { port, watched = true } = {}) => {
+      send: (request, { port, watched = true, answered } = {}) => {
         const bind = port === undefined ? binds[0] : binds.find((each) => each.port === port)
         const listener = bind?.listenerFor(request.authority.replace(/:[0-9]+$/, ""))
-        return play(listener, request, world, watched, snapshot.frontend.limits.paths)
+        return play(listener, request, world, watched, { paths: snapshot.frontend.limits.paths, answered })
       }
     }
   })

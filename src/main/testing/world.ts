@@ -13,7 +13,10 @@ import { HeaderList } from "../../http/header-list.ts"
 import type { Answer } from "../../http/message.ts"
 import type { Exchange } from "../../pipeline/exchange.ts"
 import type { StageError } from "../../pipeline/stage.ts"
+import { FakeTarget, serving } from "../../protocols/mcp/rehearsal.ts"
 import { type Fetched, FetchFailed, type FetchRequest, HttpFetch } from "../../services/http-fetch.ts"
+import { McpHttp } from "../../services/mcp-http.ts"
+import type { McpTransport, TargetFailure } from "../../services/mcp-transport.ts"
 import { Monotonic } from "../../services/monotonic.ts"
 import { Timer } from "../../services/timer.ts"
 import { UpstreamFailed, type UpstreamRequest, Upstreams } from "../../services/upstreams.ts"
@@ -42,11 +45,19 @@ export interface Received {
   readonly body: string
 }
 
+/** What another server answers, or why no answer comes. */
+export type OutsideAnswer = (Fetched | { readonly fails: string }) & {
+  /** Milliseconds until then. Default: none. */
+  readonly after?: number | undefined
+}
+
 export interface WorldOptions {
   /** Default: 200 without a body. A function sees the request. */
   readonly backend?: BackendAnswer | ((received: Received) => BackendAnswer) | undefined
   /** What other servers answer, or why no answer comes; `undefined`: what the test issuer does, or 404. */
-  readonly outside?: ((request: FetchRequest) => Fetched | { readonly fails: string } | undefined) | undefined
+  readonly outside?: ((request: FetchRequest) => OutsideAnswer | undefined) | undefined
+  /** MCP servers behind HTTP by their host: what they answer, by method. `initialize` is answered by itself. */
+  readonly servers?: Readonly<Record<string, Readonly<Record<string, unknown>>>> | undefined
   /** Whether everything outside answers in a later turn of the event loop. Default: at once. */
   readonly waits?: boolean | undefined
   /** Whether every server that a policy asks is down. The backend is not. */
@@ -63,6 +74,15 @@ type Called = Pick<UpstreamRequest, "method" | "authority" | "pathAndQuery" | "h
 
 const nothing: BackendAnswer = { status: 200, headers: [], body: undefined }
 
+const unreachable: TargetFailure = { _tag: "TargetUnreachable", status: 503, message: "there is no such server" }
+
+/** A host at which nobody listens. */
+const nobody = (host: string): FakeTarget => {
+  const target = new FakeTarget(host, false, ({ stream, connection }) => connection.events.onEnd(stream, unreachable))
+  target.takes = false
+  return target
+}
+
 const published: ReadonlyArray<readonly [end: string, body: string]> = [
   ["/jwks", keySet],
   ["/certs", keySet],
@@ -78,6 +98,8 @@ export class World {
   readonly #options: WorldOptions
   /** What the backend received, in order. */
   readonly received: Array<Received> = []
+  /** Everything that was called, in order: `GET https://issuer.example/certs`, `POST backend.example:80/path`, `tools/call tools.example`. */
+  readonly called: Array<string> = []
   /** The events of every watched request, those that nobody waited for included. */
   readonly traces: Array<ReadonlyArray<TraceEvent>> = []
   /** Every streamed body, of requests and of answers. */
@@ -127,6 +149,7 @@ export class World {
         const { method, authority, pathAndQuery, headers } = request
         const received = { target, method, authority, path: pathAndQuery, headers: [...headers.flat], body: text }
         this.received.push(received)
+        this.called.push(`${method} ${target}${pathAndQuery}`)
         const { backend = nothing } = this.#options
         const said = typeof backend === "function" ? backend(received) : backend
         const answer = Effect.sync(
@@ -152,13 +175,17 @@ export class World {
 
   readonly #fetch = (request: FetchRequest): Effect.Effect<Fetched, FetchFailed> =>
     this.#call(
-      Effect.suspend(() => {
+      Effect.suspend((): Effect.Effect<Fetched, FetchFailed> => {
+        this.called.push(`${request.method} ${request.url}`)
         if (this.failing) return Effect.fail(new FetchFailed({ url: request.url, detail: "connection refused" }))
         const said = this.#options.outside?.(request)
         if (said !== undefined)
-          return "fails" in said
-            ? Effect.fail(new FetchFailed({ url: request.url, detail: said.fails }))
-            : Effect.succeed(said)
+          return waiting(
+            said.after,
+            "fails" in said
+              ? Effect.fail(new FetchFailed({ url: request.url, detail: said.fails }))
+              : Effect.succeed(said)
+          )
         const body = published.find(([end]) => request.url.endsWith(end))?.[1]
         return Effect.succeed({
           status: body === undefined ? 404 : 200,
@@ -181,6 +208,33 @@ export class World {
           return Effect.timeoutOrElse(call, { duration: milliseconds, orElse })
         }
       })
+  })
+
+  /** MCP servers behind HTTP. Those that nobody named cannot be reached. */
+  readonly servers = Layer.sync(McpHttp, () => {
+    const { servers = {} } = this.#options
+    const known = new Map(
+      Object.entries(servers).map(([host, results]) => {
+        const target = serving(host, false, results)
+        const { hear } = target
+        target.hear = (heard) => {
+          this.called.push(`${heard.method ?? "response"} ${host}`)
+          hear(heard)
+        }
+        return [host, target] as const
+      })
+    )
+    return {
+      open: ({ host }, session, events) => {
+        const target = known.get(host) ?? nobody(host)
+        // Only a child process refuses to be opened: to others nothing is sent yet.
+        return target.open(session, events) as McpTransport
+      },
+      ask: (_, __, told) => {
+        told(unreachable)
+        return () => {}
+      }
+    }
   })
 
   /** What runs in the world lives by its time. */

@@ -1,7 +1,16 @@
 /** Checks the policies of this package by the laws of every policy, and a route with them in memory. */
 import assert from "node:assert/strict"
 import { Effect, Layer } from "effect"
-import { policyLaws, type Request, registryLaws, traceProblems, type World, whole } from "headgate/testing"
+import {
+  policyLaws,
+  type Request,
+  readCase,
+  registryLaws,
+  runCase,
+  traceProblems,
+  type World,
+  whole
+} from "headgate/testing"
 import { directory, headgate, withTenants } from "./proxy.ts"
 import { DirectoryDown, Tenants, tenant, tenantGreeting } from "./tenant.ts"
 
@@ -21,7 +30,7 @@ const words = { header: ["x-a"] }
 const laws = [
   ...policyLaws(tenant, { layer, words }),
   ...policyLaws(tenantGreeting, { runs: 10 }),
-  ...registryLaws(withTenants, { layer, words, runs: 20 })
+  ...registryLaws(withTenants, { layer, words, runs: 40 })
 ]
 for (const law of laws) await Effect.runPromise(law.check)
 
@@ -29,6 +38,20 @@ for (const law of laws) await Effect.runPromise(law.check)
 const careless = policyLaws({ ...tenant, outcomes: ["next"] }, { layer, words })
 const broken = await Effect.runPromise(Effect.flip(careless[0]!.check))
 assert.match(broken.message, /reached, and not declared: .*(respond|fail)/)
+
+// A case of one policy, as data.
+const known = readCase(`
+shows: the backend is told the name of a tenant that is known, and never sees another
+config: { header: x-tenant }
+backend: { after: 2 }
+steps:
+  - request: { headers: { x-tenant: acme } }
+    expect: { status: 200, took: 2, upstream: { headers: { x-tenant-name: Acme } }, called: [GET backend.example:80/] }
+  - request: { headers: { x-tenant: nobody } }
+    expect: { status: 403, body: unknown tenant, upstream: null, called: [] }
+`)
+const shown = await Effect.runPromise(runCase(tenant, known, { layer }))
+assert.deepEqual(shown.outcomes.get("tenant"), new Set(["next", "failed"]))
 
 const request: Request = {
   method: "POST",
