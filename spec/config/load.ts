@@ -65,11 +65,6 @@ export const load = <A, I>(input: Input, schema: Schema.Codec<A, I>): Loaded<A> 
     return { ok: false, problems: inOrder([...unset, ...broken]) }
   }
 
-  if (input.text.trim() === "")
-    return {
-      ok: false,
-      problems: [problem(0, "the file is empty; a port is the least: gateways.default.port", "empty")]
-    }
   const { value, quotable, repeated, renamed, unnamed, credentials } = interpret(document.root, shapeOf(schema.ast))
   const disguises = disguisesOf(unnamed, expanded, input.text)
   const places = positions(input.name, outlineOf(document.root, expanded, quotable, renamed, disguises), original)
