@@ -21,11 +21,12 @@ export const launch = async (program) => {
   const entry = existsSync(source) ? source : bundle
   const chosen = [process.env.NODE_OPTIONS ?? "", ...process.execArgv].some((text) => sized.test(text))
   const flags = program === "headgate" && !chosen ? runtimeFlags : []
-  if (entry === bundle) keepCode()
+  const cache = entry === bundle ? codeCache() : undefined
+  if (cache) process.env.NODE_COMPILE_CACHE = cache
   if (found >= needed) {
     if (flags.length > 0) beginAnew([...process.execArgv, ...flags, entry, ...process.argv.slice(2)])
     process.argv[1] = entry
-    if (entry === bundle) module.enableCompileCache(process.env.NODE_COMPILE_CACHE)
+    if (cache) module.enableCompileCache(cache)
     await import(entry)
     return
   }
@@ -44,10 +45,13 @@ export const launch = async (program) => {
   child.on("exit", (code, signal) => process.exit(signal === null ? (code ?? 1) : 1))
 }
 
-/** Compiled code is kept in the user's cache folder, so that the next start need not compile it again; where that cannot be written, it does. */
-const keepCode = () => {
-  const cache = process.env.XDG_CACHE_HOME || (process.env.HOME && join(process.env.HOME, ".cache"))
-  if (cache) process.env.NODE_COMPILE_CACHE ??= join(cache, "headgate", "code")
+/**
+ * Compiled code is kept in the user's cache folder, so that the next start need not compile it again; where that cannot be
+ * written, it does. Nowhere else: what others can write, they can fill with code of theirs.
+ */
+const codeCache = () => {
+  const caches = process.env.XDG_CACHE_HOME || (process.env.HOME && join(process.env.HOME, ".cache"))
+  return process.env.NODE_COMPILE_CACHE ?? (caches && join(caches, "headgate", "code"))
 }
 
 /** The heap is laid out before any program runs, so the same process begins anew, where it can and nobody is attached to it. */

@@ -340,3 +340,56 @@ describe("proxy log", () => {
     })
   )
 })
+
+describe("the command line", () => {
+  it.live("takes the file of every command as an argument", () =>
+    Effect.gen(function* () {
+      const file = fileOf("argument.yaml", direct)
+      assert.deepStrictEqual(yield* ctl("fmt", "--check", file), yield* ctl("fmt", "--check", "-f", file))
+      assert.deepStrictEqual(yield* ctl("graph", file), yield* ctl("graph", "-f", file))
+      assert.strictEqual((yield* ctl("graph", file)).code, 0)
+      const twice = "the file is named twice: as an argument, and with -f"
+      assert.deepStrictEqual(yield* ctl("fmt", "-f", file, file), { code: 1, out: [], err: [twice] })
+      const which = "which file? headgatectl graph config.yaml, or - for standard input"
+      assert.deepStrictEqual(yield* ctl("graph"), { code: 1, out: [], err: [which] })
+    })
+  )
+
+  it.live("answers a slip with one line and how to get help, and does not end well", () =>
+    Effect.gen(function* () {
+      const slips: Readonly<Record<string, readonly [told: string, help: string]>> = {
+        "fmt --chek": [
+          "Unrecognized flag: --chek in command headgatectl fmt Did you mean this? --check",
+          "headgatectl fmt"
+        ],
+        "validat --help": ["Unknown command: headgatectl validat; did you mean validate?", "headgatectl"],
+        "proxy confg --help": ["Unknown command: headgatectl proxy confg; did you mean config?", "headgatectl proxy"]
+      }
+      for (const [line, [told, help]] of Object.entries(slips))
+        assert.deepStrictEqual(yield* ctl(...line.split(" ")), {
+          code: 1,
+          out: [],
+          err: [`${told}\n${help} --help shows what there is`]
+        })
+    })
+  )
+
+  it.live("knows the targets of the log, and says what is wrong with a file that cannot be read", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual((yield* ctl("proxy", "log", "--set", "requst=debug")).err, [
+        "there is no log target requst; did you mean request?"
+      ])
+      assert.deepStrictEqual((yield* ctl("validate", folder)).err, [
+        `cannot read ${folder}: it is a folder; name the file in it`
+      ])
+    })
+  )
+
+  it.live("counts the problems of a file at the end", () =>
+    Effect.gen(function* () {
+      const file = fileOf("two.yaml", "gateway: {}\nroutes: 1\n")
+      const { code, out } = yield* ctl("validate", file)
+      assert.deepStrictEqual([code, out.at(-1)], [1, "2 errors"])
+    })
+  )
+})

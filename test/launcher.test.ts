@@ -1,5 +1,7 @@
 /** What the launcher starts the program with, which nobody can see who is served by it. */
 import { spawn, spawnSync } from "node:child_process"
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { text } from "node:stream/consumers"
 import { assert, describe, it } from "@effect/vitest"
@@ -85,5 +87,28 @@ describe("the launcher", () => {
     const { status, stdout } = spawnSync(process.execPath, args, { encoding: "utf8" })
     assert.strictEqual(status, 0)
     assert.match(stdout, /\d+\.\d+\.\d+/)
+  })
+
+  it("keeps compiled code in the user's own folder, and nowhere where there is none: others may write elsewhere", () => {
+    const folder = mkdtempSync(join(tmpdir(), "headgate-launcher-"))
+    cpSync(join(root, "bin"), join(folder, "bin"), { recursive: true })
+    mkdirSync(join(folder, "programs"))
+    const program = `import { getCompileCacheDir } from "node:module"\nprocess.stdout.write(String(getCompileCacheDir()))\n`
+    for (const name of ["headgate", "headgatectl"]) writeFileSync(join(folder, "programs", `${name}.mjs`), program)
+    const kept = (name: string, env: NodeJS.ProcessEnv) =>
+      spawnSync(process.execPath, [join(folder, "bin", `${name}.mjs`)], {
+        env: { TMPDIR: join(folder, "tmp"), ...env },
+        encoding: "utf8"
+      }).stdout
+    const home = join(folder, "home")
+    const found = ["headgate", "headgatectl"].map((name) => [
+      kept(name, {}),
+      kept(name, { HOME: home }).startsWith(join(home, ".cache/headgate/code/"))
+    ])
+    rmSync(folder, { recursive: true })
+    assert.deepStrictEqual(found, [
+      ["undefined", true],
+      ["undefined", true]
+    ])
   })
 })

@@ -54,6 +54,17 @@ describe("the quickstart", () => {
     assert.isDefined((await client.models.list()).data)
   })
 
+  it("listens on this machine alone", async () => {
+    const addresses = [...program.printed().matchAll(/\baddress=(\S+)/g)].flatMap(([, shown]) => shown!.split(","))
+    assert.isAtLeast(addresses.length, 4)
+    for (const address of addresses) assert.match(address, /^(?:127\.0\.0\.1|\[::1\]|localhost):\d+$/)
+  })
+
+  it("refuses tools to whoever has no key", async () => {
+    const refusal = await connect1(new URL("http://localhost:3000/mcp")).catch((error) => error)
+    assert.match(String(refusal), /401|no API key/i)
+  })
+
   it("refuses models to whoever has no key", async () => {
     const client = new OpenAI({ baseURL: "http://localhost:3000/v1", apiKey: "wrong", maxRetries: 0 })
     const refusal = await client.chat.completions
@@ -66,7 +77,7 @@ describe("the quickstart", () => {
     ["1.x", connect1],
     ["2.x", connect2]
   ] as const)("serves the MCP client %s, without the tool that its rule hides", async (_, connect) => {
-    const client = await connect(new URL("http://localhost:3000/mcp"))
+    const client = await connect(new URL("http://localhost:3000/mcp"), "quickstart-key")
     const names = (await client.listTools()).tools.map(({ name }) => name)
     assert.include(names, "echo")
     assert.notInclude(names, "get-env")

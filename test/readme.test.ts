@@ -3,7 +3,9 @@ import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node
 import { join } from "node:path"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { formatText } from "../spec/config/problem.ts"
 import { commandNames } from "../src/main/commands-page.ts"
+import { findings } from "../src/main/findings.ts"
 import { graphsOf } from "../src/main/offline.ts"
 import { policies } from "../stages/registry.ts"
 import { schemas } from "../stages/schemas.ts"
@@ -61,15 +63,16 @@ describe("the README", () => {
   it("shows a denial with its place when it traces one", async () => {
     const trace = commands.find(({ command }) => command.includes("proxy trace"))!.command
     const { output } = await shell(trace)
-    assert.match(output, /apiKey: failed.*examples\/quickstart\/config\.yaml:\d+:\d+ llm\.policies\.apiKey/)
+    assert.match(output, /apiKey: failed.*examples\/quickstart\/config\.yaml:\d+:\d+ gateways\.default\.apiKey/)
     assert.match(output, /final response: 401/)
   })
 
   for (const { text, line } of inLanguage("yaml"))
-    it.effect(`the configuration of line ${line} is one that this build serves`, () =>
+    it.effect(`the configuration of line ${line} is one that this build serves and has no doubts about`, () =>
       Effect.gen(function* () {
         const env = { OPENAI_API_KEY: "k1", ANTHROPIC_API_KEY: "k2" }
         assert.isNotEmpty(yield* graphsOf({ name: "README.md", text, env }))
+        assert.deepStrictEqual(formatText(yield* findings({ name: "README.md", text, env })), "")
       })
     )
 

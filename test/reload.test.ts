@@ -170,6 +170,23 @@ ${more}`
     })
   )
 
+  it.live("a file in another encoding is refused, as it is at the start", () =>
+    Effect.gen(function* () {
+      const text = (body: string) =>
+        `gateways: { default: { port: 8080 } }\nroutes: [{ policies: { directResponse: { status: 200, body: ${body} } } }]\n`
+      const file = join(yield* folder, "config.yaml")
+      writeFileSync(file, text("first"))
+      const lines: Array<string> = []
+      const log = (line: string) => lines.push(line)
+      const gateway = yield* start({ file }, { ephemeral: true, host: "127.0.0.1", log })
+      const before = lines.length
+      writeFileSync(file, text("café"), "latin1")
+      yield* Effect.promise(() => eventually(() => lines.length > before))
+      assert.match(lines.at(-1)!, /Failed to reload config: cannot read .*config\.yaml: it is not UTF-8/)
+      assert.strictEqual((yield* Effect.promise(() => send(gateway.port(8080)!))).body, "first")
+    })
+  )
+
   it.live("a document that serves nothing is warned of at the start", () =>
     Effect.gen(function* () {
       const lines: Array<string> = []

@@ -69,6 +69,14 @@ const mistakes = (key: string): ReadonlyArray<string> => [
   "routes: [{ policies: { apiKey: { keys: [{ key: [ $SECRET"
 ]
 
+const served = "gateways: { default: { port: 8080 } }\n"
+
+/** In expressions, a secret whose quotes were forgotten is a name. */
+const unquoted = ["request.headers['x'] == $WORD", "request.$WORD == 'a'", "$WORD()", "'a' $WORD"].flatMap((text) => [
+  `${served}routes: [{ policies: { authorization: { rules: ["${text}"] } } }]`,
+  `${served}routes: [{ policies: { directResponse: { conditional: [{ condition: "${text}", policy: { status: 200 } }] } } }]`
+])
+
 describe("secrets", () => {
   it.live("are in no dump, graph, log, metric or trace of a gateway that uses them", () =>
     Effect.gen(function* () {
@@ -133,12 +141,13 @@ describe("secrets", () => {
   it.live("are in no error of a start or a reload", () =>
     Effect.gen(function* () {
       const key = "correct-horse-battery"
-      const gateway = yield* start("gateways: { default: { port: 8080 } }", { ephemeral: true, env: { SECRET: key } })
-      for (const text of mistakes(key)) {
+      const gateway = yield* start(served, { ephemeral: true, env: { SECRET: key, WORD: key.replaceAll("-", "") } })
+      for (const text of [...mistakes(key), ...unquoted]) {
         const failed = yield* Effect.result(gateway.reload(text))
         assert.isTrue(Result.isFailure(failed), text)
         if (Result.isFailure(failed))
-          assert.notInclude(`${failed.failure} ${JSON.stringify(failed.failure)}`, key, text)
+          for (const form of [key, key.replaceAll("-", "")])
+            assert.notInclude(`${failed.failure} ${JSON.stringify(failed.failure)}`, form, text)
       }
     })
   )

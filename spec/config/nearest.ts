@@ -40,3 +40,10 @@ export const nearest = (word: string, known: Iterable<string>): string | undefin
   }
   return best
 }
+
+/** The end of a sentence about a name that is not there: the one that was meant, if any comes near. */
+export const didYouMean = (word: string, known: Iterable<string>): string => {
+  // Any other short name is one edit away.
+  const meant = word.length > 2 ? nearest(word, known) : undefined
+  return meant === undefined ? "" : `; did you mean ${meant}?`
+}

@@ -63,7 +63,7 @@ export const positions = (file: string, outline: Outline, source: Source): Posit
         file,
         ...source.position(offset),
         path: show(where),
-        message,
+        message: within === undefined ? message : source.about(message, within.text),
         severity,
         ...(code === undefined ? {} : { code }),
         excerpt: source.excerpt(offset, outline.pieces)

@@ -43,6 +43,14 @@ export const formatText = (problems: ReadonlyArray<Problem>): string =>
 
 const indent = (text: string) => text.replace(/^/gm, "    ")
 
+/** How many there are of each kind: `2 errors, 1 warning`. */
+export const countOf = (problems: ReadonlyArray<Problem>): string =>
+  (["error", "warning"] as const)
+    .map((kind) => [kind, problems.filter(({ severity }) => severity === kind).length] as const)
+    .filter(([, count]) => count > 0)
+    .map(([kind, count]) => `${count} ${kind}${count === 1 ? "" : "s"}`)
+    .join(", ")
+
 /** A JSON array, for programs. */
 export const formatJson = (problems: ReadonlyArray<Problem>): string => JSON.stringify(problems, null, 2)
 

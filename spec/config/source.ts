@@ -24,6 +24,8 @@ export interface Source {
    * `undefined` where it is written another way, as with a reference to the environment before that character.
    */
   inside(offset: number, value: string, within: number): number | undefined
+  /** A sentence about a text, without words of it that are not in the file: a reference to the environment brought them. */
+  about(sentence: string, value: string): string
 }
 
 const mask = "…"
@@ -163,5 +165,8 @@ export const source = (text: string): Source => {
     return `${out.trimEnd()}\n${" ".repeat(marker)}^`
   }
 
-  return { position, excerpt, inside: (offset, value, within) => inside(text, offset, value, within) }
+  const about = (sentence: string, value: string): string =>
+    sentence.replace(/\w+/g, (word) => (value.includes(word) && !text.includes(word) ? mask : word))
+
+  return { position, excerpt, inside: (offset, value, within) => inside(text, offset, value, within), about }
 }

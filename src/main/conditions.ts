@@ -29,13 +29,16 @@ export const conditions =
     const compiled = compile(source, { phase: site, functions })
     if (Result.isFailure(compiled))
       return Result.fail(
-        compiled.failure.map(({ message, line, column }) => `invalid expression: ${message} (at ${line}:${column})`)
+        compiled.failure.map(({ message, line, column, start }) => ({
+          message: `invalid expression: ${message} (at ${line}:${column})`,
+          within: { text: source, offset: start }
+        }))
       )
     const expression = compiled.success
     const { requestBody, requestBodyPrefix } = expression.attributes
     // Whether the body is there when a policy is chosen depends on how the client sends it, which must not decide.
     if (requestBody || requestBodyPrefix)
-      return Result.fail(["a condition cannot read the body: a policy is chosen before the body has come"])
+      return Result.fail([{ message: "a condition cannot read the body: a policy is chosen before the body has come" }])
     const holds = (x: Exchange) => {
       const value = decided(expression, x.variables)
       return value instanceof Unreadable ? value : value === true

@@ -47,9 +47,18 @@ export const fromText = (inline: string): ConfigurationSource => ({
   read: Effect.succeed(inline)
 })
 
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: "there is no such file",
+  EISDIR: "it is a folder; name the file in it",
+  ENOTDIR: "a part of its path is no folder",
+  EACCES: "this process may not read it",
+  EPERM: "this process may not read it",
+  ELOOP: "its links lead back to themselves"
+}
+
 const reason = (cause: unknown) =>
-  cause instanceof Error && "code" in cause && cause.code === "ENOENT"
-    ? "there is no such file"
+  cause instanceof Error && "code" in cause && reasons[String(cause.code)] !== undefined
+    ? reasons[String(cause.code)]
     : cause instanceof TypeError
       ? "it is not UTF-8"
       : cause instanceof Error

@@ -166,9 +166,12 @@ export const startGateway = <R>(
         })
         for (const [place, bind] of needed) {
           if (sockets.has(place)) continue
-          const inTheWay = [...sockets].flatMap(([other, open]) =>
-            open.bind.port === bind.port && !needed.has(other) ? [open] : []
-          )
+          const inTheWay =
+            placeOf(bind)._tag === "Unix"
+              ? []
+              : [...sockets].flatMap(([other, open]) =>
+                  open.bind.port === bind.port && !needed.has(other) ? [open] : []
+                )
           const open = yield* openSocket(bind).pipe(
             Effect.catchIf(
               ({ code }) => code === "EADDRINUSE" && inTheWay.length > 0,

@@ -4,7 +4,7 @@ import { parseArgs } from "node:util"
 import { Effect, Exit, Layer, Option, Queue, Scope } from "effect"
 import * as ConsoleLog from "../../layers/log/console.ts"
 import * as Prometheus from "../../layers/metrics/prometheus.ts"
-import { formatProblems, isProblemFormat, problemFormats } from "../../spec/config/problem.ts"
+import { countOf, formatProblems, isProblemFormat, problemFormats } from "../../spec/config/problem.ts"
 import { contained, nobody } from "../services/contained.ts"
 import { Defects } from "../services/defects.ts"
 import { Log } from "../services/log.ts"
@@ -43,6 +43,15 @@ const fail = (message: string, code: number): never => {
   process.exit(code)
 }
 
+/** What is wrong with the command line, in one sentence. A word of its own is most likely the file. */
+const misused = (error: unknown): string => {
+  const word = process.argv.slice(2).find((each) => !each.startsWith("-"))
+  const isWord = error instanceof Error && "code" in error && error.code === "ERR_PARSE_ARGS_UNEXPECTED_POSITIONAL"
+  if (isWord && word !== undefined) return `a configuration file is named with -f: headgate -f ${word}`
+  const [sentence] = (error instanceof Error ? error.message : String(error)).split(". ")
+  return sentence!
+}
+
 const options = (() => {
   try {
     return parseArgs({
@@ -57,7 +66,7 @@ const options = (() => {
       }
     }).values
   } catch (error) {
-    return fail(`${error instanceof Error ? error.message : String(error)}\n\n${usage}`, 1)
+    return fail(`${misused(error)}; headgate --help shows what there is`, 1)
   }
 })()
 
@@ -101,19 +110,19 @@ const validate = Effect.gen(function* () {
   const text = yield* found.read
   const problems = yield* findings({ name: found.name, text, env: process.env, home: process.env["HOME"] })
   if (problems.length > 0) process.stderr.write(`${formatProblems(format, problems)}\n`)
+  if (problems.length > 0 && format === "text") process.stderr.write(`${countOf(problems)}\n`)
   const { said, exitCode } = verdict(problems)
   if (said !== undefined) process.stdout.write(`${said}\n`)
   if (exitCode !== 0) process.exit(exitCode)
 })
 
-/** Ends when the process was told to by a signal, or when the launcher that started it is gone. */
+/**
+ * Ends when the process was told to by a signal, or when the launcher that started it is gone. Goes on listening: a signal
+ * that comes again before somebody else listens would end the process without draining.
+ */
 const signalled = Effect.callback<void>((resume) => {
   const onSignal = () => resume(Effect.void)
-  const signals = ["SIGTERM", "SIGINT", "disconnect"] as const
-  for (const name of signals) process.once(name, onSignal)
-  return Effect.sync(() => {
-    for (const name of signals) process.off(name, onSignal)
-  })
+  for (const name of ["SIGTERM", "SIGINT", "disconnect"] as const) process.on(name, onSignal)
 })
 
 /** Asks for a reading anew, or, when the terminal is gone, for the end. A hundred more while one goes on are one more. */

@@ -233,7 +233,7 @@ const running = <R>(
     })
     if (source.file !== undefined) {
       log.log("info", "proxy", `Watching config file: ${source.file}`)
-      yield* watchFile({ file: source.file, known: text, debounce: 250, changed: reloadAndTell })
+      yield* watchFile({ file: source.file, known: text, debounce: 250, changed: () => reread })
     }
     yield* Effect.flatMap(files.changed, (path) => {
       log.log("info", "proxy", `file changed: ${path}`)

@@ -10,7 +10,7 @@ import {
   type SiteGraph
 } from "../pipeline/compile.ts"
 import type { Registry } from "../pipeline/registry.ts"
-import type { Site } from "../pipeline/stage.ts"
+import type { ConfigProblem, Site } from "../pipeline/stage.ts"
 import { type Policies, type PolicyBranch, writtenAt } from "../routing/normalised.ts"
 import type { Compiling, Problems } from "./problems.ts"
 
@@ -18,7 +18,7 @@ import type { Compiling, Problems } from "./problems.ts"
 export type CompileCondition = (
   expression: string,
   site: Site
-) => Result.Result<Condition["holds"], ReadonlyArray<string>>
+) => Result.Result<Condition["holds"], ReadonlyArray<Omit<ConfigProblem, "path">>>
 
 export class Sites {
   readonly #registry: Registry
@@ -62,7 +62,7 @@ export class Sites {
     const compiled = this.#compileCondition(condition.expression, site)
     if (Result.isSuccess(compiled))
       return { ...entry, condition: { text: condition.expression, holds: compiled.success } }
-    for (const message of compiled.failure) this.#problems.add({ path: condition.path, message })
+    for (const problem of compiled.failure) this.#problems.add({ ...problem, path: condition.path })
     return entry
   }
 }

@@ -140,7 +140,6 @@ const uses: ReadonlyArray<TokenCase> = [
     "kb+jwt",
     "vc+sd-jwt",
     "oauth-id-jag+jwt",
-    "JOSE",
     "JWE",
     " JWT",
     "JWT ",
@@ -153,7 +152,7 @@ const uses: ReadonlyArray<TokenCase> = [
     ["JWT"],
     { JWT: 1 }
   ].map((typ) => refused(`type ${JSON.stringify(typ)}`, headerWith({ typ }))),
-  ...[undefined, "JWT", "jwt", "at+jwt", "AT+JWT", "application/at+jwt", "application/jwt"].map((typ) =>
+  ...[undefined, "JWT", "jwt", "JOSE", "at+jwt", "AT+JWT", "application/at+jwt", "application/jwt"].map((typ) =>
     accepted(`type ${JSON.stringify(typ) ?? "missing"}`, headerWith({ typ }))
   ),
   refused(

@@ -1,13 +1,14 @@
 /** `headgatectl fmt`: writes a configuration file in its canonical form, or says whether it is in it. */
 import { chmodSync, chownSync, mkdtempSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { Console, Effect } from "effect"
-import { Command, Flag } from "effect/cli"
+import { Console, Effect, Option } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
 import { format } from "../../../spec/config/format.ts"
 import { shapeOf } from "../../../spec/config/shape.ts"
 import { source } from "../../../spec/config/source.ts"
 import { fromFile } from "../configuration-source.ts"
 import { exitWith, orExit, Unable } from "./failure.ts"
+import { oneFile } from "./one-file.ts"
 
 /** The old text stays until the new one is on the disk; behind a link it is the file that changes. */
 const replace = (file: string, text: string): void => {
@@ -30,16 +31,27 @@ export const fmtCommand = Command.make(
   {
     file: Flag.String("file").pipe(
       Flag.withAlias("f"),
-      Flag.withDefault("-"),
-      Flag.withDescription("The file, which is changed; - for standard input, which is printed.")
+      Flag.optional,
+      Flag.withDescription("The file, as the argument.")
+    ),
+    operand: Argument.String("file").pipe(
+      Argument.optional,
+      Argument.withDescription(
+        "The file, which is changed; - for standard input, which is printed, as when it is left out."
+      )
     ),
     check: Flag.Boolean("check").pipe(
       Flag.withDefault(false),
       Flag.withDescription("Change nothing; fail when the file is not in its canonical form.")
     )
   },
-  ({ file, check }) =>
+  ({ file: flag, operand, check }) =>
     Effect.gen(function* () {
+      const file = Option.getOrElse(yield* oneFile(flag, operand), () => "-")
+      if (file === "-" && process.stdin.isTTY)
+        yield* Console.error(
+          "fmt reads standard input until Ctrl-D; a file is an argument: headgatectl fmt config.yaml"
+        )
       const { language } = yield* Effect.promise(() => import("../check.ts"))
       const { name, read, file: written } = fromFile(file)
       const text = yield* read

@@ -1,9 +1,13 @@
 /** `headgatectl proxy log`: reads or changes the log level of a running proxy. */
 import { Console, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
+import { nearest } from "../../../spec/config/nearest.ts"
 import { askAdmin } from "../admin-client.ts"
 import { adminAt, adminPort } from "./admin-port.ts"
 import { orExit, Unable } from "./failure.ts"
+
+/** What log lines are filed under. Others may be set too: a policy of one's own may log under its name. */
+const targets = ["proxy", "request", "llm", "mcp", "jwks"]
 
 export const logCommand = Command.make(
   "log",
@@ -22,6 +26,12 @@ export const logCommand = Command.make(
     Effect.gen(function* () {
       if (Option.isSome(level) && set.length > 0)
         return yield* new Unable({ detail: "--level and --set exclude each other" })
+      for (const directive of set) {
+        const target = /^([^=:]+)[=:]/.exec(directive)?.[1]
+        const meant = target === undefined || targets.includes(target) ? undefined : nearest(target, targets)
+        if (meant !== undefined)
+          return yield* new Unable({ detail: `there is no log target ${target}; did you mean ${meant}?` })
+      }
       const wanted = Option.isSome(level) ? level.value : set.join(",")
       const query = wanted === "" ? "" : `?${new URLSearchParams({ level: wanted })}`
       const answer = yield* askAdmin(adminAt(adminPort), "POST", `/logging${query}`)

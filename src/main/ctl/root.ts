@@ -3,7 +3,7 @@
  * command loads what it does its work with when it is run.
  */
 import { Effect } from "effect"
-import { Command } from "effect/cli"
+import { CliOutput, Command } from "effect/cli"
 import { codesText, toolCodes } from "../exit-codes.ts"
 import { version } from "../version.ts"
 import { celCommand } from "./cel.ts"
@@ -13,6 +13,7 @@ import { fmtCommand } from "./fmt.ts"
 import { graphCommand } from "./graph.ts"
 import { logCommand } from "./log.ts"
 import { Operands } from "./operands.ts"
+import { presenter } from "./presenter.ts"
 import { schemaCommand } from "./schema.ts"
 import { traceCommand } from "./trace.ts"
 import { validateCommand } from "./validate.ts"
@@ -39,7 +40,8 @@ const root = Command.make("headgatectl").pipe(
   ])
 )
 
-const run = Command.runWith(root, { version: version.version })
+const run = (args: ReadonlyArray<string>) =>
+  Effect.provideService(Command.runWith(root, { version: version.version })(args), CliOutput.Presenter, presenter(args))
 
 /** Runs the tool with the arguments of a command line. What stands behind `--` is not for the tool itself. */
 export const headgatectl = (args: ReadonlyArray<string>) => {

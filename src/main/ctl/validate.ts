@@ -1,7 +1,7 @@
 /** `headgatectl validate`: every problem of a configuration file, what in it is not available yet, and what is doubtful. */
 import { Console, Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { formatProblems, problemFormats } from "../../../spec/config/problem.ts"
+import { countOf, formatProblems, problemFormats } from "../../../spec/config/problem.ts"
 import { fromFile } from "../configuration-source.ts"
 import { exitWith, orExit } from "./failure.ts"
 
@@ -24,6 +24,7 @@ export const validateCommand = Command.make(
       const text = yield* fromFile(file).read
       const problems = yield* findings({ name: file, text, env: process.env, home: process.env["HOME"] })
       if (problems.length > 0 || format === "json") yield* Console.log(formatProblems(format, problems))
+      if (problems.length > 0 && format === "text") yield* Console.log(countOf(problems))
       const { said, exitCode } = verdict(problems)
       const refused = strict && problems.length > 0
       if (said !== undefined && format === "text" && !refused) yield* Console.log(said)

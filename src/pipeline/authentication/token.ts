@@ -19,10 +19,11 @@ export interface Unparsable {
 }
 
 /**
- * What a bearer token may say it is (RFC 7519 5.1, RFC 9068 2.1), in lower case and without `application/`. A token of
- * another use, as a logout token or a proof of possession, is signed by the same keys and grants nothing (RFC 8725 3.11).
+ * What a bearer token may say it is (RFC 7519 5.1, RFC 9068 2.1; SPIFFE, JWT-SVID 2.3), in lower case and without
+ * `application/`. A token of another use, as a logout token or a proof of possession, is signed by the same keys and grants
+ * nothing (RFC 8725 3.11).
  */
-const bearerTypes: ReadonlySet<string> = new Set(["jwt", "at+jwt"])
+const bearerTypes: ReadonlySet<string> = new Set(["jwt", "at+jwt", "jose"])
 
 const isForBearers = (type: unknown): boolean =>
   type === undefined || (typeof type === "string" && bearerTypes.has(type.toLowerCase().replace(/^application\//, "")))
@@ -45,8 +46,10 @@ export const parseToken = (text: string): ParsedToken | Unparsable => {
   const claims = decoded(text.slice(first + 1, second))
   if (claims === undefined)
     return { part: "token", detail: "expected the claims as a JSON object in base64url, each member once" }
-  // RFC 8417 2.2: what has events tells of them. Logout tokens of older providers say so by this alone.
-  if (claims["events"] !== undefined) return { part: "token", detail: "the token is not for bearers" }
+  // RFC 8417 2.2: an object of events tells of them. Logout tokens of older providers say so by this alone.
+  const events = claims["events"]
+  if (typeof events === "object" && events !== null && !Array.isArray(events))
+    return { part: "token", detail: "the token is not for bearers" }
   const signature = bytesOf(text.slice(second + 1))
   if (signature === undefined) return { part: "token", detail: "expected the signature in base64url" }
   return {

@@ -1,4 +1,5 @@
 /** Routes and models that no request can reach, and references that lead nowhere. */
+import { didYouMean } from "../../../spec/config/nearest.ts"
 import { formatPath } from "../../../spec/config/path.ts"
 import type { Complaint } from "../../../spec/config/positions.ts"
 import type { RouteMatch } from "../../../spec/standalone/route.ts"
@@ -167,7 +168,7 @@ export const references = (config: Normalised): ReadonlyArray<Complaint> => {
           warn(
             "unknown-backend",
             [...path, "backend"],
-            `backend ${target.key} is not defined; requests are answered with 500`
+            `backend ${target.key} is not defined; requests are answered with 500${didYouMean(target.key, Object.keys(config.backends))}`
           )
         ]
       if (target.kind === "routeGroup" && !Object.hasOwn(config.routeGroups, target.name))
@@ -175,7 +176,7 @@ export const references = (config: Normalised): ReadonlyArray<Complaint> => {
           warn(
             "unknown-route-group",
             [...path, "routeGroup"],
-            `route group ${target.name} is not defined; requests are answered with 404`
+            `route group ${target.name} is not defined; requests are answered with 404${didYouMean(target.name, Object.keys(config.routeGroups))}`
           )
         ]
       return []

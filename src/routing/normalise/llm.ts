@@ -1,4 +1,5 @@
 /** The `llm` section as models: provider defaults merged in, parameters of providers where they belong, everything else as policies. */
+import { didYouMean } from "../../../spec/config/nearest.ts"
 import type { Path } from "../../../spec/config/path.ts"
 import type { PromptGuard } from "../../../spec/guardrails.ts"
 import type { Llm, MockParams, ModelParams, ModelProvider } from "../../../spec/standalone/llm.ts"
@@ -58,7 +59,10 @@ const modelOf = (
   const reference = config.provider.kind === "reference" ? config.provider.name : undefined
   const base = reference === undefined ? undefined : providers.get(reference)
   if (reference !== undefined && base === undefined)
-    problems.add([...path, "provider"], `unknown provider reference ${reference}`)
+    problems.add(
+      [...path, "provider"],
+      `unknown provider reference ${reference}${didYouMean(reference, providers.keys())}`
+    )
   if (reference !== undefined)
     for (const key of Object.keys(config.params ?? {}))
       if (key !== "model")
@@ -265,7 +269,10 @@ const virtualModels = (llm: Llm, problems: Complaints): ReadonlyArray<VirtualMod
         if (!llm.models.some((each) => matchesModel(each.name, model)))
           problems.add(
             [...path, "routing", kind, "targets", at, "model"],
-            `virtual model target ${model} does not match any llm.models entry`
+            `virtual model target ${model} does not match any llm.models entry${didYouMean(
+              model,
+              llm.models.map((each) => each.name)
+            )}`
           )
       })
     if (routing.weighted !== undefined) {

@@ -1,4 +1,5 @@
 /** Routes with their keys: on a listener, attached to gateways, or in a group. */
+import { didYouMean } from "../../../spec/config/nearest.ts"
 import type { Path } from "../../../spec/config/path.ts"
 import type { PolicySpecs } from "../../../spec/standalone/policies.ts"
 import type {
@@ -86,7 +87,14 @@ export const attachTo = (
     const [name, only] = slash === -1 ? [ref, undefined] : [ref.slice(0, slash), ref.slice(slash + 1)]
     const gateway = gateways.find((gateway) => gateway.name === name)
     const listeners = gateway?.listeners.filter((listener) => only === undefined || listener.name === only) ?? []
-    if (listeners.length === 0) problems.add(at(index), `unknown gateway reference ${ref}`)
+    if (listeners.length === 0)
+      problems.add(
+        at(index),
+        `unknown gateway reference ${ref}${didYouMean(
+          ref,
+          gateways.map((each) => each.name)
+        )}`
+      )
     else if (fitting(listeners).length === 0)
       problems.add(at(index), `gateway reference ${ref} has no ${kind} listeners`)
     return fitting(listeners)

@@ -39,7 +39,11 @@ export interface OfficialClient {
   readonly close: () => Promise<void>
 }
 
-export type Connect = (url: URL) => Promise<OfficialClient>
+/** `key` is shown to the gateway as a bearer token. */
+export type Connect = (url: URL, key?: string) => Promise<OfficialClient>
+
+const bearer = (key: string | undefined) =>
+  key === undefined ? {} : { requestInit: { headers: { authorization: `Bearer ${key}` } } }
 
 const info = { name: "test-client", version: "1.0.0" }
 const capabilities = { roots: {}, sampling: {}, elicitation: {} }
@@ -48,7 +52,7 @@ const elicited = { action: "accept", content: { name: "Ada" } } as const
 const roots = { roots: [{ uri: "file:///project", name: "project" }] }
 
 /** @modelcontextprotocol/sdk 1.x */
-export const connect1: Connect = async (url) => {
+export const connect1: Connect = async (url, key) => {
   const updates: Array<string> = []
   const logs: Array<unknown> = []
   const asked: Array<string> = []
@@ -67,7 +71,7 @@ export const connect1: Connect = async (url) => {
   })
   client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => void updates.push(params.uri))
   client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => void logs.push(params.data))
-  const transport = new Transport1(url)
+  const transport = new Transport1(url, bearer(key))
   await client.connect(transport as never)
   return {
     capabilities: () => client.getServerCapabilities(),
@@ -97,7 +101,7 @@ export const connect1: Connect = async (url) => {
 }
 
 /** @modelcontextprotocol/client 2.x */
-export const connect2: Connect = async (url) => {
+export const connect2: Connect = async (url, key) => {
   const updates: Array<string> = []
   const logs: Array<unknown> = []
   const asked: Array<string> = []
@@ -116,7 +120,7 @@ export const connect2: Connect = async (url) => {
   })
   client.setNotificationHandler("notifications/resources/updated", ({ params }) => void updates.push(params.uri))
   client.setNotificationHandler("notifications/message", ({ params }) => void logs.push(params.data))
-  const transport = new Transport2(url)
+  const transport = new Transport2(url, bearer(key))
   await client.connect(transport)
   return {
     capabilities: () => client.getServerCapabilities(),

@@ -1,0 +1,11 @@
+/** The file of a command that takes it as an argument, as all do, and with `-f`. */
+import { Effect, Option } from "effect"
+import { Unable } from "./failure.ts"
+
+export const oneFile = (
+  flag: Option.Option<string>,
+  operand: Option.Option<string>
+): Effect.Effect<Option.Option<string>, Unable> =>
+  Option.isSome(flag) && Option.isSome(operand)
+    ? Effect.fail(new Unable({ detail: "the file is named twice: as an argument, and with -f" }))
+    : Effect.succeed(Option.orElse(operand, () => flag))
