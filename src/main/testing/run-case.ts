@@ -74,10 +74,10 @@ export const runCase = <const P extends AnyPolicy>(
         context
       ) as Effect.Effect<Listener, ReadonlyArray<ConfigProblem>, Scope.Scope>
       // Where the policy is attached is no part of the case.
-      const { paths = "normalised" } = file
       const listener = yield* Effect.mapError(compiled, (problems) =>
         problems.map(({ path, message }) => lineOf({ path: path.slice(2), message }))
       )
+      const { paths = "normalised" } = file
       return {
         world,
         send: (request, watched, answered) => play(listener, request, world, watched, { paths, answered })
