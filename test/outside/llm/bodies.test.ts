@@ -93,7 +93,7 @@ describe("a configuration that cannot be applied", () => {
   const cases: Readonly<Record<string, readonly [llm: string, ...says: ReadonlyArray<string>]>> = {
     "an expression that is none": [
       model("      transformation:\n        seed: '1 +'\n"),
-      "config.yaml:6:15",
+      "config.yaml:6:19",
       "invalid expression"
     ],
     "a managed guard": [
