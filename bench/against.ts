@@ -40,8 +40,17 @@ const cost = async (load: Load, proxy: ProxyProcess, requests: ReadonlyArray<str
 }
 
 /** The mean of the logarithms of the ratios of one pair of processes. */
-const pair = async (load: Load, ours: Scenario, theirs: Scenario, upstream: number): Promise<number> => {
-  const proxies = [await startProxy(ours, upstream), await startProxy(theirs, upstream)] as const
+const pair = async (
+  load: Load,
+  ours: Scenario,
+  theirs: Scenario,
+  upstream: number,
+  oursFirst: boolean
+): Promise<number> => {
+  // Who starts first may have the better place in the machine.
+  const first = await startProxy(oursFirst ? ours : theirs, upstream)
+  const second = await startProxy(oursFirst ? theirs : ours, upstream)
+  const proxies = oursFirst ? ([first, second] as const) : ([second, first] as const)
   try {
     const texts: Array<ReadonlyArray<string>> = []
     for (const [i, scenario] of [ours, theirs].entries())
@@ -71,7 +80,8 @@ try {
     if (theirs === undefined || !ours.name.includes(given.only)) continue
     const own = ours.answer === undefined ? undefined : await startOrigin(ours.answer)
     const logs: Array<number> = []
-    for (let i = 0; i < Number(given.pairs); i++) logs.push(await pair(load, ours, theirs, (own ?? origin).port))
+    for (let i = 0; i < Number(given.pairs); i++)
+      logs.push(await pair(load, ours, theirs, (own ?? origin).port, i % 2 === 0))
     await own?.stop()
     const mean = logs.reduce((sum, log) => sum + log, 0) / logs.length
     const variance = logs.reduce((sum, log) => sum + (log - mean) ** 2, 0) / (logs.length - 1)
