@@ -64,7 +64,7 @@ export interface WorldOptions {
   readonly backend?: BackendSaid | ((received: Received) => BackendSaid) | undefined
   /** What other servers answer, or why no answer comes; `undefined`: what the test issuer does, or 404. */
   readonly outside?: ((request: FetchRequest) => OutsideAnswer | undefined) | undefined
-  /** MCP servers behind HTTP by their host: what they answer, by method. `initialize` is answered by itself. */
+  /** MCP servers behind HTTP by their host: what they answer, by method; null: nothing, ever. `initialize` is answered by itself. */
   readonly servers?: Readonly<Record<string, Readonly<Record<string, unknown>>>> | undefined
   /** Whether everything outside answers in a later turn of the event loop. Default: at once. */
   readonly waits?: boolean | undefined
@@ -230,7 +230,7 @@ export class World {
         const { hear } = target
         target.hear = (heard) => {
           this.called.push(`${heard.method ?? "response"} ${host}`)
-          hear(heard)
+          if (heard.method === undefined || results[heard.method] !== null) hear(heard)
         }
         return [host, target] as const
       })
