@@ -73,6 +73,7 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(sign
 const lanes = Array.from({ length: Number(given.lanes) }, () => new Tree(mutants))
 const [first] = lanes
 if (first === undefined) throw new Error("at least one lane is needed")
+if (await first.refusedByTypes()) throw new Error("types refuse the tree as it is: run npm run check")
 
 const all = globSync("{bench,layers,spec,src,stages,test}/**/*.test.ts", { cwd: root, exclude: ["**/node_modules"] })
 const hour = 3_600_000

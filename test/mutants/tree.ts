@@ -1,4 +1,7 @@
-/** A copy of the tree with mutants in it, and the tests that run over it. The tree itself is never touched. */
+/**
+ * A copy of the tree with mutants in it, and the tests that run over it; and one as it is, for the compiler of types. The tree
+ * itself is never touched.
+ */
 import { spawn } from "node:child_process"
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -42,9 +45,25 @@ interface Report {
   }>
 }
 
+/** What is not the project's own text. */
+const left = new Set(["node_modules", ".git", "dist", "coverage"])
+
+const copyTree = (to: string): void => {
+  cpSync(root, to, {
+    recursive: true,
+    verbatimSymlinks: true,
+    filter: (source) =>
+      !relative(root, source)
+        .split(sep)
+        .some((part) => left.has(part))
+  })
+  symlinkSync(join(root, "node_modules"), join(to, "node_modules"))
+}
+
 export class Tree implements Disposable {
   readonly #folder = mkdtempSync(join(tmpdir(), "headgate-mutants-"))
   readonly #tree = join(this.#folder, "tree")
+  readonly #plain = join(this.#folder, "plain")
   readonly #state = join(this.#folder, "state")
   readonly #leave = () => this[Symbol.dispose]()
   #group: number | undefined
@@ -52,16 +71,8 @@ export class Tree implements Disposable {
   constructor(mutants: ReadonlyMap<number, Mutant>) {
     process.on("exit", this.#leave)
     mkdirSync(this.#state)
-    const left = new Set(["node_modules", ".git", "dist", "coverage"])
-    cpSync(root, this.#tree, {
-      recursive: true,
-      verbatimSymlinks: true,
-      filter: (source) =>
-        !relative(root, source)
-          .split(sep)
-          .some((part) => left.has(part))
-    })
-    symlinkSync(join(root, "node_modules"), join(this.#tree, "node_modules"))
+    copyTree(this.#tree)
+    copyTree(this.#plain)
     for (const [file, ids] of Map.groupBy(mutants.keys(), (id) => mutants.get(id)!.file)) {
       const asked = relative(dirname(file), "test/mutants/switch.mjs").replaceAll(sep, "/")
       const own = new Map(ids.map((id) => [id, mutants.get(id)!]))
@@ -82,6 +93,7 @@ export class Tree implements Disposable {
     writeFileSync(join(this.#state, "awake"), String(awake))
     writeFileSync(join(this.#state, "run.json"), JSON.stringify({ files, millis: testMillis }))
     const { code, output } = await this.#spawn(
+      this.#tree,
       [
         join("node_modules", "vitest", "vitest.mjs"),
         "run",
@@ -119,17 +131,18 @@ export class Tree implements Disposable {
     }
   }
 
-  /** Whether the compiler of types refuses the tree with one mutant in it. */
-  async refusedByTypes(mutant: Mutant): Promise<boolean> {
-    const file = join(this.#tree, mutant.file)
-    const asleep = readFileSync(file, "utf8")
-    const source = readFileSync(join(root, mutant.file), "utf8")
+  /** Whether the compiler of types refuses the tree with one mutant in it; without one, as it is. */
+  async refusedByTypes(mutant?: Mutant): Promise<boolean> {
+    const tsc = [join("node_modules", "typescript", "bin", "tsc"), "-p", "."]
+    const refused = async () => (await this.#spawn(this.#plain, tsc, 300_000)).code !== 0
+    if (mutant === undefined) return refused()
+    const file = join(this.#plain, mutant.file)
+    const source = readFileSync(file, "utf8")
     writeFileSync(file, source.slice(0, mutant.start) + mutant.becomes + source.slice(mutant.end))
     try {
-      const { code } = await this.#spawn([join("node_modules", "typescript", "bin", "tsc"), "-p", "."], 300_000)
-      return code !== 0
+      return await refused()
     } finally {
-      writeFileSync(file, asleep)
+      writeFileSync(file, source)
     }
   }
 
@@ -159,9 +172,13 @@ export class Tree implements Disposable {
   }
 
   /** Runs a script of Node to its end; without a code when it took too long. It ends with all that it started. */
-  #spawn(args: ReadonlyArray<string>, millis: number): Promise<{ readonly code?: number; readonly output: string }> {
+  #spawn(
+    cwd: string,
+    args: ReadonlyArray<string>,
+    millis: number
+  ): Promise<{ readonly code?: number; readonly output: string }> {
     const child = spawn(process.execPath, args, {
-      cwd: this.#tree,
+      cwd,
       env: { ...process.env, MUTANTS_STATE: this.#state, NODE_COMPILE_CACHE: join(this.#state, "compiled") },
       stdio: ["ignore", "pipe", "pipe"],
       detached: true
