@@ -1,4 +1,5 @@
 /** Looks at a configuration that is right for what is probably not meant: warnings with codes, each at its place. */
+import type { Complaint } from "../../../spec/config/positions.ts"
 import { inOrder, type Problem } from "../../../spec/config/problem.ts"
 import type { Configuration } from "../read.ts"
 import { deprecated } from "./deprecated.ts"
@@ -28,33 +29,47 @@ import { unknownTargets } from "./targets.ts"
 import { unguarded } from "./unguarded.ts"
 import { unreadStreams } from "./unread-streams.ts"
 
-/** Every warning, in the order of the text. */
-export const lint = (configuration: Configuration): ReadonlyArray<Problem> => {
-  const { normalised, positions } = configuration
-  const complaints = [
-    ...servesNothing(normalised),
-    ...shadowed(normalised),
+/** What holds of a part of a file, whatever stands beside it. */
+export const doubtfulParts = (configuration: Configuration): ReadonlyArray<Complaint> => {
+  const { normalised } = configuration
+  return [
     ...replacedRoutes(normalised),
-    ...unservedHosts(normalised),
     ...references(normalised),
     ...unknownTargets(normalised),
-    ...withoutBackend(normalised),
-    ...unusedModels(normalised),
-    ...adminExposed(configuration),
-    ...dynamicExposed(configuration),
-    ...keysExposed(configuration),
     ...optionalAuthentication(configuration),
-    ...unguarded(configuration),
-    ...rawPaths(configuration),
-    ...unreadStreams(configuration),
     ...inlineCredentials(configuration),
     ...insecureTls(configuration),
     ...openCors(configuration),
     ...limits(configuration),
     ...remoteLimits(configuration),
     ...neverTrue(configuration),
-    ...repeatedHeaders(configuration),
     ...deprecated(configuration)
   ]
-  return inOrder(complaints.map((complaint) => positions.locate(complaint)))
 }
+
+/** What holds of the parts of a file together, and says little where one of them is wrong. */
+const doubtfulWhole = (configuration: Configuration): ReadonlyArray<Complaint> => {
+  const { normalised } = configuration
+  return [
+    ...servesNothing(normalised),
+    ...shadowed(normalised),
+    ...unservedHosts(normalised),
+    ...withoutBackend(normalised),
+    ...unusedModels(normalised),
+    ...adminExposed(configuration),
+    ...dynamicExposed(configuration),
+    ...keysExposed(configuration),
+    ...unguarded(configuration),
+    ...rawPaths(configuration),
+    ...unreadStreams(configuration),
+    ...repeatedHeaders(configuration)
+  ]
+}
+
+/** Every warning, in the order of the text. */
+export const lint = (configuration: Configuration): ReadonlyArray<Problem> =>
+  inOrder(
+    [...doubtfulWhole(configuration), ...doubtfulParts(configuration)].map((complaint) =>
+      configuration.positions.locate(complaint)
+    )
+  )

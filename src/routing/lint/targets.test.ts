@@ -92,7 +92,7 @@ describe("policies without a target", () => {
     for (const [name, config] of deciding)
       assert.deepStrictEqual(
         toldOf([route("nowhere", "default")], `${name}: ${config}`).map((line) => line.replace(/^\S+ /, "")),
-        [`policies[0].target.route: no such route: policies[0].policy.${name} has no effect`]
+        [`policies[0].target.route: no such route: ${name} has no effect`]
       )
   })
 })
