@@ -187,7 +187,9 @@ const main = Effect.gen(function* () {
 
 const reasonOf = (error: unknown): string =>
   error instanceof InvalidConfiguration
-    ? formatProblems(format, error.problems)
+    ? format === "text"
+      ? error.message
+      : formatProblems(format, error.problems)
     : error instanceof Error
       ? error.message
       : String(error)
