@@ -54,7 +54,7 @@ export const check = (source: ConfigurationText, { specs, schema } = language): 
     return { ...nothing, positions, problems: [...environment.problems, ...inOrder(complaints)] }
   const written = normalised.value
   const idle = idleSettings(written.settings, positions)
-  const doubtful = lint({ file: loaded.value, normalised: written, positions, inlineCredentials })
+  const doubtful = lint({ file: loaded.value, specs, normalised: written, positions, inlineCredentials })
   const problems = inOrder([...idle.map((complaint) => positions.locate(complaint)), ...doubtful])
   const config = { ...written, settings: environment.apply(written.settings) }
   return { config, positions, hidden: hiddenOf(config, positions.outline.disguises), problems }

@@ -2,16 +2,8 @@
 import { inOrder, type Problem } from "../../../spec/config/problem.ts"
 import type { Configuration } from "../read.ts"
 import { deprecated } from "./deprecated.ts"
-import {
-  adminExposed,
-  dynamicExposed,
-  inlineCredentials,
-  insecureTls,
-  keysExposed,
-  openCors,
-  optionalAuthentication
-} from "./exposure.ts"
-import { limits, remoteLimits } from "./limits.ts"
+import { doubts } from "./doubts.ts"
+import { adminExposed, dynamicExposed, inlineCredentials, keysExposed, optionalAuthentication } from "./exposure.ts"
 import { rawPaths } from "./raw-paths.ts"
 import {
   references,
@@ -26,7 +18,6 @@ import { repeatedHeaders } from "./repeated-headers.ts"
 import { neverTrue } from "./rules.ts"
 import { unknownTargets } from "./targets.ts"
 import { unguarded } from "./unguarded.ts"
-import { unreadStreams } from "./unread-streams.ts"
 
 /** Every warning, in the order of the text. */
 export const lint = (configuration: Configuration): ReadonlyArray<Problem> => {
@@ -38,20 +29,16 @@ export const lint = (configuration: Configuration): ReadonlyArray<Problem> => {
     ...unservedHosts(normalised),
     ...references(normalised),
     ...unknownTargets(normalised),
-    ...withoutBackend(normalised),
-    ...unusedModels(normalised),
+    ...withoutBackend(configuration),
+    ...unusedModels(configuration),
     ...adminExposed(configuration),
     ...dynamicExposed(configuration),
     ...keysExposed(configuration),
     ...optionalAuthentication(configuration),
     ...unguarded(configuration),
     ...rawPaths(configuration),
-    ...unreadStreams(configuration),
     ...inlineCredentials(configuration),
-    ...insecureTls(configuration),
-    ...openCors(configuration),
-    ...limits(configuration),
-    ...remoteLimits(configuration),
+    ...doubts(configuration),
     ...neverTrue(configuration),
     ...repeatedHeaders(configuration),
     ...deprecated(configuration)

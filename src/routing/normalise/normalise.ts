@@ -113,7 +113,7 @@ export const normalise = (file: Standalone, specs: PolicySpecs): Result => {
     ]
   }
   for (const { policy, path, message } of withoutTarget(value))
-    if (specs[policy.policy.name]!.decides === true) problems.add(path, message)
+    if (specs[policy.policy.name]!.decides !== undefined) problems.add(path, message)
   return problems.list.length > 0 ? { ok: false, complaints: problems.list } : { ok: true, value }
 }
 
