@@ -3,6 +3,7 @@
  * All problems are found in one go; nothing is served before there are none.
  */
 import { Effect, Result, type Scope } from "effect"
+import type { PolicySpecs } from "../../spec/standalone/policies.ts"
 import { emptySite, responseSteps, type SiteGraph } from "../pipeline/compile.ts"
 import { NoBackend } from "../pipeline/errors.ts"
 import type { Exchange } from "../pipeline/exchange.ts"
@@ -15,13 +16,7 @@ import { type ConfigPath, type ConfigProblem, unavailable } from "../pipeline/st
 import type { AnyTerminal, Callee } from "../pipeline/terminal.ts"
 import { type Attached, attachments } from "../routing/attach.ts"
 import { compileListeners } from "../routing/listeners.ts"
-import {
-  type BackendLevel,
-  mergeBackendPolicies,
-  mergeGatewayPolicies,
-  mergeRoutePolicies,
-  type PolicyAttachment
-} from "../routing/merge.ts"
+import { type BackendLevel, type Merging, merging, type PolicyAttachment } from "../routing/merge.ts"
 import type * as Normalised from "../routing/normalised.ts"
 import { chainKey, delegates, selection, type Tabled } from "../routing/selection.ts"
 import { compileRoutes, type RouteEntry, type RouteTable } from "../routing/table.ts"
@@ -55,6 +50,8 @@ export interface Assembled {
 
 export interface Parts<R extends Registry> {
   readonly registry: R
+  /** What the policies of a file say of themselves. */
+  readonly specs: PolicySpecs
   readonly terminals: ReadonlyArray<AnyTerminal>
   readonly compileCondition: CompileCondition
   readonly random: Random
@@ -96,6 +93,7 @@ class Assembly {
   readonly #config: Normalised.Normalised
   readonly #times: StageTimes
   readonly #problems = new Problems()
+  readonly #merge: Merging
   readonly #ways: Array<Way> = []
   readonly #callees = new Map<string, Callee | undefined>()
   readonly #sites: Sites
@@ -106,6 +104,7 @@ class Assembly {
     this.#parts = parts
     this.#config = config
     this.#times = times
+    this.#merge = merging(parts.specs)
     this.#sites = new Sites(parts.registry, parts.compileCondition, this.#problems)
     this.#attachedTo = attachments(config)
   }
@@ -113,7 +112,8 @@ class Assembly {
   run(): Compiling<Assembled> {
     return Effect.gen({ self: this }, function* () {
       const binds: Array<AssembledBind> = []
-      for (const problem of yield* missing(this.#config, availableIn(this.#parts))) this.#problems.add(problem)
+      for (const problem of yield* missing(this.#config, this.#parts.specs, availableIn(this.#parts)))
+        this.#problems.add(problem)
       for (const bind of this.#config.binds) {
         const assembled = yield* this.#bind(bind)
         if (assembled !== undefined) binds.push(assembled)
@@ -184,7 +184,7 @@ class Assembly {
   #listener(bind: Normalised.Bind, source: Normalised.Listener): Compiling<Listener> {
     return Effect.gen({ self: this }, function* () {
       const attached = this.#attachedTo(source)
-      const gateway = yield* this.#sites.compile("gateway", mergeGatewayPolicies(attached.gateway))
+      const gateway = yield* this.#sites.compile("gateway", this.#merge.gateway(attached.gateway))
       const tables: Tables = { gateway, attached, chains: new Map(), groups: new Map(), ways: [] }
       const routes = yield* this.#table(tables, source.routes, [], source.path)
       const listener: Listener = {
@@ -251,7 +251,7 @@ class Assembly {
     const source = chain.at(-1)!
     const references = source.backends.filter(({ target }) => target.kind !== "routeGroup")
     return Effect.flatMap(
-      this.#sites.compile("route", mergeRoutePolicies(tables.attached.route(chain))),
+      this.#sites.compile("route", this.#merge.route(tables.attached.route(chain))),
       (graph): Compiling<CompiledWay> =>
         Effect.map(
           Effect.forEach(references, (reference) => this.#backend(tables, graph, chain, reference)),
@@ -276,17 +276,22 @@ class Assembly {
     const source = target.kind === "backend" ? this.#config.backends[target.key] : undefined
     if (source === undefined) return Effect.succeed(new NoBackend({ detail: "backend does not exist" }))
     this.#reached.add(source)
-    const isServer = source.destination.kind === "mcp"
+    const { kind } = source.destination
+    const isForOthers = (name: string) => this.#parts.specs[name]?.backends?.includes(kind) === false
+    // What is targeted at a whole gateway is meant for those among its backends that it can be for.
     const attachments = attached
       .backend(chain, source, reference)
-      .filter((attachment) => isServer || !isForServers(attachment))
+      .filter(({ level, policies }) => !wide.has(level) || !Object.keys(policies).some(isForOthers))
     return Effect.flatMap(this.#callee(source, attachments), (callee): Compiling<Backend | NoBackend> => {
       if (callee === undefined) return Effect.succeed(new NoBackend({ detail: "invalid backend type" }))
-      const policies = mergeBackendPolicies(attachments)
-      // No other backend knows what these rules are about: it would let everything through.
-      const toolRules = policies["mcpAuthorization"]
-      if (toolRules !== undefined && !isServer)
-        this.#problems.add({ path: toolRules.path, message: "mcpAuthorization needs an mcp backend" })
+      const policies = this.#merge.backend(attachments)
+      // No other backend knows what it is about: it would let everything through.
+      for (const { name, path } of Object.values(policies))
+        if (isForOthers(name))
+          this.#problems.add({
+            path,
+            message: `${name} needs ${this.#parts.specs[name]!.backends!.map(aBackend).join(" or ")}`
+          })
       const [ofTerminal, ofStages] = parted(policies, this.#terminal(source)?.applies ?? [])
       return Effect.map(this.#sites.compile("backend", ofStages), (graph) =>
         compiledBackend(this.#parts.registry, this.#times, source, callee, [gateway, route, graph], ofTerminal)
@@ -307,7 +312,7 @@ class Assembly {
     if (terminal === undefined) return Effect.succeed(undefined)
     const { destination, name } = source
     if (destination.kind === "ai") {
-      const config = withInForce(destination.config, attachments, terminal.applies ?? [])
+      const config = withInForce(destination.config, attachments, terminal.applies ?? [], this.#merge)
       return this.#problems.collect(terminal.compile(config, configPath(source), name))
     }
     if (this.#callees.has(source.key)) return Effect.succeed(this.#callees.get(source.key))
@@ -407,14 +412,15 @@ type AiConfig = Extract<Normalised.Destination, { readonly kind: "ai" }>["config
 const withInForce = (
   { groups }: AiConfig,
   wider: ReadonlyArray<PolicyAttachment<BackendLevel>>,
-  applied: ReadonlyArray<string>
+  applied: ReadonlyArray<string>,
+  merge: Merging
 ): AiConfig => {
   const shared = wider.map((attachment) => ({ ...attachment, policies: parted(attachment.policies, applied)[0] }))
   return {
     groups: groups.map(({ providers }) => ({
       providers: providers.map((provider) => ({
         ...provider,
-        policies: mergeBackendPolicies([...shared, { level: "provider", key: "", policies: provider.policies }])
+        policies: merge.backend([...shared, { level: "provider", key: "", policies: provider.policies }])
       }))
     }))
   }
@@ -446,6 +452,4 @@ const terminalStep = (
 
 const wide: ReadonlySet<BackendLevel> = new Set(["gateway", "gatewayPort", "listener"])
 
-/** Rules about tools that are targeted at a whole gateway are meant for the servers among its backends. */
-const isForServers = ({ level, policies }: PolicyAttachment<BackendLevel>): boolean =>
-  wide.has(level) && Object.hasOwn(policies, "mcpAuthorization")
+const aBackend = (kind: string): string => `${/^([aeiou]|mcp|llm)/.test(kind) ? "an" : "a"} ${kind} backend`

@@ -77,10 +77,10 @@ export const check = (source: ConfigurationText, { specs, schema } = language): 
   const idle = located(idleSettings(written.settings, positions))
   if (errors.length > 0) {
     const rest = { config: written, gaps, faults: complaints.map(pathOf) }
-    const doubtful = located(doubtfulParts({ file, normalised: written, positions, inlineCredentials }))
+    const doubtful = located(doubtfulParts({ file, specs, normalised: written, positions, inlineCredentials }))
     return { ...nothing, positions, rest, problems: inOrder([...errors, ...idle, ...doubtful]) }
   }
-  const doubtful = lint({ file, normalised: written, positions, inlineCredentials })
+  const doubtful = lint({ file, specs, normalised: written, positions, inlineCredentials })
   const config = { ...written, settings: environment.apply(written.settings) }
   return {
     config,

@@ -104,10 +104,10 @@ export const makeDialect = <const L extends ReadonlyArray<AnyPolicy>>(
   const foreign: PolicySpecs = Object.fromEntries(
     registry.policies
       .filter(({ name }) => !Object.hasOwn(schemas, name))
-      .map(({ name, schema, sites, decides }) => [name, { schema, places: sites, decides }])
+      .map((policy) => [policy.name, { ...policy, places: policy.sites }])
   )
   const specs = { ...schemas, ...foreign }
-  const parts = { registry, terminals }
+  const parts = { registry, specs, terminals }
   return {
     specs,
     schema: Object.keys(foreign).length === 0 ? language.schema : standalone(specs),

@@ -3,16 +3,8 @@ import type { Complaint } from "../../../spec/config/positions.ts"
 import { inOrder, type Problem } from "../../../spec/config/problem.ts"
 import type { Configuration } from "../read.ts"
 import { deprecated } from "./deprecated.ts"
-import {
-  adminExposed,
-  dynamicExposed,
-  inlineCredentials,
-  insecureTls,
-  keysExposed,
-  openCors,
-  optionalAuthentication
-} from "./exposure.ts"
-import { limits, remoteLimits } from "./limits.ts"
+import { doubts } from "./doubts.ts"
+import { adminExposed, dynamicExposed, inlineCredentials, keysExposed, optionalAuthentication } from "./exposure.ts"
 import { rawPaths } from "./raw-paths.ts"
 import {
   references,
@@ -27,7 +19,6 @@ import { repeatedHeaders } from "./repeated-headers.ts"
 import { neverTrue } from "./rules.ts"
 import { unknownTargets } from "./targets.ts"
 import { unguarded } from "./unguarded.ts"
-import { unreadStreams } from "./unread-streams.ts"
 
 /** What holds of a part of a file, whatever stands beside it. */
 export const doubtfulParts = (configuration: Configuration): ReadonlyArray<Complaint> => {
@@ -38,10 +29,7 @@ export const doubtfulParts = (configuration: Configuration): ReadonlyArray<Compl
     ...unknownTargets(normalised),
     ...optionalAuthentication(configuration),
     ...inlineCredentials(configuration),
-    ...insecureTls(configuration),
-    ...openCors(configuration),
-    ...limits(configuration),
-    ...remoteLimits(configuration),
+    ...doubts(configuration),
     ...neverTrue(configuration),
     ...deprecated(configuration)
   ]
@@ -54,14 +42,13 @@ const doubtfulWhole = (configuration: Configuration): ReadonlyArray<Complaint> =
     ...servesNothing(normalised),
     ...shadowed(normalised),
     ...unservedHosts(normalised),
-    ...withoutBackend(normalised),
-    ...unusedModels(normalised),
+    ...withoutBackend(configuration),
+    ...unusedModels(configuration),
     ...adminExposed(configuration),
     ...dynamicExposed(configuration),
     ...keysExposed(configuration),
     ...unguarded(configuration),
     ...rawPaths(configuration),
-    ...unreadStreams(configuration),
     ...repeatedHeaders(configuration)
   ]
 }

@@ -119,7 +119,7 @@ export const normalise = (file: Standalone, specs: PolicySpecs): Result => {
     ]
   }
   for (const { policy, path, message, missing } of withoutTarget(value))
-    if (specs[policy.policy.name]!.decides === true) problems.add(path, message, missing)
+    if (specs[policy.policy.name]!.decides !== undefined) problems.add(path, message, missing)
   return { value, complaints: problems.list }
 }
 
