@@ -2,7 +2,8 @@
  * The package as its users have it: built, packed, and installed in an empty folder, where nothing of the repository can be
  * reached. Its programs run there, and so does somebody else's package that knows nothing but the exports.
  */
-import { spawnSync } from "node:child_process"
+import { spawn, spawnSync } from "node:child_process"
+import { once } from "node:events"
 import {
   copyFileSync,
   cpSync,
@@ -120,6 +121,31 @@ describe("the package that is installed", () => {
     })
     assert.match(must(program(bare, "headgatectl", "graph", "--file", file)), /r199/)
     assert.match(must(program(bare, "headgatectl", "cel", "eval", "1 + 1")), /2/)
+  })
+
+  it("serves one thing without a file, and writes the file", async () => {
+    const made = join(bare, "made.yaml")
+    must(program(bare, "headgate", "init", "llm", "mock", "--port", "18753", "--file", made))
+    assert.deepStrictEqual(program(bare, "headgatectl", "validate", "--strict", made), {
+      status: 0,
+      said: "Configuration is valid!"
+    })
+    const child = spawn(join(bare, "node_modules", ".bin", "headgate"), ["llm", "mock", "--port", "18753"], {
+      cwd: bare
+    })
+    const closed = once(child, "close")
+    try {
+      for await (const text of child.stdout) if (String(text).includes("loaded config from headgate llm")) break
+      const answer = await fetch("http://localhost:18753/v1/chat/completions", {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: '{"model":"demo","messages":[{"role":"user","content":"Hello"}]}'
+      })
+      assert.strictEqual(answer.status, 200)
+    } finally {
+      child.kill("SIGTERM")
+      await closed
+    }
   })
 
   it("says what its exports need, when it is not there or another version", () => {
