@@ -4,6 +4,7 @@ import { globSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { Schema } from "effect"
 import { parse } from "yaml"
+import type { PolicySpecs } from "../../spec/standalone/policies.ts"
 import { policies } from "../../stages/registry.ts"
 import { schemas } from "../../stages/schemas.ts"
 import { type Mutant, mutantsOf, writtenMutant } from "./mutations.ts"
@@ -23,10 +24,7 @@ const decisions = ["src/pipeline/authentication/**/*.ts", "src/pipeline/rules.ts
 /** Who decides whether a request passes, by the folders of their policies. */
 const decidingFolders = (): ReadonlyArray<string> =>
   policies.policies
-    .filter(({ name, decides }) => {
-      const spec = (schemas as Readonly<Record<string, { readonly decides?: boolean }>>)[name]
-      return decides === true || spec?.decides === true
-    })
+    .filter(({ name }) => (schemas as PolicySpecs)[name]?.decides !== undefined)
     .map(({ name }) => `stages/${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}/**/*.ts`)
 
 const textOf = (file: string): string => readFileSync(join(root, file), "utf8")
