@@ -2,9 +2,9 @@
  * `npm run mutants`: changes the program in small ways, one at a time, and tells which changes no test notices. A seeded
  * sample of each folder, of the policies that decide, and the mutants of `written.yaml`.
  *
- * `npm run mutants -- [--seed 1] [--share 1] [--lanes 1] [--patience 120] [--report <file>] [--again <report>] [<part of a
- * test file>…]`: `--share 0.1` draws a tenth of the sample, `--lanes` is how many are tried at a time, `--patience` for how many seconds of tests each, and
- * `--again` tries only what survived in an earlier report. With parts of names only those test files judge.
+ * `npm run mutants -- [--seed 1] [--share 1] [--lanes 1] [--patience 120] [--report <file>] [--again <report>] [<part>…]`:
+ * `--share 0.1` draws a tenth of the sample, `--lanes` is how many are tried at a time, `--patience` for how many seconds of
+ * tests each, and `--again` tries only what survived in an earlier report. With parts of names only those test files judge.
  *
  * A mutant is killed when a test fails, when tests do not end, or when types refuse it, which are a check like the tests. Fails
  * below 95 % killed, when a written mutant survives, and when a listed survivor does not.
