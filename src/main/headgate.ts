@@ -8,6 +8,7 @@ import { countOf, formatProblems, isProblemFormat, problemFormats } from "../../
 import { contained, nobody } from "../services/contained.ts"
 import { Defects } from "../services/defects.ts"
 import { Log } from "../services/log.ts"
+import { Metrics } from "../services/metrics.ts"
 import { type ConfigurationSource, defaultFile, defaultPath, fromFile, fromText } from "./configuration-source.ts"
 import { standard } from "./dialect.ts"
 import { cannotServe, codesText, proxyCodes } from "./exit-codes.ts"
@@ -142,20 +143,21 @@ const hungUp = Effect.gen(function* () {
 const lastLines = 3_000
 const lastLinesInHaste = 250
 
-const log = startingLog(process.env)
+const starting = startingLog(process.env)
 const exit = (code: number, millis = lastLines) => {
-  log.drained(millis).then(() => process.exit(code))
+  starting.drained(millis).then(() => process.exit(code))
 }
 
 const main = Effect.gen(function* () {
   const found = yield* source
   const services = Layer.provideMerge(
     ports(yield* portOptions(process.env)),
-    Layer.mergeAll(ConsoleLog.layer(log), Prometheus.layer())
+    Layer.mergeAll(ConsoleLog.layer(starting), Prometheus.layer())
   )
   yield* Effect.scoped(
     Effect.gen(function* () {
       const scope = yield* Effect.scope
+      starting.watched(yield* Metrics, yield* Log)
       const sent = yield* telemetry(process.env)
       const hangUps = yield* hungUp
       const running = yield* run({ dialect: standard, source: found, env: process.env, ...sent })
