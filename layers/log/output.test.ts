@@ -102,7 +102,7 @@ process.exit()`,
 
     it("are lost for the last 20 ms at most when the program is killed, and none of the others is torn", async () => {
       const losses: Array<number> = []
-      for (let round = 0; round < 3; round++) {
+      for (let round = 0; round < 5; round++) {
         const { code, said, printed } = await outcome(
           `log("begin"); await output.drained(5000)
 let last = 0
