@@ -144,10 +144,11 @@ export class Output {
       this.#worker = undefined
       this.#later(gathering)
     })
-    // It needs nothing else of ours: no flags, no environment. Without it, lines are written here.
-    const worker = new Worker(threadFile, { workerData: data, execArgv: [], env: {} })
+    // It needs nothing else of ours: no flags, no environment. While there is none, lines are written here.
+    const worker = new Worker(threadFile, { workerData: data, execArgv: [], env: {}, name: "log" })
     worker.unref()
-    worker.on("error", ended).on("exit", ended)
+    const failed = contained(nobody, (error: unknown) => nobody.contain(error))
+    worker.on("error", failed).on("exit", ended)
     this.#worker = worker
   }
 

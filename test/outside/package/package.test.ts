@@ -2,13 +2,16 @@
  * The package as its users have it: built, packed, and installed in an empty folder, where nothing of the repository can be
  * reached. Its programs run there, and so does somebody else's package that knows nothing but the exports.
  */
-import { spawnSync } from "node:child_process"
+import { spawn, spawnSync } from "node:child_process"
+import { once } from "node:events"
 import {
+  closeSync,
   copyFileSync,
   cpSync,
   globSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -17,6 +20,9 @@ import {
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { nowhere } from "../../origin.ts"
+import { until } from "../../program.ts"
 
 const root = resolve(import.meta.dirname, "..", "..", "..")
 const home = mkdtempSync(join(tmpdir(), "headgate-outside-"))
@@ -120,6 +126,33 @@ describe("the package that is installed", () => {
     })
     assert.match(must(program(bare, "headgatectl", "graph", "--file", file)), /r199/)
     assert.match(must(program(bare, "headgatectl", "cel", "eval", "1 + 1")), /2/)
+  })
+
+  it("runs the proxy, whose log goes into a file by a thread of its own", async () => {
+    const port = await Effect.runPromise(nowhere)
+    const log = join(bare, "log")
+    const stdout = openSync(log, "a")
+    const route = "routes: [{ policies: { directResponse: { status: 204 } } }]"
+    const configuration = `config: { adminAddr: off, statsAddr: off, readinessAddr: off }\ngateways: { default: { port: ${port} } }\n${route}\n`
+    const child = spawn(join(bare, "node_modules", ".bin", "headgate"), ["-c", configuration], {
+      stdio: ["ignore", stdout, "inherit"],
+      env: { ...process.env, XDG_CACHE_HOME: join(home, "cache") }
+    })
+    closeSync(stdout)
+    const ended = once(child, "exit")
+    const asked = () =>
+      fetch(`http://127.0.0.1:${port}/hello`).then(
+        ({ status }) => status === 204,
+        () => false
+      )
+    await until("the proxy answers", asked)
+    await until("the request is logged", () => readFileSync(log, "utf8").includes("http.path=/hello"))
+    const threads = `/proc/${child.pid}/task`
+    const names = readdirSync(threads).map((id) => readFileSync(join(threads, id, "comm"), "utf8").trim())
+    assert.include(names, "log")
+    child.kill("SIGTERM")
+    assert.deepStrictEqual(await ended, [0, null])
+    assert.match(readFileSync(log, "utf8"), /\tshutting down\n$/)
   })
 
   it("says what its exports need, when it is not there or another version", () => {
