@@ -155,6 +155,31 @@ describe("the package that is installed", () => {
     assert.match(readFileSync(log, "utf8"), /\tshutting down\n$/)
   })
 
+  it("serves one thing without a file, and writes the file", async () => {
+    const made = join(bare, "made.yaml")
+    must(program(bare, "headgate", "init", "llm", "mock", "--port", "18753", "--file", made))
+    assert.deepStrictEqual(program(bare, "headgatectl", "validate", "--strict", made), {
+      status: 0,
+      said: "Configuration is valid!"
+    })
+    const child = spawn(join(bare, "node_modules", ".bin", "headgate"), ["llm", "mock", "--port", "18753"], {
+      cwd: bare
+    })
+    const closed = once(child, "close")
+    try {
+      for await (const text of child.stdout) if (String(text).includes("loaded config from headgate llm")) break
+      const answer = await fetch("http://localhost:18753/v1/chat/completions", {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: '{"model":"demo","messages":[{"role":"user","content":"Hello"}]}'
+      })
+      assert.strictEqual(answer.status, 200)
+    } finally {
+      child.kill("SIGTERM")
+      await closed
+    }
+  })
+
   it("says what its exports need, when it is not there or another version", () => {
     const said = (folder: string) => run(folder, "--input-type=module", "-e", 'await import("headgate/policy")').said
     assert.match(said(bare), /Error: The exports of headgate need effect 4\.1: .*None was found/)
