@@ -23,6 +23,10 @@ const facade = (name: string): string => {
   ].join("\n")
 }
 
+/** The file that a module goes into, if it is one of these. What the bundler adds itself needs `node:module` before all else. */
+export const fileOf = (id: string): string | null =>
+  id === `${prefix}node:module` ? "node-module" : id.startsWith(prefix) ? "node" : null
+
 export const builtins: Plugin = {
   name: "builtins",
   resolveId: {

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { inOrder, type Problem } from "../../spec/config/problem.ts"
 import { type ConfigurationText, check } from "./check.ts"
 import { cannotServe } from "./exit-codes.ts"
-import { graphsOf } from "./offline.ts"
+import { uncompilable } from "./offline.ts"
 
 /**
  * All problems, in the order of the text. What the language allows and this build does not have is a warning here, with the
@@ -11,13 +11,10 @@ import { graphsOf } from "./offline.ts"
  */
 export const findings = (source: ConfigurationText): Effect.Effect<ReadonlyArray<Problem>> =>
   Effect.suspend(() => {
-    const { config, problems } = check(source)
+    const checked = check(source)
+    const { config, problems } = checked
     if (config === undefined) return Effect.succeed(problems)
-    // What is written well may still not compile, or ask for what this build does not have.
-    return Effect.match(graphsOf(source), {
-      onFailure: (invalid) => inOrder([...invalid.problems.map(lenient), ...problems]),
-      onSuccess: () => problems
-    })
+    return Effect.map(uncompilable(source, checked), (others) => inOrder([...others.map(lenient), ...problems]))
   })
 
 const lenient = (problem: Problem): Problem =>
