@@ -1,20 +1,18 @@
 /** Everything there is to say of a configuration text before it is served: what is wrong, what is not available yet, what is doubtful. */
 import { Effect } from "effect"
 import { inOrder, type Problem } from "../../spec/config/problem.ts"
-import { type ConfigurationText, check } from "./check.ts"
+import type { ConfigurationText } from "./check.ts"
 import { cannotServe } from "./exit-codes.ts"
-import { uncompilable } from "./offline.ts"
+import { compiled } from "./offline.ts"
 
 /**
  * All problems, in the order of the text. What the language allows and this build does not have is a warning here, with the
  * code `unavailable`; a start refuses it.
  */
 export const findings = (source: ConfigurationText): Effect.Effect<ReadonlyArray<Problem>> =>
-  Effect.suspend(() => {
-    const checked = check(source)
-    const { config, problems } = checked
-    if (config === undefined) return Effect.succeed(problems)
-    return Effect.map(uncompilable(source, checked), (others) => inOrder([...others.map(lenient), ...problems]))
+  Effect.match(compiled(source), {
+    onFailure: ({ problems, warnings = [] }) => inOrder([...problems.map(lenient), ...warnings]),
+    onSuccess: ({ warnings }) => warnings
   })
 
 const lenient = (problem: Problem): Problem =>

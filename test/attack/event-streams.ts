@@ -2,14 +2,13 @@
  * Event streams as no server should write them: through a model of the same format, through a translation, and from an MCP
  * server. Whoever reads them gets an answer or a cut connection, in good form and in time, and nobody else notices.
  */
-import { json } from "node:stream/consumers"
+import { json as jsonOf } from "node:stream/consumers"
 import { Effect } from "effect"
 import * as Arbitrary from "effect/Arbitrary"
 import * as Schema from "effect/Schema"
-import { send } from "../client.ts"
 import { httpBackend, portOf } from "../http/edge.ts"
 import { attack, type Trial } from "./attack.ts"
-import { attacked, wellRoute } from "./gateway.ts"
+import { json, modelAndTool, resultOf } from "./model-and-tool.ts"
 
 type Reader = "model" | "translation" | "tool"
 
@@ -214,15 +213,11 @@ const open = Effect.gen(function* () {
   }
   const server = yield* httpBackend(async (request, response) => {
     if (request.method !== "POST") return void response.writeHead(405).end()
-    const asked = (await json(request)) as { id?: unknown; method?: string }
+    const asked = (await jsonOf(request)) as { id?: unknown; method?: string }
     if (request.url === "/mcp" && asked.method !== "tools/call") {
       if (asked.id === undefined) return void response.writeHead(202).end()
-      const answer =
-        asked.method === "initialize"
-          ? { protocolVersion: "2025-11-25", capabilities: { tools: {} }, serverInfo: { name: "t", version: "1" } }
-          : { tools: [{ name: "work", inputSchema: { type: "object" } }] }
       response.writeHead(200, { "content-type": "application/json", "mcp-session-id": "s" })
-      return void response.end(JSON.stringify({ jsonrpc: "2.0", id: asked.id, result: answer }))
+      return void response.end(JSON.stringify({ jsonrpc: "2.0", id: asked.id, result: resultOf(asked.method) }))
     }
     response.writeHead(200, { "content-type": "text/event-stream", ...now.headers })
     const all = streamed(asked.id)
@@ -235,35 +230,15 @@ const open = Effect.gen(function* () {
     response.end()
   })
   const port = portOf(server.address())
-  const { gateway, ask, well } = yield* attacked(`
-gateways: { default: { port: 8080 } }
-routes: [${wellRoute}]
-llm:
-  gateways: default
-  models: [{ name: "*", provider: openai, params: { baseUrl: "http://127.0.0.1:${port}/v1", apiKey: k } }]
-mcp: { port: 8081, targets: [{ name: t, mcp: { host: "http://127.0.0.1:${port}/mcp" } }] }
-`)
-  const tools = gateway.port(8081)!
-  const type = { "content-type": "application/json", accept: "application/json, text/event-stream" }
-  const post = (id: number, method: string, params: object, session: object = {}) =>
-    send(tools, {
-      method: "POST",
-      path: "/mcp",
-      headers: { ...type, ...session },
-      body: JSON.stringify({ jsonrpc: "2.0", id, method, params })
-    })
-  const begun = yield* Effect.promise(() =>
-    post(1, "initialize", { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "c", version: "1" } })
-  )
-  const session = { "mcp-session-id": String(begun.headers["mcp-session-id"]) }
+  const { ask, callTool, well } = yield* modelAndTool(port)
   const chat = { model: "m", stream: true, max_tokens: 5, messages: [{ role: "user", content: "hello" }] }
   const read = (reader: Reader) =>
     reader === "tool"
-      ? post(7, "tools/call", { name: "work", arguments: {} }, session).catch(() => undefined)
+      ? callTool()
       : ask({
           method: "POST",
           path: reader === "model" ? "/v1/chat/completions" : "/v1/messages",
-          headers: type,
+          headers: json,
           body: JSON.stringify(chat)
         })
   const trial: Trial<HostileStream> = (stream) =>

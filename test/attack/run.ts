@@ -4,6 +4,7 @@
  */
 import { parseArgs } from "node:util"
 import { Effect } from "effect"
+import type { AttackClass } from "./attack.ts"
 import { suites } from "./suites.ts"
 
 const { values, positionals } = parseArgs({
@@ -19,8 +20,9 @@ if (wanted.length === 0) {
   process.exit(2)
 }
 
-let passed = 0
 let failed = 0
+/** How many cases of each class held. */
+const held = new Map<AttackClass, number>()
 /** What nobody caught would have ended the gateway: it is a breach of whichever suite is running. */
 const uncaught: Array<unknown> = []
 process.on("uncaughtException", (error) => uncaught.push(error))
@@ -33,10 +35,12 @@ for (const suite of wanted) {
   const { cases, generated, breaches, seconds } = await Effect.runPromise(suite.run(count, seed))
   const failures = breaches.length + uncaught.length
   failed += failures
-  passed += cases + generated - breaches.length
+  held.set(suite.class, (held.get(suite.class) ?? 0) + cases + generated - breaches.length)
   console.log([suite.class, suite.name, cases, generated, failures, seconds.toFixed(1)].join("\t"))
   for (const { title, reason } of breaches) console.log(`  FAILED ${title}: ${reason}`)
   for (const error of uncaught.splice(0)) console.log("  UNCAUGHT", error)
 }
-console.log(`${passed} passed, ${failed} failed`)
+for (const [kind, passed] of held) console.log(`${kind}: ${passed} passed`)
+const passed = [...held.values()].reduce((sum, each) => sum + each, 0)
+console.log(`${held.size} classes, ${wanted.length} suites: ${passed} passed, ${failed} failed`)
 process.exit(failed === 0 ? 0 : 1)

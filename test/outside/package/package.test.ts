@@ -5,12 +5,14 @@
 import { spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
 import {
+  closeSync,
   copyFileSync,
   cpSync,
   existsSync,
   globSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -22,6 +24,9 @@ import { basename, join, resolve } from "node:path"
 import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { nowhere } from "../../origin.ts"
+import { until } from "../../program.ts"
 
 const root = resolve(import.meta.dirname, "..", "..", "..")
 const home = mkdtempSync(join(tmpdir(), "headgate-outside-"))
@@ -125,6 +130,58 @@ describe("the package that is installed", () => {
     })
     assert.match(must(program(bare, "headgatectl", "graph", "--file", file)), /r199/)
     assert.match(must(program(bare, "headgatectl", "cel", "eval", "1 + 1")), /2/)
+  })
+
+  it("runs the proxy, whose log goes into a file by a thread of its own", async () => {
+    const port = await Effect.runPromise(nowhere)
+    const log = join(bare, "log")
+    const stdout = openSync(log, "a")
+    const route = "routes: [{ policies: { directResponse: { status: 204 } } }]"
+    const configuration = `config: { adminAddr: off, statsAddr: off, readinessAddr: off }\ngateways: { default: { port: ${port} } }\n${route}\n`
+    const child = spawn(join(bare, "node_modules", ".bin", "headgate"), ["-c", configuration], {
+      stdio: ["ignore", stdout, "inherit"],
+      env: { ...process.env, XDG_CACHE_HOME: join(home, "cache") }
+    })
+    closeSync(stdout)
+    const ended = once(child, "exit")
+    const asked = () =>
+      fetch(`http://127.0.0.1:${port}/hello`).then(
+        ({ status }) => status === 204,
+        () => false
+      )
+    await until("the proxy answers", asked)
+    await until("the request is logged", () => readFileSync(log, "utf8").includes("http.path=/hello"))
+    const threads = `/proc/${child.pid}/task`
+    const names = readdirSync(threads).map((id) => readFileSync(join(threads, id, "comm"), "utf8").trim())
+    assert.include(names, "log")
+    child.kill("SIGTERM")
+    assert.deepStrictEqual(await ended, [0, null])
+    assert.match(readFileSync(log, "utf8"), /\tshutting down\n$/)
+  })
+
+  it("serves one thing without a file, and writes the file", async () => {
+    const made = join(bare, "made.yaml")
+    must(program(bare, "headgate", "init", "llm", "mock", "--port", "18753", "--file", made))
+    assert.deepStrictEqual(program(bare, "headgatectl", "validate", "--strict", made), {
+      status: 0,
+      said: "Configuration is valid!"
+    })
+    const child = spawn(join(bare, "node_modules", ".bin", "headgate"), ["llm", "mock", "--port", "18753"], {
+      cwd: bare
+    })
+    const closed = once(child, "close")
+    try {
+      for await (const text of child.stdout) if (String(text).includes("loaded config from headgate llm")) break
+      const answer = await fetch("http://localhost:18753/v1/chat/completions", {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: '{"model":"demo","messages":[{"role":"user","content":"Hello"}]}'
+      })
+      assert.strictEqual(answer.status, 200)
+    } finally {
+      child.kill("SIGTERM")
+      await closed
+    }
   })
 
   it("says what its exports need, when it is not there or another version", () => {
