@@ -20,7 +20,8 @@ const reader = terminal({
   schema: Schema.String,
   reads: [nowhere],
   writes: [],
-  outcomes: { prepare: [], answered: [] },
+  outcomes: [],
+  nodes: { prepare: [], answered: [] },
   maturity: { status: "alpha", untrusted: "none" },
   compile: () => Effect.fail([])
 })

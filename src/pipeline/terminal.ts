@@ -38,8 +38,10 @@ export interface Terminal<
   readonly reads: ReadonlyArray<Reads>
   /** The slots of its own, between preparing a call and the answer. */
   readonly writes: ReadonlyArray<Writes>
-  /** What it can make of a request before its call, and of the answer. */
-  readonly outcomes: { readonly prepare: ReadonlyArray<OutcomeKind>; readonly answered: ReadonlyArray<OutcomeKind> }
+  /** What can come of a request that reaches it: the backend's answer, an answer of its own, a failure. Its cases show each. */
+  readonly outcomes: ReadonlyArray<OutcomeKind>
+  /** What its nodes before and after its call can make of a request. */
+  readonly nodes: { readonly prepare: ReadonlyArray<OutcomeKind>; readonly answered: ReadonlyArray<OutcomeKind> }
   readonly maturity: Maturity
   /** What decides in it and may fail to read something, and what is answered then. */
   readonly failsClosed?: ReadonlyArray<FailedReading> | undefined

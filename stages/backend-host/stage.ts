@@ -15,7 +15,8 @@ export const backendHost = terminal({
   schema: HostPort,
   reads,
   writes: [],
-  outcomes: { prepare: ["next"], answered: [] },
+  outcomes: ["next", "fail"],
+  nodes: { prepare: ["next"], answered: [] },
   maturity: { status: "stable", untrusted: "client+backend" },
   compile: (target) =>
     Effect.flatMap(Upstreams, (upstreams) =>

@@ -34,7 +34,8 @@ export const backendAi = terminal({
   schema: AiSchema,
   reads,
   writes: [preparedCall],
-  outcomes: { prepare: ["next", "respond", "fail"], answered: ["next", "fail"] },
+  outcomes: ["next", "respond", "fail"],
+  nodes: { prepare: ["next", "respond", "fail"], answered: ["next", "fail"] },
   maturity: { status: "stable", untrusted: "client+backend" },
   applies: endpointPolicies,
   compile: (config) =>

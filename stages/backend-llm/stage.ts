@@ -14,7 +14,8 @@ export const backendLlm = terminal({
   schema: LlmRouterSchema,
   reads,
   writes: [preparedCall],
-  outcomes: { prepare: ["next", "respond", "fail"], answered: ["next", "fail"] },
+  outcomes: ["next", "respond", "fail"],
+  nodes: { prepare: ["next", "respond", "fail"], answered: ["next", "fail"] },
   maturity: { status: "stable", untrusted: "client+backend" },
   failsClosed: [
     ...routerReadings("llm.models.authorization"),

@@ -51,7 +51,8 @@ export const backendMcp = terminal({
   schema: McpBackend,
   reads,
   writes: [],
-  outcomes: { prepare: [], answered: [] },
+  outcomes: ["next", "fail"],
+  nodes: { prepare: [], answered: [] },
   maturity: { status: "stable", untrusted: "client+backend" },
   failsClosed: readings,
   compile: (config, at, name) =>
