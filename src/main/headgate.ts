@@ -1,5 +1,6 @@
 /** headgate, the proxy: `headgate -f config.yaml`. Runs in the foreground until it is told to end. */
 import { existsSync } from "node:fs"
+import { flushCompileCache } from "node:module"
 import { parseArgs } from "node:util"
 import { Effect, Exit, Layer, Option, Queue, Scope } from "effect"
 import * as ConsoleLog from "../../layers/log/console.ts"
@@ -177,6 +178,8 @@ const serve = Effect.fnUntraced(function* (found: ConfigurationSource) {
       const sent = yield* telemetry(process.env)
       const hangUps = yield* hungUp
       const running = yield* run({ dialect: standard, source: found, env: process.env, ...sent })
+      // Else it is written at the end, if that is an orderly one, and without what has not run for long.
+      flushCompileCache()
       const { log } = yield* Log
       // The last line of defence: before this one the program has not started, and ends (docs/decisions/contained-callbacks.md).
       const tell = yield* Defects
