@@ -234,9 +234,7 @@ for (const program of ["headgate", "headgatectl"]) {
   symlinkSync(node, join(folder, "node_modules", ".bin", "node"))
   const placed = withoutTerminal([oldNode, join(folder, "bin/headgate.mjs"), "-f", file], join(home, "handed-over.log"))
   await during(placed, port, async () => {
-    const children = run("ps", ["-o", "pid=", "--ppid", String(placed.pid())])
-      .stdout.trim()
-      .split(/\s+/)
+    const children = readFileSync(`/proc/${placed.pid()}/task/${placed.pid()}/children`, "utf8").trim().split(" ")
     holds("one process is handed over to", children.length === 1, children.join(" "))
     process.kill(placed.pid(), "SIGKILL")
     const child = Number(children[0])
