@@ -35,7 +35,7 @@ const holds = (what: string, held: boolean, detail = "") => {
 }
 
 const run = (command: string, args: ReadonlyArray<string>, cwd = home, env: NodeJS.ProcessEnv = process.env) => {
-  const { status, stdout, stderr } = spawnSync(command, args, { cwd, encoding: "utf8", env, timeout: 120_000 })
+  const { status, stdout, stderr } = spawnSync(command, args, { cwd, encoding: "utf8", env, timeout: 600_000 })
   return { status, stdout, stderr, said: `${stdout}${stderr}`.trim() }
 }
 

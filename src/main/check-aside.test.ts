@@ -100,7 +100,7 @@ describe("a configuration that is checked beside the requests", () => {
       assert.strictEqual((yield* rounds(checkAside(routes(2), language))).count, 0)
       // Nobody waits for the loop at the start, and a thread takes longer than the text.
       assert.strictEqual((yield* rounds(checkAtStart(routes(100), language))).count, 0)
-      assert.isAbove((yield* rounds(checkAtStart(routes(500), language))).count, 10)
+      assert.isAbove((yield* rounds(checkAtStart(routes(330), language))).count, 10)
       const foreign = { specs: schemas, schema: standalone(schemas) }
       assert.strictEqual((yield* rounds(checkAside(routes(200), foreign))).count, 0)
     })
