@@ -4,7 +4,7 @@
  */
 import { Effect, Result, type Scope } from "effect"
 import type { PolicySpecs } from "../../spec/standalone/policies.ts"
-import { responseSteps, type SiteGraph } from "../pipeline/compile.ts"
+import { emptySite, responseSteps, type SiteGraph } from "../pipeline/compile.ts"
 import { NoBackend } from "../pipeline/errors.ts"
 import type { Exchange } from "../pipeline/exchange.ts"
 import { Latency, StageTimes } from "../pipeline/latency.ts"
@@ -97,6 +97,7 @@ class Assembly {
   readonly #ways: Array<Way> = []
   readonly #callees = new Map<string, Callee | undefined>()
   readonly #sites: Sites
+  readonly #reached = new Set<Normalised.RouteGroup | Normalised.Backend>()
   readonly #attachedTo: (listener: Normalised.Listener) => Attached
 
   constructor(parts: Parts<Registry>, config: Normalised.Normalised, times: StageTimes) {
@@ -117,6 +118,7 @@ class Assembly {
         const assembled = yield* this.#bind(bind)
         if (assembled !== undefined) binds.push(assembled)
       }
+      yield* Effect.scoped(this.#unreached())
       const problems = this.#problems.list
       if (problems.length > 0) return yield* Effect.fail(problems)
       return { binds, ways: this.#ways }
@@ -125,11 +127,11 @@ class Assembly {
 
   #bind(bind: Normalised.Bind): Compiling<AssembledBind | undefined> {
     return Effect.gen({ self: this }, function* () {
-      if (bind.protocol !== "http" || bind.mode !== "standard" || bind.tunnelProtocol !== "direct") {
+      const isServed = bind.protocol === "http" && bind.mode === "standard" && bind.tunnelProtocol === "direct"
+      if (!isServed) {
         const what =
           bind.protocol !== "http" ? `a ${bind.protocol.toUpperCase()} listener` : "a tunnel or internal bind"
         this.#problems.add(unavailable(bind.path, what))
-        return undefined
       }
       const listeners: Array<{ readonly hostname: string; readonly value: Listener }> = []
       for (const listener of bind.listeners)
@@ -141,6 +143,29 @@ class Assembly {
       }
       const listenerFor = (host: string) => found.success.forHost(host)
       return { key: bind.key, port: bind.port, address: bind.address, path: bind.path, listenerFor }
+    })
+  }
+
+  /** What nothing leads to is not served, but is wrong all the same if it is. */
+  #unreached(): Compiling<void> {
+    return Effect.gen({ self: this }, function* () {
+      const listener = this.#config.binds[0]?.listeners[0]
+      if (listener === undefined) return
+      const attached = this.#attachedTo(listener)
+      const tables: Tables = {
+        gateway: emptySite(this.#parts.registry, "gateway"),
+        attached,
+        chains: new Map(),
+        groups: new Map(),
+        ways: []
+      }
+      for (const group of Object.values(this.#config.routeGroups))
+        if (!this.#reached.has(group)) yield* this.#table(tables, group.routes, [], group.path)
+      for (const backend of Object.values(this.#config.backends))
+        if (!this.#reached.has(backend)) {
+          yield* this.#callee(backend, [])
+          yield* this.#sites.compile("backend", backend.policies)
+        }
     })
   }
 
@@ -214,6 +239,7 @@ class Assembly {
         const group = this.#config.routeGroups[target.name]
         // A circle is an answer at run time: a route that was passed already is not entered again.
         if (group === undefined || group.routes.some((inner) => chain.includes(inner))) continue
+        this.#reached.add(group)
         const table = yield* this.#table(tables, group.routes, chain, group.path)
         if (table !== undefined) tables.groups.set(target.name, table)
       }
@@ -249,6 +275,7 @@ class Assembly {
     if (target.kind === "service") return Effect.succeed(new NoBackend({ detail: "service not found" }))
     const source = target.kind === "backend" ? this.#config.backends[target.key] : undefined
     if (source === undefined) return Effect.succeed(new NoBackend({ detail: "backend does not exist" }))
+    this.#reached.add(source)
     const { kind } = source.destination
     const isForOthers = (name: string) => this.#parts.specs[name]?.backends?.includes(kind) === false
     // What is targeted at a whole gateway is meant for those among its backends that it can be for.

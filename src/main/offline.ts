@@ -7,26 +7,27 @@ import { Upstreams } from "../services/upstreams.ts"
 import type { ConfigurationText } from "./check.ts"
 import { standard } from "./dialect.ts"
 import { defaultPortOptions, ports } from "./ports.ts"
-import { type InvalidConfiguration, makeSnapshot } from "./snapshot.ts"
+import { type InvalidConfiguration, makeSnapshot, type Snapshot } from "./snapshot.ts"
 
 /** Nothing runs here, so nothing is to be said. */
 const quiet = ConsoleLog.layer({ filter: "off", format: "text", write: () => {}, now: () => 0 })
 
-/** Compiled, and closed again at once. */
-const compiled = (source: ConfigurationText) =>
-  Effect.flatMap(makeSnapshot(standard, source, Math.random), (snapshot) =>
-    Effect.as(Scope.close(snapshot.scope, Exit.void), snapshot)
-  )
-
 const realPorts = Layer.provideMerge(ports(defaultPortOptions), Layer.merge(quiet, Prometheus.layer()))
 
-/** The graph of every route. */
-export const graphsOf = (source: ConfigurationText): Effect.Effect<ReadonlyArray<RouteGraph>, InvalidConfiguration> =>
-  Effect.map(compiled(source), (snapshot) => snapshot.graphs()).pipe(Effect.provide(realPorts))
+const closed = (source: ConfigurationText) =>
+  Effect.tap(makeSnapshot(standard, source, Math.random), ({ scope }) => Scope.close(scope, Exit.void))
 
-/** Hands every backend that it opens to somebody else. */
+/** A snapshot that is closed already: what it says of itself is all there is to it. */
+export const compiled = (source: ConfigurationText): Effect.Effect<Snapshot, InvalidConfiguration> =>
+  Effect.provide(closed(source), realPorts)
+
+/** The same, with every backend that it opens handed to somebody else. */
 export const compiledOver = (
   source: ConfigurationText,
   upstreams: Upstreams["Service"]
-): Effect.Effect<void, InvalidConfiguration> =>
-  compiled(source).pipe(Effect.provideService(Upstreams, upstreams), Effect.provide(realPorts), Effect.asVoid)
+): Effect.Effect<Snapshot, InvalidConfiguration> =>
+  closed(source).pipe(Effect.provideService(Upstreams, upstreams), Effect.provide(realPorts))
+
+/** The graph of every route. */
+export const graphsOf = (source: ConfigurationText): Effect.Effect<ReadonlyArray<RouteGraph>, InvalidConfiguration> =>
+  Effect.map(compiled(source), (snapshot) => snapshot.graphs())

@@ -31,7 +31,7 @@ export const reader = (specs: PolicySpecs): ((input: Input) => ReadResult) => {
     if (!loaded.ok) return loaded
     const { value: file, positions, inlineCredentials } = loaded
     const result = normalise(file, specs)
-    if (!result.ok)
+    if (result.complaints.length > 0)
       return { ok: false, problems: inOrder(result.complaints.map((complaint) => positions.locate(complaint))) }
     return { ok: true, value: { file, specs, normalised: result.value, positions, inlineCredentials } }
   }

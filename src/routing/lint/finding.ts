@@ -12,6 +12,12 @@ export const warn = (code: Code, path: Path, message: string, about: "key" | "va
   about
 })
 
+/** The same about a name that nothing has. */
+export const warnOfName = (code: Code, path: Path, message: string, missing: Complaint["missing"]): Complaint => ({
+  ...warn(code, path, message),
+  ...(missing && { missing })
+})
+
 export interface RouteOnListeners {
   readonly route: Route
   readonly listeners: ReadonlyArray<Listener>

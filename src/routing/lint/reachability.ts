@@ -6,7 +6,7 @@ import type { RouteMatch } from "../../../spec/standalone/route.ts"
 import { attachments } from "../attach.ts"
 import type { Listener, Normalised, Route, RouteGroup } from "../normalised.ts"
 import type { Configuration } from "../read.ts"
-import { routesWithListeners, warn } from "./finding.ts"
+import { routesWithListeners, warn, warnOfName } from "./finding.ts"
 
 /** A file without any listener. */
 export const servesNothing = ({ binds }: Normalised): ReadonlyArray<Complaint> =>
@@ -166,18 +166,20 @@ export const references = (config: Normalised): ReadonlyArray<Complaint> => {
     route.backends.flatMap(({ target, path }) => {
       if (target.kind === "backend" && !Object.hasOwn(config.backends, target.key))
         return [
-          warn(
+          warnOfName(
             "unknown-backend",
             [...path, "backend"],
-            `backend ${target.key} is not defined; requests are answered with 500${didYouMean(target.key, Object.keys(config.backends))}`
+            `backend ${target.key} is not defined; requests are answered with 500${didYouMean(target.key, Object.keys(config.backends))}`,
+            { among: ["backends"], isName: (word) => word === target.key }
           )
         ]
       if (target.kind === "routeGroup" && !Object.hasOwn(config.routeGroups, target.name))
         return [
-          warn(
+          warnOfName(
             "unknown-route-group",
             [...path, "routeGroup"],
-            `route group ${target.name} is not defined; requests are answered with 404${didYouMean(target.name, Object.keys(config.routeGroups))}`
+            `route group ${target.name} is not defined; requests are answered with 404${didYouMean(target.name, Object.keys(config.routeGroups))}`,
+            { among: ["routeGroups"], isName: (word) => word === target.name }
           )
         ]
       return []
