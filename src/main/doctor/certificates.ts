@@ -1,8 +1,8 @@
 /** Certificates and keys that a file names, of listeners and towards backends: whether they can be used, and for how long. */
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto"
 import { readFileSync } from "node:fs"
-import { formatPath, type Path } from "../../../spec/config/path.ts"
-import type { Normalised } from "../../routing/normalised.ts"
+import { formatPath } from "../../../spec/config/path.ts"
+import type { Normalised, PolicyBranch } from "../../routing/normalised.ts"
 import { type Ailment, error, warning } from "./ailment.ts"
 
 interface Named {
@@ -11,20 +11,24 @@ interface Named {
   readonly root?: string | undefined
 }
 
-/** Every place that names some, once. */
+const namesFiles = (value: unknown): value is Named =>
+  typeof value === "object" &&
+  value !== null &&
+  ["cert", "root"].some((key) => typeof (value as Named)[key as "cert"] === "string")
+
+/** Every place that names some, once: of listeners, and of policies. */
 const places = (config: Normalised): ReadonlyMap<string, Named> => {
   const found = new Map<string, Named>()
-  const add = (path: Path, tls: Named | undefined) => {
-    if (tls !== undefined) found.set(formatPath(path), tls)
-  }
-  const look = (value: unknown, path: Path): void => {
+  const look = (value: unknown): void => {
     if (typeof value !== "object" || value === null) return
-    const { name, branches } = value as { readonly name?: unknown; readonly branches?: unknown }
-    if (name === "backendTLS" && Array.isArray(branches)) for (const branch of branches) add(branch.path, branch.config)
-    else for (const [key, each] of Object.entries(value)) look(each, [...path, key])
+    const { branches } = value as { readonly branches?: ReadonlyArray<PolicyBranch> }
+    if (Array.isArray(branches)) {
+      for (const { config, path } of branches) if (namesFiles(config)) found.set(formatPath(path), config)
+    } else for (const each of Object.values(value)) look(each)
   }
-  for (const { listeners } of config.binds) for (const { tls, path } of listeners) add([...path, "tls"], tls)
-  look(config, [])
+  for (const { listeners } of config.binds)
+    for (const { tls, path } of listeners) if (namesFiles(tls)) found.set(formatPath([...path, "tls"]), tls)
+  look(config)
   return found
 }
 
