@@ -83,6 +83,10 @@ export interface Node<Reads extends AnySlot, Writes extends AnySlot, E extends S
   /** `request`: the phase of the site at which the policy is attached. */
   readonly phase: "request" | ResponsePhase
   readonly run: Run<Reads, Writes, E>
+  /** What of its policy's declarations holds for this node; all of it when left out. */
+  readonly outcomes?: ReadonlyArray<OutcomeKind> | undefined
+  readonly reads?: ReadonlyArray<Reads> | undefined
+  readonly writes?: ReadonlyArray<Writes> | undefined
   /** Runs only when this holds; an edge of the graph bears the text. */
   readonly when?: { readonly text: string; readonly holds: (exchange: View<Reads, Writes>) => boolean } | undefined
 }
@@ -151,6 +155,10 @@ export interface Policy<
   readonly sites: ReadonlyArray<At>
   /** The response phases in which it may have nodes. */
   readonly responds: ReadonlyArray<In>
+  /**
+   * The slots that it reads, those of its expressions included: an expression may read a caller's key or token only where that
+   * is declared (`expressionSlots`).
+   */
   readonly reads: ReadonlyArray<Reads>
   readonly writes: ReadonlyArray<Writes>
   /** What its nodes can make of a request. The laws check that each is reached, and that no other is. */

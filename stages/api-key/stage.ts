@@ -56,6 +56,7 @@ export const apiKey = policy({
         {
           name: "apiKey",
           phase: "request",
+          outcomes: mode === "permissive" ? ["next"] : ["next", "fail"],
           run: (x): Exit.Exit<Verdict, ApiKeyRefused | Unreadable> => {
             const key = credential.read(x)
             if (key === undefined) return missing
