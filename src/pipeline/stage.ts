@@ -58,8 +58,6 @@ export interface StageError {
   /** The text of the answer. Never holds a secret, nor anything of the inside of the proxy. */
   readonly message: string
   readonly source: FaultSource
-  /** Whether another attempt may succeed. */
-  readonly retryable: boolean
   /** The word for it in metrics and the log: `JwtAuth`, `RateLimit` … Default: `InvalidRequest`, `Internal` or `UpstreamFailure`, by source. */
   readonly reason?: string | undefined
   /** Further headers of the answer: name, value, name, value … */

@@ -21,7 +21,6 @@ export class ApiKeyRefused
   readonly status = 401
   readonly reason = "APIKeyAuth"
   readonly source = "client"
-  readonly retryable = false
   override get message() {
     return `api key authentication failure: ${this.detail}`
   }

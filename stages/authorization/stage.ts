@@ -15,7 +15,6 @@ export class NotAuthorized extends Data.TaggedError("NotAuthorized")<{}> impleme
   readonly status = 403
   readonly reason = "Authorization"
   readonly source = "client"
-  readonly retryable = false
   override get message() {
     return "authorization failed"
   }

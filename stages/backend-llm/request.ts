@@ -382,6 +382,5 @@ export const failureOf = ({ status, message, source }: LlmError): StageError => 
   status,
   message,
   source,
-  retryable: false,
   reason: status === 400 ? "InvalidRequest" : "UpstreamFailure"
 })

@@ -39,7 +39,6 @@ export class TokenRequired implements StageError {
   readonly status = 401
   readonly reason = "JwtAuth"
   readonly source = "client"
-  readonly retryable = false
   /** Why, for whoever watches. */
   readonly message: string
   readonly headers: ReadonlyArray<string>
