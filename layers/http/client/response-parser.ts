@@ -378,7 +378,9 @@ export class ResponseParser {
     const closing = connection !== undefined && connection !== "keep-alive" && nominate(connection, headers)
     const head = { status, headers, upgrade: this.#upgrade }
     if (status >= 200) return this.#conclude(head, minor === 0, closing)
-    if (this.#coding !== undefined || this.#length !== undefined) return malformed("interim response with a body")
+    if (this.#coding !== undefined) return malformed("interim response with a body")
+    // None has a body (RFC 9112 6.3): whoever believed its length would take the next response for one.
+    headers.delete("content-length")
     if (status === 101) {
       if (!this.#upgrading) return malformed("101 that nobody asked for")
       this.#place = Place.switched
