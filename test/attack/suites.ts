@@ -1,6 +1,7 @@
 /** All suites of attacks, and how many cases each class must have: no fewer than were tried when it was first attacked. */
 
 import { administration } from "./administration.ts"
+import { answersByLlhttp } from "./answers-by-llhttp.ts"
 import type { AttackClass, Suite } from "./attack.ts"
 import { bodiesBeforeRules } from "./bodies.ts"
 import { budgets } from "./budgets.ts"
@@ -30,6 +31,7 @@ export const suites: ReadonlyArray<Suite> = [
   requestForms,
   pipelines,
   hostileAnswers,
+  answersByLlhttp,
   // Header and path spelling.
   pathSpellings,
   headerSpelling,

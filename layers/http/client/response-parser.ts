@@ -45,6 +45,9 @@ const cr = 13
 const blank = 32
 const colon = 58
 const semicolon = 59
+const equals = 61
+const quote = 34
+const backslash = 92
 const del = 127
 
 /** What the next byte belongs to. */
@@ -72,6 +75,33 @@ type Place = (typeof Place)[keyof typeof Place]
 
 /** What stays whatever `connection` claims. */
 const notNominable = new Set(["close", "keep-alive", ...notTrailing])
+
+/** What the next byte of a chunk extension belongs to: `;name`, `;name=value` or `;name="value"` (RFC 9112 7.1.1). */
+const Part = { nameStart: 0, name: 1, valueStart: 2, value: 3, quoted: 4, escaped: 5, quotedEnd: 6 } as const
+type Part = (typeof Part)[keyof typeof Part]
+
+const mayEnd = (part: Part): boolean => part === Part.name || part === Part.value || part === Part.quotedEnd
+
+const nextPart = (part: Part, byte: number): Part | undefined => {
+  switch (part) {
+    case Part.nameStart:
+      return nameBytes[byte] === 0 ? undefined : Part.name
+    case Part.name:
+      if (nameBytes[byte] !== 0) return Part.name
+      return byte === semicolon ? Part.nameStart : byte === equals ? Part.valueStart : undefined
+    case Part.valueStart:
+      return byte === quote ? Part.quoted : nameBytes[byte] === 0 ? undefined : Part.value
+    case Part.value:
+      return nameBytes[byte] !== 0 ? Part.value : byte === semicolon ? Part.nameStart : undefined
+    case Part.quoted:
+      if (byte === quote) return Part.quotedEnd
+      return byte === backslash ? Part.escaped : isText(byte) ? Part.quoted : undefined
+    case Part.escaped:
+      return isText(byte) ? Part.quoted : undefined
+    case Part.quotedEnd:
+      return byte === semicolon ? Part.nameStart : undefined
+  }
+}
 
 export type ParserFault = MalformedResponse | UnreadableCoding
 
@@ -107,6 +137,7 @@ export class ResponseParser {
   #left = 0
   #digits = 0
   #extension = 0
+  #extensionPart: Part = Part.nameStart
   /** A head, or trailers, of which not all has come. */
   #kept: Buffer | undefined = undefined
   #keptLength = 0
@@ -213,6 +244,7 @@ export class ResponseParser {
           if (this.#digits === 0) return malformed("chunk size")
           if (byte === semicolon) {
             this.#extension = 0
+            this.#extensionPart = Part.nameStart
             this.#place = Place.chunkExtension
             at++
           } else if (byte === cr) at = this.#sized(at)
@@ -220,13 +252,15 @@ export class ResponseParser {
           break
         }
         case Place.chunkExtension: {
-          const from = at
-          while (at < length && isText(bytes[at]!)) at++
-          this.#extension += at - from
-          if (this.#extension > maxExtensionBytes) return malformed("chunk extension")
-          if (at === length) break
-          if (bytes[at] !== cr) return malformed("chunk extension")
-          at = this.#sized(at)
+          const byte = bytes[at]!
+          if (byte === cr && mayEnd(this.#extensionPart)) {
+            at = this.#sized(at)
+            break
+          }
+          const part = nextPart(this.#extensionPart, byte)
+          if (part === undefined || ++this.#extension > maxExtensionBytes) return malformed("chunk extension")
+          this.#extensionPart = part
+          at++
           break
         }
         case Place.chunkStart:
