@@ -82,7 +82,15 @@ const hostileLines = [
   ],
   ...["Content-Length: 3", "Content-Length: +3", "Content-Length: 3, 3", "Content-Length:", "Content-Length: 0x3"],
   ...["Content-Length: 99999999999999999999999", "Content-Length: 03", "Transfer-Encoding: gzip", "X: a\rb", "X: a\nb"],
-  ...["Transfer-Encoding: identity", "Transfer-Encoding: chunked, chunked", "Transfer-Encoding: xchunked", "X: \x0b"],
+  ...[
+    "Transfer-Encoding: chunked\t",
+    "Content-Length: 3\t",
+    "Content-Length:\t3 ",
+    "Transfer-Encoding: identity",
+    "Transfer-Encoding: chunked, chunked",
+    "Transfer-Encoding: xchunked",
+    "X: \x0b"
+  ],
   ...[
     "Transfer-Encoding: gzip, chunked",
     "Transfer-Encoding: chunked",

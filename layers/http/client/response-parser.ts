@@ -493,8 +493,11 @@ export class ResponseParser {
       let valueEnd = lineEnd
       while (valueEnd > at && isBlank(text.charCodeAt(valueEnd - 1))) valueEnd--
       const value = text.slice(at, valueEnd)
+      const valueStart = at
       at = lineEnd + 2
-      const fault = trailing ? notInTrailers(name) : this.#note(name, value)
+      // A tab behind it hides `chunked` from llhttp, and not from others: what tells the framing keeps it, and is refused.
+      const noted = valueEnd === lineEnd ? value : text.slice(valueStart, lineEnd).replace(blanksBehind, "")
+      const fault = trailing ? notInTrailers(name) : this.#note(name, noted)
       if (fault !== undefined) return malformed(fault)
       if (!isHopByHop(name) && !(trailing && notTrailing.has(name))) flat.push(name, value)
     }
@@ -532,6 +535,8 @@ const malformed = (fault: ResponseFault): MalformedResponse => new MalformedResp
 
 /** Whether a byte may stand in a value, or in whatever else runs up to the end of its line. */
 const isText = (byte: number): boolean => (byte >= blank && byte !== del) || byte === tab
+
+const blanksBehind = / +$/
 
 const isBlank = (byte: number): boolean => byte === blank || byte === tab
 
