@@ -168,7 +168,7 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
     if (this.#cancelled) return
     this.#ended = "whole"
     this.#trailers = trailers
-    if (this.#sink !== undefined && this.#chunks === undefined && !this.#held) this.#sink.end(trailers)
+    if (this.#sink !== undefined && this.#chunks === undefined) this.#sink.end(trailers)
   }
 
   /** Hands the response on: as bytes when all of it is there, else as a source. */
@@ -230,7 +230,7 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
 
   #break(error: Error): void {
     this.#ended = error
-    if (this.#sink !== undefined && this.#chunks === undefined && !this.#held) this.#sink.fail(bodyError(error))
+    if (this.#sink !== undefined && this.#chunks === undefined) this.#sink.fail(bodyError(error))
   }
 
   // What the reader of the body asks for.

@@ -442,9 +442,8 @@ export class ResponseParser {
     this.head = head
     this.persistent = !old && !closing
     if (this.#bodiless || status === 204 || status === 304) {
-      // Whoever goes by the lines alone would take what comes next for the body.
-      if (!this.#bodiless && (coding !== undefined || (status === 204 && length !== undefined && length > 0)))
-        this.persistent = false
+      // A peer that sends the body nevertheless may send it late: it would pass for the next response.
+      if (coding !== undefined || (length !== undefined && length > 0)) this.persistent = false
       this.#end()
     } else if (coding !== undefined) this.#awaitChunk()
     else if (length === undefined) {
