@@ -23,6 +23,9 @@ export const CredentialLocation = exactlyOneOf("CredentialLocation", "Where in a
 
 export type CredentialLocation = typeof CredentialLocation.Type
 
+/** The keys under which the language writes where a credential stands, whether it is read there or written. */
+export const locationKeys: ReadonlySet<string> = new Set(["location", "authorizationLocation", "source"])
+
 /** `authorization: Bearer …` */
 export const bearer = { header: { name: "authorization", prefix: "Bearer " } } as const
 

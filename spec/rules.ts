@@ -2,6 +2,7 @@
 import { Schema, SchemaGetter } from "effect"
 import { exactlyOneOf, object, required } from "./field.ts"
 import { CelExpression } from "./primitives.ts"
+import type { DecidingExpression } from "./traits.ts"
 
 /** One rule as the engine sees it. */
 export interface Rule {
@@ -46,3 +47,7 @@ export const RuleSet = object("RuleSet", "Rules over the attributes of a request
     "The rules. A true `deny` or an untrue `require` denies; else one true `allow` is needed where there are any. A rule that cannot be evaluated counts as false."
   )
 })
+
+/** The expressions of a rule set. */
+export const expressionsOf = ({ rules }: typeof RuleSet.Type): ReadonlyArray<DecidingExpression> =>
+  rules.map(({ effect, expression }, index) => ({ source: expression, path: ["rules", index], effect }))

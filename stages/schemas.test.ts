@@ -2,27 +2,52 @@ import { readdirSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { SchemaAST } from "effect"
+import { locationKeys } from "../spec/location.ts"
+import { standalone } from "../spec/standalone.ts"
 import { schemas } from "./schemas.ts"
 
 const kebab = (name: string) => name.replace(/[A-Z]+(?![a-z])|[A-Z]/g, (upper) => `-${upper.toLowerCase()}`)
 const folders = readdirSync(import.meta.dirname, { withFileTypes: true }).filter((entry) => entry.isDirectory())
 
 describe("policy schemas", () => {
-  it("every policy has its folder, and its schema is the only export of schema.ts", async () => {
-    for (const [name, { schema }] of Object.entries(schemas)) {
+  it("every policy has its folder, and schema.ts has its schema and what it declares beside it, and nothing else", async () => {
+    for (const [name, declaration] of Object.entries(schemas)) {
       const folder = kebab(name)
       assert.include(
         folders.map((each) => each.name),
         folder
       )
       const module: object = await import(join(import.meta.dirname, folder, "schema.ts"))
-      const exports = Object.entries(module)
-      assert.deepStrictEqual(
-        exports.map(([key]) => key),
-        [`${name[0]!.toUpperCase()}${name.slice(1)}`.replace("TLS", "Tls")]
-      )
-      assert.strictEqual(exports[0]![1], schema)
+      const schema = `${name[0]!.toUpperCase()}${name.slice(1)}`.replace("TLS", "Tls")
+      assert.deepStrictEqual({ ...module }, { [schema]: declaration.schema, [name]: declaration })
     }
+  })
+
+  it("a credential stands under a key that logs and traces know", () => {
+    const keys = new Set<string>()
+    const seen = new Set<SchemaAST.AST>()
+    const isLocation = (ast: SchemaAST.AST): boolean =>
+      SchemaAST.isUnion(ast)
+        ? ast.types.some(isLocation)
+        : SchemaAST.isObjects(ast) &&
+          ["header", "queryParameter"].every((name) => ast.propertySignatures.some((each) => each.name === name))
+    const visit = (ast: SchemaAST.AST): void => {
+      if (seen.has(ast)) return
+      seen.add(ast)
+      for (const { to } of ast.encoding ?? []) visit(to)
+      if (SchemaAST.isSuspend(ast)) visit(ast.thunk())
+      if (SchemaAST.isUnion(ast)) for (const type of ast.types) visit(type)
+      if (SchemaAST.isArrays(ast)) for (const type of [...ast.elements, ...ast.rest]) visit(type)
+      if (SchemaAST.isObjects(ast)) {
+        for (const { type } of ast.indexSignatures) visit(type)
+        for (const { name, type } of ast.propertySignatures) {
+          if (isLocation(type)) keys.add(String(name))
+          visit(type)
+        }
+      }
+    }
+    visit(standalone(schemas).ast)
+    assert.deepStrictEqual(keys, new Set(locationKeys))
   })
 
   it("every policy and every field says what it is", () => {

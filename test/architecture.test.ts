@@ -2,6 +2,7 @@
 import { globSync, readFileSync } from "node:fs"
 import { dirname, join, relative, resolve } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
+import { schemas } from "../stages/schemas.ts"
 
 const root = resolve(import.meta.dirname, "..")
 
@@ -30,8 +31,31 @@ const allowed: ReadonlyArray<readonly [from: RegExp, to: RegExp]> = [
   [/^(test|bench|examples|judges)\//, /./]
 ]
 
+/** Policies that have the name of something else, too: then only where one is picked out of policies is it looked at. */
+const alsoOtherwise: ReadonlySet<string> = new Set([
+  ...["http", "tcp", "a2a"], // protocols
+  ...["ai", "connect", "buffer"], // a kind of backend, an event of sockets, an encoding
+  ...["authorization", "apiKey"] // a header; a slot, and a parameter of models
+])
+
+/** Who may name policies that are not their own, and why. Everybody else asks what a policy declares. */
+const naming: ReadonlyArray<readonly [files: RegExp, why: string]> = [
+  [/^stages\/(schemas|registry)\.ts$/, "the lists of them, and their orders"],
+  [/^src\/routing\/normalise\/llm\.ts$/, "the llm section has keys of its own for them"],
+  [/^src\/routing\/lint\/(deprecated|unguarded)\.ts$/, "the message says what to write"],
+  [/^stages\/backend-(llm|mcp)\//, "a terminal applies them itself, and says which"]
+]
+
 const nodeModulesFree = /^(spec|src\/(cel|http|pipeline|routing|services|protocols))\//
 const nodeAllowed = /^node:(buffer|crypto|zlib|async_hooks|net)$/
+
+const policyNames = Object.keys(schemas)
+/** The name of a policy in quotes, or picked out of policies. */
+const namedPolicy = new RegExp(
+  `["'\`](${policyNames.filter((name) => !alsoOtherwise.has(name)).join("|")})["'\`]|\\b(?:[pP]olicies|specs)(?:\\?\\.|\\W{1,4})(${policyNames.join("|")})\\b`,
+  "g"
+)
+const folderOf = (policy: string) => policy.replace(/[A-Z]+(?![a-z])|[A-Z]/g, (upper) => `-${upper.toLowerCase()}`)
 
 const zoneOf = (file: string) => /^(src\/protocols\/[^/]+|src\/[^/]+|stages\/[^/]+(?=\/)|[^/]+)/.exec(file)?.[1] ?? file
 
@@ -86,6 +110,28 @@ describe("architecture", () => {
       }
     }
     assert.deepStrictEqual(bad, [])
+  })
+
+  it("nobody knows a policy by name", () => {
+    const bad: Array<string> = []
+    const excused = new Set<string>()
+    const checked = sources.filter((file) => /^(src|layers|stages)\//.test(file) && !file.endsWith(".test.ts"))
+    for (const file of checked) {
+      const own = /^stages\/([^/]+)\//.exec(file)?.[1]
+      for (const [text, line] of lines(file)) {
+        if (/^\s*(\/?\*|\/\/)/.test(text)) continue
+        for (const [, quotedName, pickedName] of text.matchAll(namedPolicy)) {
+          const name = (quotedName ?? pickedName)!
+          if (own === folderOf(name)) continue
+          const [, why] = naming.find(([files]) => files.test(file)) ?? []
+          if (why === undefined) bad.push(`${file}:${line} names ${name}`)
+          else excused.add(why)
+        }
+      }
+    }
+    assert.deepStrictEqual(bad, [])
+    // What nobody needs any more is no excuse.
+    assert.deepStrictEqual([...excused].sort(), naming.map(([, why]) => why).sort())
   })
 
   it("pure folders reach the outside through ports only", () => {

@@ -52,7 +52,7 @@ describe("examples", () => {
       if (!result.ok) return assert.fail(formatText(result.problems))
       assert.deepStrictEqual(formatText(lint(result.value)), "")
       assert.isAbove(result.value.normalised.binds.length, 0)
-      for (const { feature, name } of uses(result.value.normalised)) expanded.add(`${feature} ${name}`)
+      for (const { feature, name } of uses(result.value.normalised, schemas)) expanded.add(`${feature} ${name}`)
     })
 
   it.effect.each(files)("%s starts, or is told what it lacks", (file) =>

@@ -9,7 +9,7 @@ import { findings } from "../src/main/findings.ts"
 import { graphsOf } from "../src/main/offline.ts"
 import { policies } from "../stages/registry.ts"
 import { schemas } from "../stages/schemas.ts"
-import { type Program, root, shell, startQuickstart } from "./program.ts"
+import { type Program, root, shell, startProgram, startQuickstart } from "./program.ts"
 
 const readme = readFileSync(join(root, "README.md"), "utf8")
 
@@ -38,6 +38,9 @@ const commands = inLanguage("sh").flatMap(({ text, line }) =>
     .map((command) => ({ command, line }))
 )
 
+/** Commands that go on until somebody ends them. */
+const serves = /^node bin\/headgate\.mjs (?:llm|mcp|http) /
+
 const scripts = JSON.parse(readFileSync(join(root, "package.json"), "utf8")).scripts
 
 describe("the README", () => {
@@ -54,7 +57,19 @@ describe("the README", () => {
     for (const command of setUp) assert.include(readme, command)
   })
 
-  it.each(commands)("line $line: $command", async ({ command }) => {
+  it.each(commands.filter(({ command }) => serves.test(command)))(
+    "line $line serves: $command",
+    async ({ command }) => {
+      const program = startProgram("sh", ["-c", `exec ${command}`])
+      try {
+        await program.says(/\tloaded config from headgate (?:llm|mcp|http)\n/)
+      } finally {
+        await program[Symbol.asyncDispose]()
+      }
+    }
+  )
+
+  it.each(commands.filter(({ command }) => !serves.test(command)))("line $line: $command", async ({ command }) => {
     const { code, output } = await shell(command)
     assert.strictEqual(code, 0, output)
     assert.isNotEmpty(output)

@@ -1,6 +1,8 @@
-/** The command-line tool, run in the process of a test. */
+/** The command-line tool, and the commands of the proxy, run in the process of a test. */
 import { NodeServices } from "@effect/platform-node"
-import { Console, Effect } from "effect"
+import { Console, Effect, type Layer } from "effect"
+import { headgate } from "../src/main/commands/root.ts"
+import type { Serve } from "../src/main/commands/serving.ts"
 import { headgatectl } from "../src/main/ctl/root.ts"
 
 export interface Ran {
@@ -10,7 +12,13 @@ export interface Ran {
 }
 
 /** Runs the tool in this process: its code, and the lines that it printed. */
-export const ctl = (...args: ReadonlyArray<string>): Effect.Effect<Ran> =>
+export const ctl = (...args: ReadonlyArray<string>): Effect.Effect<Ran> => ran(headgatectl(args))
+
+/** Runs a command of the proxy in this process. */
+export const commanded = (serve: Serve, ...args: ReadonlyArray<string>): Effect.Effect<Ran> =>
+  ran(headgate(args, serve))
+
+const ran = <E>(program: Effect.Effect<void, E, Layer.Success<typeof NodeServices.layer>>): Effect.Effect<Ran> =>
   Effect.gen(function* () {
     const out: Array<string> = []
     const err: Array<string> = []
@@ -19,7 +27,7 @@ export const ctl = (...args: ReadonlyArray<string>): Effect.Effect<Ran> =>
       log: (...texts: ReadonlyArray<unknown>) => out.push(...texts.map(String)),
       error: (...texts: ReadonlyArray<unknown>) => err.push(...texts.map(String))
     }
-    const ended = yield* Effect.result(headgatectl(args)).pipe(
+    const ended = yield* Effect.result(program).pipe(
       Effect.provide(NodeServices.layer),
       Effect.provideService(Console.Console, console)
     )

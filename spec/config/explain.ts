@@ -10,6 +10,8 @@ export interface Finding {
   readonly message: string
   /** A value of another type, one that breaks a rule, a key that is missing, or one that is not known. */
   readonly kind: "type" | "value" | "missing" | "unknown"
+  /** The outermost place on the way at which it was chosen which of several forms was meant. */
+  readonly choice?: Path
 }
 
 /** Reads a value of the file, to say of what kind it is and to compare it with the literals that are allowed. */
@@ -116,7 +118,9 @@ const alternatives = (issue: SchemaIssue.AnyOf, path: Path, lookup: Lookup): Rea
     best.some(({ kind }) => kind === "missing") &&
     !best.some(({ message }) => message.includes("did you mean")) &&
     flatten(issue.ast.types).some((ast) => !SchemaAST.isObjects(ast))
-  return strange ? [{ path, message: mismatch(issue.ast.types, value), kind: "type" }] : best
+  return strange
+    ? [{ path, message: mismatch(issue.ast.types, value), kind: "type" }]
+    : best.map((finding) => ({ ...finding, choice: path }))
 }
 
 const mismatch = (asts: ReadonlyArray<SchemaAST.AST>, value: unknown): string => {

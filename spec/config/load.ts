@@ -7,6 +7,7 @@ import { disguisesOf } from "./disguise.ts"
 import { defaultLimits, type Limits, type Node, parseDocument } from "./document.ts"
 import { type Environment, expand, replacementIn, toExpanded, toSource, type Unresolved } from "./expand.ts"
 import { explain, type Finding } from "./explain.ts"
+import { type Gap, gapAt, isConsequence, originOf, placesOfRest, startsWith, without } from "./gaps.ts"
 import { interpret } from "./interpret.ts"
 import { outlineOf } from "./outline.ts"
 import { formatPath, type Path } from "./path.ts"
@@ -34,7 +35,15 @@ export type Loaded<A> =
       /** Where a credential is written out, instead of being taken from the environment or a file. */
       readonly inlineCredentials: ReadonlyArray<Path>
     }
-  | { readonly ok: false; readonly problems: ReadonlyArray<Problem> }
+  | { readonly ok: false; readonly problems: ReadonlyArray<Problem>; readonly rest: Rest<A> | undefined }
+
+/** A file without what is wrong in it, so that it can be told what else is wrong; nothing else is to be done with it. */
+export interface Rest<A> {
+  readonly value: A
+  readonly positions: Positions
+  readonly inlineCredentials: ReadonlyArray<Path>
+  readonly gaps: ReadonlyArray<Gap>
+}
 
 /** Loads one file. Never throws. The problems are in the order of the text. */
 export const load = <A, I>(input: Input, schema: Schema.Codec<A, I>): Loaded<A> => {
@@ -51,7 +60,7 @@ export const load = <A, I>(input: Input, schema: Schema.Codec<A, I>): Loaded<A> 
   })
 
   if (input.text.length > limits.size)
-    return { ok: false, problems: [problem(0, `the text is longer than ${limits.size} characters`, "too-large")] }
+    return failed([problem(0, `the text is longer than ${limits.size} characters`, "too-large")])
   const expanded = expand(input.text, input.env, input.home)
   const unset = expanded.unresolved.map(({ sourceStart, message }) =>
     problem(sourceStart, message, "undefined-variable")
@@ -62,18 +71,25 @@ export const load = <A, I>(input: Input, schema: Schema.Codec<A, I>): Loaded<A> 
     const broken = document.problems.map(({ start, message, code }) =>
       problem(toSource(expanded, start), message, code)
     )
-    return { ok: false, problems: inOrder([...unset, ...broken]) }
+    return failed([...unset, ...broken])
   }
 
   const { value, quotable, repeated, renamed, unnamed, credentials } = interpret(document.root, shapeOf(schema.ast))
   const disguises = disguisesOf(unnamed, expanded, input.text)
   const places = positions(input.name, outlineOf(document.root, expanded, quotable, renamed, disguises), original)
+  const inlineCredentials = credentials
+    .filter(({ node }) => replacementIn(expanded, node.start, node.end) === undefined)
+    .map(({ path }) => path)
+  const unsetPaths = expanded.unresolved.map(
+    ({ sourceStart }) => pathTo(document.root, toExpanded(expanded, sourceStart)) ?? []
+  )
   const decoded = decode(schema, value)
+  const [told, rest] =
+    decoded.ok && unsetPaths.length === 0
+      ? [[], undefined]
+      : decodeRest(schema, value, decoded, unsetPaths, roundsFor(input.text.length))
   const problems = [
-    ...unset.map((each, index) => ({
-      ...each,
-      path: places.show(pathTo(document.root, toExpanded(expanded, expanded.unresolved[index]!.sourceStart)) ?? [])
-    })),
+    ...unset.map((each, index) => ({ ...each, path: places.show(unsetPaths[index]!) })),
     ...repeated.map(({ path }) =>
       places.locate({
         path,
@@ -82,20 +98,24 @@ export const load = <A, I>(input: Input, schema: Schema.Codec<A, I>): Loaded<A> 
         about: "key"
       })
     ),
-    ...(decoded.ok ? [] : decoded.findings)
+    ...told
       .filter(
         ({ path }) => !refersToUnset(document.root, path, expanded.unresolved, (offset) => toSource(expanded, offset))
       )
       .map(({ path, message, kind }) => places.locate({ path, message, ...codes[kind] }))
   ]
-  if (problems.length > 0) return { ok: false, problems: inOrder(problems) }
-  const inlineCredentials = credentials
-    .filter(({ node }) => replacementIn(expanded, node.start, node.end) === undefined)
-    .map(({ path }) => path)
-  return decoded.ok
-    ? { ok: true, value: decoded.value, positions: places, inlineCredentials }
-    : { ok: false, problems: [] }
+  if (decoded.ok && problems.length === 0)
+    return { ok: true, value: decoded.value, positions: places, inlineCredentials }
+  if (decoded.ok && unsetPaths.length === 0)
+    return failed(problems, { value: decoded.value, positions: places, inlineCredentials, gaps: [] })
+  return failed(problems, rest && { ...rest, positions: placesOfRest(places, rest.gaps), inlineCredentials: [] })
 }
+
+const failed = <A>(problems: ReadonlyArray<Problem>, rest?: Rest<A>): Loaded<A> => ({
+  ok: false,
+  problems: inOrder(problems),
+  rest
+})
 
 const codes = {
   type: {},
@@ -106,7 +126,7 @@ const codes = {
 
 const unexplained: Finding = { path: [], message: "the value is not valid", kind: "value" }
 
-const decode = <A, I>(schema: Schema.Codec<A, I>, value: unknown) => {
+const decode = <A, I>(schema: Schema.Codec<A, I>, value: unknown): Decoded<A> => {
   const result = Schema.decodeUnknownResult(schema, { errors: "all", onExcessProperty: "error", reportInput: false })(
     value
   )
@@ -120,6 +140,62 @@ const decode = <A, I>(schema: Schema.Codec<A, I>, value: unknown) => {
     explain(result.failure.issue, lookup).map((finding) => [`${formatPath(finding.path)}\n${finding.message}`, finding])
   )
   return { ok: false, findings: findings.size > 0 ? [...findings.values()] : [unexplained] } as const
+}
+
+type Decoded<A> =
+  | { readonly ok: true; readonly value: A }
+  | { readonly ok: false; readonly findings: ReadonlyArray<Finding> }
+
+/** How much is taken out, and how often what is left is decoded again, before it is given up: a long text takes long. */
+const most = 500
+const roundsFor = (size: number) => Math.max(8, Math.min(64, Math.floor(2_000_000 / size)))
+
+/** What may do in place of a value that has to be there, tried in this order. */
+const standIns: ReadonlyArray<NonNullable<Gap["standIn"]>> = [1, "a", "localhost:80", "http://localhost", [], {}]
+
+/** Takes out what is wrong, and what cannot be without it, until the rest can be decoded; with all that is told on the way. */
+const decodeRest = <A, I>(
+  schema: Schema.Codec<A, I>,
+  value: unknown,
+  first: Decoded<A>,
+  wrong: ReadonlyArray<Path>,
+  rounds: number
+): readonly [told: ReadonlyArray<Finding>, rest: Pick<Rest<A>, "value" | "gaps"> | undefined] => {
+  const gaps = new Map<string, Gap>()
+  const add = (gap: Gap) => gaps.set(formatPath(gap.path), gap)
+  const takeOut = (path: Path): boolean => {
+    const gap = gapAt(value, path)
+    if (gap !== undefined) add(gap)
+    return gap !== undefined && gaps.size < most
+  }
+  /** Whether there is a way to go on with what is wrong at a place. */
+  const mend = ({ path, kind }: Finding, isOwn: boolean): boolean => {
+    const at = [...gaps.values()].find((gap) => startsWith(path, gap.path))
+    // What another form of the value would need was never meant to be there.
+    if (at === undefined && (kind !== "missing" || !isOwn)) return takeOut(path)
+    const gap: Gap = at ?? { path, words: path.map(String) }
+    const tried = gap.standIn === undefined ? -1 : standIns.indexOf(gap.standIn)
+    const standIn = standIns[tried + 1]
+    // What holds it goes with it. Nothing can stand in the place of an item of a list, nor where it is not needed.
+    if (standIn === undefined || (tried === -1 && kind !== "missing")) return takeOut(gap.path.slice(0, -1))
+    add({ ...gap, standIn })
+    return true
+  }
+  const told: Array<Finding> = first.ok ? [] : [...first.findings]
+  const started = wrong.every(takeOut) && told.every((finding) => mend(finding, true))
+  for (let left = rounds; started && left > 0; left--) {
+    const found = [...gaps.values()]
+    const decoded = decode(schema, without(value, found))
+    if (decoded.ok) return [told, { value: decoded.value, gaps: found }]
+    const goesOn = decoded.findings.every((finding) => {
+      const isOwn = !isConsequence(found, finding.path, finding.choice)
+      const placed = { ...finding, path: originOf(finding.path, found) }
+      if (isOwn) told.push(placed)
+      return mend(placed, isOwn)
+    })
+    if (!goesOn) break
+  }
+  return [told, undefined]
 }
 
 /** The path of the key or the scalar at an offset into the expanded text; of nothing for a comment. */

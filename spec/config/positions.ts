@@ -15,6 +15,8 @@ export interface Complaint {
   readonly code?: string
   /** Whether it is about the key or about the value, which is the default. */
   readonly about?: "key" | "value"
+  /** Where it is about a name that nothing in a part of the file has. */
+  readonly missing?: { readonly among: Path; readonly isName: (word: string) => boolean }
 }
 
 /** The places of one loaded file. */

@@ -193,7 +193,7 @@ export const mcpFields = {
   maxSessionsPerAddress: defaulted(
     PositiveCount,
     32,
-    "The most sessions at a time of clients that no policy authenticated and that share an IP address (of IPv6: the first 64 bits). More are refused with 429. Behind a proxy that makes all clients look like one, raise it or let clients authenticate. A session of such a client ends after five seconds unless its client sends something after `initialize`."
+    "The most sessions at a time of clients that no policy authenticated and that share an IP address (of IPv6: the first 64 bits). At the bound, the one that has been idle for longest, a minute at least, makes room for the new one; if none has, the new one is refused with 429. Behind a proxy that makes all clients look like one, raise it or let clients authenticate. A session of such a client ends after five seconds unless its client sends something after `initialize`."
   ),
   maxChildren: defaulted(
     PositiveCount,

@@ -5,6 +5,7 @@
 import { Schema, SchemaAST, SchemaGetter } from "effect"
 import { extended, hinted, object, optional, type Rule, required, ruled } from "../field.ts"
 import { CelExpression } from "../primitives.ts"
+import type { Traits } from "../traits.ts"
 
 /**
  * The places of policies: on listeners (`gateway`), on routes, on TCP routes, on backends, on backends of TCP routes, on the model gateway, on
@@ -14,19 +15,23 @@ export const policyPlaces = ["gateway", "route", "tcpRoute", "backend", "tcpBack
 export type PolicyPlace = (typeof policyPlaces)[number]
 
 /** How the language sees one policy. */
-export interface PolicySpec {
+export interface PolicySpec<Config = unknown> extends Traits<Config> {
   /** The wire shape. Its description is the text of the field. */
-  readonly schema: Schema.Codec<unknown, unknown>
+  readonly schema: Schema.Codec<Config, unknown>
   readonly places: ReadonlyArray<PolicyPlace>
   /** Whether listeners, routes and sections may also write `{ conditional: [...] }`. */
   readonly conditional?: boolean
   /** The phase of the policy when it is written on a route; `route` when left out. */
   readonly onRoute?: "route" | "backend"
-  /** Whether it decides if a request passes: authentication, authorization, guards, limits. Its target has to be there. */
-  readonly decides?: boolean | undefined
   /** Another name that a file may use on connections of all listeners. */
   readonly alias?: string
 }
+
+/** Declares a policy beside its wire shape. */
+export const declared = <S extends Schema.Codec<unknown, unknown>>(
+  schema: S,
+  declaration: Omit<PolicySpec<S["Type"]>, "schema">
+): PolicySpec<S["Type"]> & { readonly schema: S } => ({ schema, ...declaration })
 
 /** Every policy by its configuration name. */
 export type PolicySpecs = Readonly<Record<string, PolicySpec>>

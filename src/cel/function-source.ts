@@ -60,6 +60,18 @@ export const parseFunctions = (source: string): Result.Result<CustomFunctions, R
   return Result.succeed(functions.size === 0 ? noFunctions : functions)
 }
 
+const declared = /(?:^|\})[ \t]*(this[ \t]*\.[ \t]*)?([A-Za-z_]\w*)[ \t]*\(/gm
+
+/** What a text with faults seems to define, to be called with anything: for checking the expressions that call it. */
+export const declaredFunctions = (source: string): CustomFunctions =>
+  new Map(
+    [...source.slice(0, maxSourceLength).matchAll(declared)].map(([, receiver, name = ""]) => {
+      const method = receiver !== undefined
+      const body: Node = { kind: "literal", value: null, start: 0, end: 0 }
+      return [method ? `.${name}` : name, { name, method, parameters: ["rest"], rest: true, body }]
+    })
+  )
+
 /** The same text with `#` comments blanked out, so that offsets stay. */
 const withoutComments = (source: string): string => {
   let text = ""

@@ -3,7 +3,8 @@
  * All problems are found in one go; nothing is served before there are none.
  */
 import { Effect, Result, type Scope } from "effect"
-import { responseSteps, type SiteGraph } from "../pipeline/compile.ts"
+import type { PolicySpecs } from "../../spec/standalone/policies.ts"
+import { emptySite, responseSteps, type SiteGraph } from "../pipeline/compile.ts"
 import { NoBackend } from "../pipeline/errors.ts"
 import type { Exchange } from "../pipeline/exchange.ts"
 import { Latency, StageTimes } from "../pipeline/latency.ts"
@@ -15,13 +16,7 @@ import { type ConfigPath, type ConfigProblem, unavailable } from "../pipeline/st
 import type { AnyTerminal, Callee } from "../pipeline/terminal.ts"
 import { type Attached, attachments } from "../routing/attach.ts"
 import { compileListeners } from "../routing/listeners.ts"
-import {
-  type BackendLevel,
-  mergeBackendPolicies,
-  mergeGatewayPolicies,
-  mergeRoutePolicies,
-  type PolicyAttachment
-} from "../routing/merge.ts"
+import { type BackendLevel, type Merging, merging, type PolicyAttachment } from "../routing/merge.ts"
 import type * as Normalised from "../routing/normalised.ts"
 import { chainKey, delegates, selection, type Tabled } from "../routing/selection.ts"
 import { compileRoutes, type RouteEntry, type RouteTable } from "../routing/table.ts"
@@ -55,6 +50,8 @@ export interface Assembled {
 
 export interface Parts<R extends Registry> {
   readonly registry: R
+  /** What the policies of a file say of themselves. */
+  readonly specs: PolicySpecs
   readonly terminals: ReadonlyArray<AnyTerminal>
   readonly compileCondition: CompileCondition
   readonly random: Random
@@ -96,15 +93,18 @@ class Assembly {
   readonly #config: Normalised.Normalised
   readonly #times: StageTimes
   readonly #problems = new Problems()
+  readonly #merge: Merging
   readonly #ways: Array<Way> = []
   readonly #callees = new Map<string, Callee | undefined>()
   readonly #sites: Sites
+  readonly #reached = new Set<Normalised.RouteGroup | Normalised.Backend>()
   readonly #attachedTo: (listener: Normalised.Listener) => Attached
 
   constructor(parts: Parts<Registry>, config: Normalised.Normalised, times: StageTimes) {
     this.#parts = parts
     this.#config = config
     this.#times = times
+    this.#merge = merging(parts.specs)
     this.#sites = new Sites(parts.registry, parts.compileCondition, this.#problems)
     this.#attachedTo = attachments(config)
   }
@@ -112,11 +112,13 @@ class Assembly {
   run(): Compiling<Assembled> {
     return Effect.gen({ self: this }, function* () {
       const binds: Array<AssembledBind> = []
-      for (const problem of yield* missing(this.#config, availableIn(this.#parts))) this.#problems.add(problem)
+      for (const problem of yield* missing(this.#config, this.#parts.specs, availableIn(this.#parts)))
+        this.#problems.add(problem)
       for (const bind of this.#config.binds) {
         const assembled = yield* this.#bind(bind)
         if (assembled !== undefined) binds.push(assembled)
       }
+      yield* Effect.scoped(this.#unreached())
       const problems = this.#problems.list
       if (problems.length > 0) return yield* Effect.fail(problems)
       return { binds, ways: this.#ways }
@@ -125,11 +127,11 @@ class Assembly {
 
   #bind(bind: Normalised.Bind): Compiling<AssembledBind | undefined> {
     return Effect.gen({ self: this }, function* () {
-      if (bind.protocol !== "http" || bind.mode !== "standard" || bind.tunnelProtocol !== "direct") {
+      const isServed = bind.protocol === "http" && bind.mode === "standard" && bind.tunnelProtocol === "direct"
+      if (!isServed) {
         const what =
           bind.protocol !== "http" ? `a ${bind.protocol.toUpperCase()} listener` : "a tunnel or internal bind"
         this.#problems.add(unavailable(bind.path, what))
-        return undefined
       }
       const listeners: Array<{ readonly hostname: string; readonly value: Listener }> = []
       for (const listener of bind.listeners)
@@ -141,6 +143,29 @@ class Assembly {
       }
       const listenerFor = (host: string) => found.success.forHost(host)
       return { key: bind.key, port: bind.port, address: bind.address, path: bind.path, listenerFor }
+    })
+  }
+
+  /** What nothing leads to is not served, but is wrong all the same if it is. */
+  #unreached(): Compiling<void> {
+    return Effect.gen({ self: this }, function* () {
+      const listener = this.#config.binds[0]?.listeners[0]
+      if (listener === undefined) return
+      const attached = this.#attachedTo(listener)
+      const tables: Tables = {
+        gateway: emptySite(this.#parts.registry, "gateway"),
+        attached,
+        chains: new Map(),
+        groups: new Map(),
+        ways: []
+      }
+      for (const group of Object.values(this.#config.routeGroups))
+        if (!this.#reached.has(group)) yield* this.#table(tables, group.routes, [], group.path)
+      for (const backend of Object.values(this.#config.backends))
+        if (!this.#reached.has(backend)) {
+          yield* this.#callee(backend, [])
+          yield* this.#sites.compile("backend", backend.policies)
+        }
     })
   }
 
@@ -159,7 +184,7 @@ class Assembly {
   #listener(bind: Normalised.Bind, source: Normalised.Listener): Compiling<Listener> {
     return Effect.gen({ self: this }, function* () {
       const attached = this.#attachedTo(source)
-      const gateway = yield* this.#sites.compile("gateway", mergeGatewayPolicies(attached.gateway))
+      const gateway = yield* this.#sites.compile("gateway", this.#merge.gateway(attached.gateway))
       const tables: Tables = { gateway, attached, chains: new Map(), groups: new Map(), ways: [] }
       const routes = yield* this.#table(tables, source.routes, [], source.path)
       const listener: Listener = {
@@ -214,6 +239,7 @@ class Assembly {
         const group = this.#config.routeGroups[target.name]
         // A circle is an answer at run time: a route that was passed already is not entered again.
         if (group === undefined || group.routes.some((inner) => chain.includes(inner))) continue
+        this.#reached.add(group)
         const table = yield* this.#table(tables, group.routes, chain, group.path)
         if (table !== undefined) tables.groups.set(target.name, table)
       }
@@ -225,7 +251,7 @@ class Assembly {
     const source = chain.at(-1)!
     const references = source.backends.filter(({ target }) => target.kind !== "routeGroup")
     return Effect.flatMap(
-      this.#sites.compile("route", mergeRoutePolicies(tables.attached.route(chain))),
+      this.#sites.compile("route", this.#merge.route(tables.attached.route(chain))),
       (graph): Compiling<CompiledWay> =>
         Effect.map(
           Effect.forEach(references, (reference) => this.#backend(tables, graph, chain, reference)),
@@ -249,17 +275,23 @@ class Assembly {
     if (target.kind === "service") return Effect.succeed(new NoBackend({ detail: "service not found" }))
     const source = target.kind === "backend" ? this.#config.backends[target.key] : undefined
     if (source === undefined) return Effect.succeed(new NoBackend({ detail: "backend does not exist" }))
-    const isServer = source.destination.kind === "mcp"
+    this.#reached.add(source)
+    const { kind } = source.destination
+    const isForOthers = (name: string) => this.#parts.specs[name]?.backends?.includes(kind) === false
+    // What is targeted at a whole gateway is meant for those among its backends that it can be for.
     const attachments = attached
       .backend(chain, source, reference)
-      .filter((attachment) => isServer || !isForServers(attachment))
+      .filter(({ level, policies }) => !wide.has(level) || !Object.keys(policies).some(isForOthers))
     return Effect.flatMap(this.#callee(source, attachments), (callee): Compiling<Backend | NoBackend> => {
       if (callee === undefined) return Effect.succeed(new NoBackend({ detail: "invalid backend type" }))
-      const policies = mergeBackendPolicies(attachments)
-      // No other backend knows what these rules are about: it would let everything through.
-      const toolRules = policies["mcpAuthorization"]
-      if (toolRules !== undefined && !isServer)
-        this.#problems.add({ path: toolRules.path, message: "mcpAuthorization needs an mcp backend" })
+      const policies = this.#merge.backend(attachments)
+      // No other backend knows what it is about: it would let everything through.
+      for (const { name, path } of Object.values(policies))
+        if (isForOthers(name))
+          this.#problems.add({
+            path,
+            message: `${name} needs ${this.#parts.specs[name]!.backends!.map(aBackend).join(" or ")}`
+          })
       const [ofTerminal, ofStages] = parted(policies, this.#terminal(source)?.applies ?? [])
       return Effect.map(this.#sites.compile("backend", ofStages), (graph) =>
         compiledBackend(this.#parts.registry, this.#times, source, callee, [gateway, route, graph], ofTerminal)
@@ -280,7 +312,7 @@ class Assembly {
     if (terminal === undefined) return Effect.succeed(undefined)
     const { destination, name } = source
     if (destination.kind === "ai") {
-      const config = withInForce(destination.config, attachments, terminal.applies ?? [])
+      const config = withInForce(destination.config, attachments, terminal.applies ?? [], this.#merge)
       return this.#problems.collect(terminal.compile(config, configPath(source), name))
     }
     if (this.#callees.has(source.key)) return Effect.succeed(this.#callees.get(source.key))
@@ -380,14 +412,15 @@ type AiConfig = Extract<Normalised.Destination, { readonly kind: "ai" }>["config
 const withInForce = (
   { groups }: AiConfig,
   wider: ReadonlyArray<PolicyAttachment<BackendLevel>>,
-  applied: ReadonlyArray<string>
+  applied: ReadonlyArray<string>,
+  merge: Merging
 ): AiConfig => {
   const shared = wider.map((attachment) => ({ ...attachment, policies: parted(attachment.policies, applied)[0] }))
   return {
     groups: groups.map(({ providers }) => ({
       providers: providers.map((provider) => ({
         ...provider,
-        policies: mergeBackendPolicies([...shared, { level: "provider", key: "", policies: provider.policies }])
+        policies: merge.backend([...shared, { level: "provider", key: "", policies: provider.policies }])
       }))
     }))
   }
@@ -419,6 +452,4 @@ const terminalStep = (
 
 const wide: ReadonlySet<BackendLevel> = new Set(["gateway", "gatewayPort", "listener"])
 
-/** Rules about tools that are targeted at a whole gateway are meant for the servers among its backends. */
-const isForServers = ({ level, policies }: PolicyAttachment<BackendLevel>): boolean =>
-  wide.has(level) && Object.hasOwn(policies, "mcpAuthorization")
+const aBackend = (kind: string): string => `${/^([aeiou]|mcp|llm)/.test(kind) ? "an" : "a"} ${kind} backend`

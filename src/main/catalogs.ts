@@ -16,13 +16,13 @@ import { Log } from "../services/log.ts"
 
 type Source = (typeof ModelCatalogSource)["Type"]
 
-const none: Catalogs["Service"] = { current: () => undefined }
+export const noCatalogs: Catalogs["Service"] = { current: () => undefined }
 
 /** Reads the sources and watches their files. A file that is not there is tolerated as long as another source is. */
 export const openCatalogs = (
   sources: ReadonlyArray<Source> | undefined
 ): Effect.Effect<Catalogs["Service"], ReadonlyArray<ConfigProblem>, Log | Scope.Scope> => {
-  if (sources === undefined || sources.length === 0) return Effect.succeed(none)
+  if (sources === undefined || sources.length === 0) return Effect.succeed(noCatalogs)
   return Effect.gen(function* () {
     const { log } = yield* Log
     const parts: Array<ModelCatalog | undefined> = []

@@ -1,9 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
+import * as Prometheus from "../../layers/metrics/prometheus.ts"
 import { standalone } from "../../spec/standalone.ts"
 import { schemas } from "../../stages/schemas.ts"
 import { check, language } from "./check.ts"
 import { checkAside } from "./check-aside.ts"
+import { standard } from "./dialect.ts"
+import { defaultPortOptions, ports } from "./ports.ts"
+import { type InvalidConfiguration, makeSnapshot } from "./snapshot.ts"
+import { World } from "./testing/world.ts"
 
 const routes = (count: number, last = "") => ({
   name: "config.yaml",
@@ -62,6 +67,31 @@ describe("a configuration that is checked beside the requests", () => {
       assert.deepStrictEqual(told.problems, check(source).problems)
       const wrong = routes(200, "- { name: last, polices: {} }\n")
       assert.deepStrictEqual((yield* checkAside(wrong, language)).problems, check(wrong).problems)
+    })
+  )
+
+  it.live("is told of with everything that shows only when the rest is compiled, at its place", () =>
+    Effect.gen(function* () {
+      const source = routes(
+        200,
+        "- 7\n- { policies: { authorization: { rules: ['request.nothing == 1'] } }, matches: [{ path: { regex: '(' } }] }\n"
+      )
+      const problemsOf = (read?: typeof checkAside) =>
+        Effect.map(
+          Effect.flip(makeSnapshot(standard, source, Math.random, read)),
+          ({ problems }: InvalidConfiguration) => problems
+        )
+      const layer = Layer.provideMerge(ports(defaultPortOptions), Layer.merge(new World().layer, Prometheus.layer()))
+      const [aside, here] = yield* Effect.provide(Effect.all([problemsOf(checkAside), problemsOf()]), layer)
+      assert.deepStrictEqual(aside, here)
+      assert.deepStrictEqual(
+        aside.map(({ path, message }) => [path, message.split(/[:;]/)[0]]),
+        [
+          ["routes[200]", "expected an object, got a number"],
+          ["routes[201].policies.authorization.rules[0]", "invalid expression"],
+          ["routes[201].matches[0].path.regex", "not a regular expression in RE2 syntax"]
+        ]
+      )
     })
   )
 

@@ -4,6 +4,7 @@
  */
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from "node:worker_threads"
 import { Effect } from "effect"
+import { placesOfRest } from "../../spec/config/gaps.ts"
 import { positions } from "../../spec/config/positions.ts"
 import { source as sourceOf } from "../../spec/config/source.ts"
 import { nothingHidden } from "../pipeline/hidden.ts"
@@ -57,8 +58,9 @@ const inThread = (source: ConfigurationText) =>
       unpacking.open(next.message as Parcel)
       yield* Effect.yieldNow
     }
-    const { outline, ...rest } = unpacking.value as Told
-    return { ...rest, positions: outline && positions(source.name, unpackOutline(outline), sourceOf(source.text)) }
+    const { outline, ...told } = unpacking.value as Told
+    const places = outline && positions(source.name, unpackOutline(outline), sourceOf(source.text))
+    return { ...told, positions: places && placesOfRest(places, told.rest?.gaps ?? []) }
   })
 
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error))
@@ -66,6 +68,7 @@ const messageOf = (error: unknown) => (error instanceof Error ? error.message : 
 const unread = (source: ConfigurationText, detail: string): Checked => ({
   config: undefined,
   positions: undefined,
+  rest: undefined,
   hidden: nothingHidden,
   problems: [
     {

@@ -1,14 +1,16 @@
 /** Reads a configuration text, whole: decoded, normalised, and every problem located. Nothing is opened or started. */
 import type { Environment } from "../../spec/config/expand.ts"
+import { followsFrom, type Gap, startsWith } from "../../spec/config/gaps.ts"
 import { load } from "../../spec/config/load.ts"
-import type { Positions } from "../../spec/config/positions.ts"
+import { type Path, parsePath } from "../../spec/config/path.ts"
+import type { Complaint, Positions } from "../../spec/config/positions.ts"
 import { inOrder, type Problem } from "../../spec/config/problem.ts"
 import { overrides } from "../../spec/environment.ts"
 import type { PolicySpecs } from "../../spec/standalone/policies.ts"
 import { standalone } from "../../spec/standalone.ts"
 import { schemas } from "../../stages/schemas.ts"
 import { type Hidden, nothingHidden } from "../pipeline/hidden.ts"
-import { lint } from "../routing/lint/lint.ts"
+import { doubtfulParts, lint } from "../routing/lint/lint.ts"
 import { normalise } from "../routing/normalise/normalise.ts"
 import type { Normalised } from "../routing/normalised.ts"
 import { hiddenOf } from "./hidden.ts"
@@ -36,26 +38,55 @@ export interface Checked {
   /** `undefined` if there are errors; problems beside a configuration are warnings. */
   readonly config: Normalised | undefined
   readonly positions: Positions | undefined
+  /** What is left of a configuration with errors. */
+  readonly rest: Rest | undefined
   /** What logs and traces of its requests do not show. */
   readonly hidden: Hidden
   readonly problems: ReadonlyArray<Problem>
 }
 
+/** A configuration without what is wrong in it: it is compiled for the faults that show only then, and never served. */
+export interface Rest {
+  readonly config: Normalised
+  readonly gaps: ReadonlyArray<Gap>
+  /** Where its parts do not fit one another. */
+  readonly faults: ReadonlyArray<Path>
+}
+
+/** Whether a fault that shows in a rest may follow from what is missing in it, or from what was told already. */
+export const isFollowing = ({ gaps, faults }: Rest, complaint: Complaint): boolean =>
+  followsFrom(gaps, complaint) || faults.some((fault) => startsWith(fault, pathOf(complaint)))
+
+const pathOf = ({ path }: Complaint): Path => (typeof path === "string" ? parsePath(path) : path)
+
 /** The environment is part of what is checked: its variables win over the settings of the file. */
 export const check = (source: ConfigurationText, { specs, schema } = language): Checked => {
   const environment = overrides(source.env)
   const loaded = load(source, schema)
-  const nothing = { config: undefined, hidden: nothingHidden }
-  if (!loaded.ok) return { ...nothing, positions: undefined, problems: [...environment.problems, ...loaded.problems] }
-  const { positions, inlineCredentials } = loaded
-  const normalised = normalise(loaded.value, specs)
-  const complaints = normalised.ok ? [] : normalised.complaints.map((complaint) => positions.locate(complaint))
-  if (!normalised.ok || environment.problems.length > 0)
-    return { ...nothing, positions, problems: [...environment.problems, ...inOrder(complaints)] }
-  const written = normalised.value
-  const idle = idleSettings(written.settings, positions)
-  const doubtful = lint({ file: loaded.value, normalised: written, positions, inlineCredentials })
-  const problems = inOrder([...idle.map((complaint) => positions.locate(complaint)), ...doubtful])
+  const found = loaded.ok ? { ...loaded, gaps: [] } : loaded.rest
+  const told = [...environment.problems, ...(loaded.ok ? [] : loaded.problems)]
+  const nothing = { config: undefined, rest: undefined, hidden: nothingHidden }
+  if (found === undefined) return { ...nothing, positions: undefined, problems: told }
+
+  const { value: file, positions, inlineCredentials, gaps } = found
+  const { value: written, complaints } = normalise(file, specs)
+  const ofItself = (complaint: Complaint) => !followsFrom(gaps, complaint)
+  const located = (all: ReadonlyArray<Complaint>) =>
+    all.filter(ofItself).map((complaint) => positions.locate(complaint))
+  const errors = [...told, ...located(complaints)]
+  const idle = located(idleSettings(written.settings, positions))
+  if (errors.length > 0) {
+    const rest = { config: written, gaps, faults: complaints.map(pathOf) }
+    const doubtful = located(doubtfulParts({ file, specs, normalised: written, positions, inlineCredentials }))
+    return { ...nothing, positions, rest, problems: inOrder([...errors, ...idle, ...doubtful]) }
+  }
+  const doubtful = lint({ file, specs, normalised: written, positions, inlineCredentials })
   const config = { ...written, settings: environment.apply(written.settings) }
-  return { config, positions, hidden: hiddenOf(config, positions.outline.disguises), problems }
+  return {
+    config,
+    positions,
+    rest: undefined,
+    hidden: hiddenOf(config, positions.outline.disguises),
+    problems: inOrder([...idle, ...doubtful])
+  }
 }

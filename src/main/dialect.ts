@@ -8,7 +8,7 @@ import { standalone } from "../../spec/standalone.ts"
 import { policies, terminals } from "../../stages/registry.ts"
 import { schemas } from "../../stages/schemas.ts"
 import type { CustomFunctions } from "../cel/custom-functions.ts"
-import { parseFunctions } from "../cel/function-source.ts"
+import { declaredFunctions, parseFunctions } from "../cel/function-source.ts"
 import { ConfiguredFunctions } from "../pipeline/expressions.ts"
 import type { Registry, Services } from "../pipeline/registry.ts"
 import type { AnyPolicy, ConfigProblem } from "../pipeline/stage.ts"
@@ -20,9 +20,10 @@ import type { Random } from "../routing/weights.ts"
 import { McpHttp } from "../services/mcp-http.ts"
 import { probesOf, type UpstreamOptions, Upstreams, withDefaults } from "../services/upstreams.ts"
 import { type Assembled, assemble } from "./assemble.ts"
-import { openCatalogs } from "./catalogs.ts"
+import { noCatalogs, openCatalogs } from "./catalogs.ts"
 import { type Language, language } from "./check.ts"
 import { conditions } from "./conditions.ts"
+import { Problems } from "./problems.ts"
 
 /** What the terminals need to compile, but for what belongs to each configuration. */
 type TerminalPorts =
@@ -54,6 +55,9 @@ export const customFunctions = ({
         }))
       )
 }
+
+/** Functions with faults can be called, so that a call is no fault of its own. */
+const declaredIn = ({ settings }: Normalised): CustomFunctions => declaredFunctions(settings.customFunctions ?? "")
 
 const families = { All: "all", V4Preferred: "v4 first", V4Only: "v4", V6Only: "v6" } as const
 
@@ -100,26 +104,30 @@ export const makeDialect = <const L extends ReadonlyArray<AnyPolicy>>(
   const foreign: PolicySpecs = Object.fromEntries(
     registry.policies
       .filter(({ name }) => !Object.hasOwn(schemas, name))
-      .map(({ name, schema, sites, decides }) => [name, { schema, places: sites, decides }])
+      .map((policy) => [policy.name, { ...policy, places: policy.sites }])
   )
   const specs = { ...schemas, ...foreign }
-  const parts = { registry, terminals }
+  const parts = { registry, specs, terminals }
   return {
     specs,
     schema: Object.keys(foreign).length === 0 ? language.schema : standalone(specs),
     registry,
     assemble: (config, random) =>
       Effect.gen(function* () {
-        const functions = yield* customFunctions(config)
-        const catalogs = yield* openCatalogs(config.settings.modelCatalog)
+        const problems = new Problems()
+        const functions = (yield* problems.collect(customFunctions(config))) ?? declaredIn(config)
+        const catalogs = (yield* problems.collect(openCatalogs(config.settings.modelCatalog))) ?? noCatalogs
         const sessions = yield* mcpSessions(config)
         const backends = yield* backendPorts(config)
-        return yield* assemble({ ...parts, random, compileCondition: conditions(functions) }, config).pipe(
-          Effect.provideService(Catalogs, catalogs),
-          Effect.provideService(McpFamily, sessions),
-          Effect.provideContext(backends),
-          Effect.provideService(ConfiguredFunctions, functions)
+        const assembled = yield* problems.collect(
+          assemble({ ...parts, random, compileCondition: conditions(functions) }, config).pipe(
+            Effect.provideService(Catalogs, catalogs),
+            Effect.provideService(McpFamily, sessions),
+            Effect.provideContext(backends),
+            Effect.provideService(ConfiguredFunctions, functions)
+          )
         )
+        return assembled === undefined || problems.list.length > 0 ? yield* Effect.fail(problems.list) : assembled
       })
   }
 }

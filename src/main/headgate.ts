@@ -1,13 +1,17 @@
 /** headgate, the proxy: `headgate -f config.yaml`. Runs in the foreground until it is told to end. */
 import { existsSync } from "node:fs"
+import { flushCompileCache } from "node:module"
 import { parseArgs } from "node:util"
 import { Effect, Exit, Layer, Option, Queue, Scope } from "effect"
 import * as ConsoleLog from "../../layers/log/console.ts"
 import * as Prometheus from "../../layers/metrics/prometheus.ts"
+import { nearest } from "../../spec/config/nearest.ts"
 import { countOf, formatProblems, isProblemFormat, problemFormats } from "../../spec/config/problem.ts"
 import { contained, nobody } from "../services/contained.ts"
 import { Defects } from "../services/defects.ts"
 import { Log } from "../services/log.ts"
+import { Metrics } from "../services/metrics.ts"
+import { commandSummaries, isCommand } from "./commands/names.ts"
 import { type ConfigurationSource, defaultFile, defaultPath, fromFile, fromText } from "./configuration-source.ts"
 import { standard } from "./dialect.ts"
 import { cannotServe, codesText, proxyCodes } from "./exit-codes.ts"
@@ -26,7 +30,14 @@ if (version.build_profile === "release") Error.stackTraceLimit = 0
 const usage = `headgate: a gateway for MCP servers, LLM providers, A2A agents and plain HTTP
 
 usage: headgate [-f FILE | -c TEXT] [--validate-only] [--format FORMAT] [-V | --version]
+       headgate COMMAND …
 
+commands, each with a --help of its own; they serve on this machine alone:
+${Object.entries(commandSummaries)
+  .map(([name, summary]) => `  ${name.padEnd(18)}  ${summary}`)
+  .join("\n")}
+
+options:
   -f, --file FILE     configuration file, YAML or JSON; - for standard input
   -c, --config TEXT   the configuration itself
   --validate-only     check the configuration and exit; what this build cannot serve is a warning, and exit code ${cannotServe}
@@ -47,12 +58,20 @@ const fail = (message: string, code: number): never => {
 const misused = (error: unknown): string => {
   const word = process.argv.slice(2).find((each) => !each.startsWith("-"))
   const isWord = error instanceof Error && "code" in error && error.code === "ERR_PARSE_ARGS_UNEXPECTED_POSITIONAL"
-  if (isWord && word !== undefined) return `a configuration file is named with -f: headgate -f ${word}`
+  if (isWord && word !== undefined) {
+    const meant = existsSync(word) ? undefined : nearest(word, Object.keys(commandSummaries))
+    return meant === undefined
+      ? `a configuration file is named with -f: headgate -f ${word}`
+      : `${word} is no command, did you mean ${meant}? A configuration file is named with -f`
+  }
   const [sentence] = (error instanceof Error ? error.message : String(error)).split(". ")
   return sentence!
 }
 
+const isCommanded = isCommand(process.argv[2])
+
 const options = (() => {
+  if (isCommanded) return {}
   try {
     return parseArgs({
       options: {
@@ -142,23 +161,25 @@ const hungUp = Effect.gen(function* () {
 const lastLines = 3_000
 const lastLinesInHaste = 250
 
-const log = startingLog(process.env)
+const starting = startingLog(process.env)
 const exit = (code: number, millis = lastLines) => {
-  log.drained(millis).then(() => process.exit(code))
+  starting.drained(millis).then(() => process.exit(code))
 }
 
-const main = Effect.gen(function* () {
-  const found = yield* source
+const serve = Effect.fnUntraced(function* (found: ConfigurationSource) {
   const services = Layer.provideMerge(
     ports(yield* portOptions(process.env)),
-    Layer.mergeAll(ConsoleLog.layer(log), Prometheus.layer())
+    Layer.mergeAll(ConsoleLog.layer(starting), Prometheus.layer())
   )
   yield* Effect.scoped(
     Effect.gen(function* () {
       const scope = yield* Effect.scope
+      starting.watched(yield* Metrics, yield* Log)
       const sent = yield* telemetry(process.env)
       const hangUps = yield* hungUp
       const running = yield* run({ dialect: standard, source: found, env: process.env, ...sent })
+      // Else it is written at the end, if that is an orderly one, and without what has not run for long.
+      flushCompileCache()
       const { log } = yield* Log
       // The last line of defence: before this one the program has not started, and ends (docs/decisions/contained-callbacks.md).
       const tell = yield* Defects
@@ -187,13 +208,24 @@ const main = Effect.gen(function* () {
 
 const reasonOf = (error: unknown): string =>
   error instanceof InvalidConfiguration
-    ? formatProblems(format, error.problems)
+    ? format === "text"
+      ? error.message
+      : formatProblems(format, error.problems)
     : error instanceof Error
       ? error.message
       : String(error)
 
-Effect.runPromise(options["validate-only"] === true ? validate : main).then(
-  () => exit(0),
+const commanded = Effect.gen(function* () {
+  const [{ headgate }, NodeServices] = yield* Effect.promise(() =>
+    Promise.all([import("./commands/root.ts"), import("@effect/platform-node/NodeServices")])
+  )
+  yield* headgate(process.argv.slice(2), serve).pipe(Effect.provide(NodeServices.layer))
+})
+
+const main = isCommanded ? commanded : options["validate-only"] === true ? validate : Effect.flatMap(source, serve)
+
+Effect.runPromise(main).then(
+  () => exit(Number(process.exitCode ?? 0)),
   (error: unknown) => {
     process.stderr.write(`${reasonOf(error)}\n`)
     exit(1)

@@ -6,13 +6,17 @@ import type { RouteGraph } from "../pipeline/graph.ts"
 import type { ConfigurationText } from "./check.ts"
 import { standard } from "./dialect.ts"
 import { defaultPortOptions, ports } from "./ports.ts"
-import { type InvalidConfiguration, makeSnapshot } from "./snapshot.ts"
+import { type InvalidConfiguration, makeSnapshot, type Snapshot } from "./snapshot.ts"
 
 /** Nothing runs here, so nothing is to be said. */
 const quiet = ConsoleLog.layer({ filter: "off", format: "text", write: () => {}, now: () => 0 })
 
+/** A snapshot that is closed already: what it says of itself is all there is to it. */
+export const compiled = (source: ConfigurationText): Effect.Effect<Snapshot, InvalidConfiguration> =>
+  Effect.tap(makeSnapshot(standard, source, Math.random), ({ scope }) => Scope.close(scope, Exit.void)).pipe(
+    Effect.provide(Layer.provideMerge(ports(defaultPortOptions), Layer.merge(quiet, Prometheus.layer())))
+  )
+
 /** The graph of every route. */
 export const graphsOf = (source: ConfigurationText): Effect.Effect<ReadonlyArray<RouteGraph>, InvalidConfiguration> =>
-  Effect.flatMap(makeSnapshot(standard, source, Math.random), (snapshot) =>
-    Effect.as(Scope.close(snapshot.scope, Exit.void), snapshot.graphs())
-  ).pipe(Effect.provide(Layer.provideMerge(ports(defaultPortOptions), Layer.merge(quiet, Prometheus.layer()))))
+  Effect.map(compiled(source), (snapshot) => snapshot.graphs())

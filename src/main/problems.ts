@@ -20,7 +20,7 @@ export class Problems {
   }
 
   /** Runs a compilation; its problems are collected, and `undefined` stands for its result. */
-  collect<A>(effect: Compiling<A>): Compiling<A | undefined> {
+  collect<A, R>(effect: Effect.Effect<A, ReadonlyArray<ConfigProblem>, R>): Effect.Effect<A | undefined, never, R> {
     return Effect.catch(effect, (problems) =>
       Effect.sync(() => {
         for (const problem of problems) this.add(problem)

@@ -4,7 +4,7 @@
  */
 import { Data, Effect, Exit, Scope } from "effect"
 import type { Positions } from "../../spec/config/positions.ts"
-import { formatText, type Problem } from "../../spec/config/problem.ts"
+import { countOf, formatText, inOrder, type Problem } from "../../spec/config/problem.ts"
 import { type RouteGraph, routeGraph } from "../pipeline/graph.ts"
 import type { Hidden } from "../pipeline/hidden.ts"
 import type { Registry } from "../pipeline/registry.ts"
@@ -12,16 +12,19 @@ import type { ConfigPath } from "../pipeline/stage.ts"
 import type { Normalised } from "../routing/normalised.ts"
 import type { Random } from "../routing/weights.ts"
 import type { Assembled } from "./assemble.ts"
-import { type Checked, type ConfigurationText, check, type Language } from "./check.ts"
+import { type Checked, type ConfigurationText, check, isFollowing, type Language } from "./check.ts"
 import type { Dialect } from "./dialect.ts"
 import { type Frontend, frontendOf } from "./frontend.ts"
 
 /** A configuration that cannot be served. */
 export class InvalidConfiguration extends Data.TaggedError("InvalidConfiguration")<{
+  /** In the order of the text. */
   readonly problems: ReadonlyArray<Problem>
+  /** What is doubtful besides. */
+  readonly warnings?: ReadonlyArray<Problem> | undefined
 }> {
   override get message() {
-    return formatText(this.problems)
+    return `${formatText(this.problems)}\n${countOf(this.problems)}`
   }
 }
 
@@ -53,15 +56,28 @@ export const makeSnapshot = <R>(
     Effect.sync(() => check(source, language))
 ): Effect.Effect<Snapshot, InvalidConfiguration, Exclude<R, Scope.Scope>> =>
   Effect.gen(function* () {
-    const { config, positions, hidden, problems } = yield* read(source, dialect)
-    if (config === undefined || positions === undefined) return yield* new InvalidConfiguration({ problems })
+    const { config, positions, rest, hidden, problems } = yield* read(source, dialect)
+    if (positions === undefined || (config === undefined && rest === undefined))
+      return yield* new InvalidConfiguration({ problems })
     const scope = yield* Scope.make()
-    const assembled = yield* dialect.assemble(config, random).pipe(
+    const assembling = dialect.assemble(config ?? rest!.config, random).pipe(
       Scope.provide(scope),
-      Effect.mapError(
-        (found) => new InvalidConfiguration({ problems: found.map((problem) => positions.locate(problem)) })
-      ),
       Effect.onError(() => Scope.close(scope, Exit.void))
+    )
+    if (config === undefined) {
+      const further = yield* Effect.match(assembling, { onFailure: (found) => found, onSuccess: () => [] })
+      yield* Scope.close(scope, Exit.void)
+      const added = further.filter((problem) => !isFollowing(rest!, problem)).map((each) => positions.locate(each))
+      const [errors, warnings] = parted([...problems, ...added])
+      return yield* new InvalidConfiguration({ problems: inOrder(errors), warnings })
+    }
+    const assembled = yield* Effect.mapError(
+      assembling,
+      (found) =>
+        new InvalidConfiguration({
+          problems: inOrder(found.map((problem) => positions.locate(problem))),
+          warnings: problems
+        })
     )
     const locate = (path: ConfigPath) => {
       const { line, column } = positions.at(path)
@@ -80,6 +96,11 @@ export const makeSnapshot = <R>(
       inFlight: 0
     }
   })
+
+const parted = (problems: ReadonlyArray<Problem>) => {
+  const { error = [], warning = [] } = Object.groupBy(problems, ({ severity }) => severity)
+  return [error, warning] as const
+}
 
 const slotsOf = (registry: Registry, name: string) => {
   const policy = registry.byName.get(name)

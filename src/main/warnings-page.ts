@@ -1,5 +1,5 @@
 /** The reference page of what `headgatectl validate` warns of. */
-import { codes } from "../routing/lint/finding.ts"
+import { codes } from "../../spec/warnings.ts"
 
 export const warningsPage = (): string => `# Warnings
 

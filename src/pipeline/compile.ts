@@ -159,8 +159,11 @@ export const emptySite = (registry: Registry, site: Site): SiteGraph => ({
 const effectiveIn =
   (registry: Registry, site: Site, attached: ReadonlyArray<AttachedPolicy>): EffectivePolicies =>
   () => {
-    const effective: Record<string, unknown> = Object.fromEntries(effectivePolicyKeys.map((key) => [key, null]))
-    for (const policy of registry.policies) if (policy.sites.includes(site)) effective[policy.traceKey] ??= null
+    // In the order in which they run; what this build does not have comes last.
+    const ran = registry.orders[site].map((name) => registry.byName.get(name)!.traceKey)
+    const effective: Record<string, unknown> = Object.fromEntries(
+      [...ran, ...effectivePolicyKeys].map((key) => [key, null])
+    )
     for (const { name, entries } of attached) {
       const policy = registry.byName.get(name)
       if (policy?.sites.includes(site) === true) effective[policy.traceKey] = shown(entries)

@@ -3,6 +3,7 @@
  * node returns. Everything that a gateway does to a request is written against this file.
  */
 import { type Effect, Exit, type Schema, type Scope, type Types } from "effect"
+import type { Traits } from "../../spec/traits.ts"
 import type { Answer } from "../http/message.ts"
 import type { FailedReading } from "./fail-closed.ts"
 import { isForeign } from "./foreign-schema.ts"
@@ -128,6 +129,7 @@ export interface Maturity {
   readonly untrusted: "client" | "client+backend" | "none"
 }
 
+/** What a policy is. The traits are for policies of one's own: those of the language have them beside their wire shapes. */
 export interface Policy<
   Name extends string,
   // biome-ignore lint/suspicious/noExplicitAny: the bound must admit every encoded side.
@@ -138,7 +140,7 @@ export interface Policy<
   Writes extends AnySlot,
   E extends StageError,
   R
-> {
+> extends Traits<S["Type"]> {
   /** The key in configuration files; also the label of metrics and the suffix of spans. */
   readonly name: Name
   /** The key in the trace event `policySelection`. */
@@ -156,11 +158,6 @@ export interface Policy<
   readonly maturity: Maturity
   /** What it decides by and may fail to read, and what it answers then. */
   readonly failsClosed?: ReadonlyArray<FailedReading> | undefined
-  /**
-   * Whether it decides if a request passes: authentication, authorization, guards, limits. One that is targeted at
-   * something has to find it there. Policies of the language say it where they say where they may be written.
-   */
-  readonly decides?: boolean | undefined
   /** Whether declared failures of its nodes are forgiven. Absent: never. The engine applies it, and says so in the trace. */
   readonly failOpen?: ((config: S["Type"], node: string) => boolean) | undefined
   /**

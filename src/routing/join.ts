@@ -1,5 +1,6 @@
 /** How the configurations of a policy that adds up become one. Each join takes them the least specific first. */
 import type { Path } from "../../spec/config/path.ts"
+import type { Joining } from "../../spec/traits.ts"
 import { type PolicyBranch, writtenAt } from "./normalised.ts"
 
 /** A configuration, and where its parts were written. */
@@ -34,27 +35,38 @@ const isEmpty = (value: unknown): boolean =>
     ? value.length === 0
     : isFields(value) && Object.getPrototypeOf(value) === Object.prototype && Object.keys(value).length === 0)
 
-/**
- * One rule set with the rules of all. Any rule may deny, every required one must hold, one that allows is enough: how the
- * rules are spread over sets makes no difference.
- */
-export const joinRules: Join = (branches) => {
-  const rules = branches.flatMap((branch): ReadonlyArray<Part> => {
-    const own = isFields(branch.config) ? branch.config["rules"] : undefined
-    return Array.isArray(own) ? own.map((value, index) => ({ value, path: writtenAt(branch, ["rules", index]) })) : []
-  })
-  return {
-    config: { rules: rules.map(({ value }) => value) },
-    origins: rules.map(({ path }, index) => ({ part: ["rules", index], path }))
-  }
+/** How a policy joins what several levels attach; `undefined` where the most specific one counts as a whole. */
+export const joinOf = (joining: Joining | undefined): Join | undefined => {
+  if (joining === undefined) return undefined
+  if (joining === "fields") return fields
+  return "lists" in joining ? lists(joining.lists) : inheriting(joining.inherits)
 }
+
+/**
+ * One list with the items of all. Of rules any may deny, every required one must hold, one that allows is enough: how they are
+ * spread over sets makes no difference.
+ */
+const lists =
+  (key: string): Join =>
+  (branches) => {
+    const items = branches.flatMap((branch): ReadonlyArray<Part> => {
+      const own = isFields(branch.config) ? branch.config[key] : undefined
+      return Array.isArray(own) ? own.map((value, index) => ({ value, path: writtenAt(branch, [key, index]) })) : []
+    })
+    return {
+      config: { [key]: items.map(({ value }) => value) },
+      origins: items.map(({ path }, index) => ({ part: [key, index], path }))
+    }
+  }
 
 /** Each field from the most specific configuration that has something there; a map or list is taken whole. */
-export const joinAi: Join = (branches) =>
+const fields: Join = (branches) =>
   ofFields(new Map(branches.flatMap(fieldsOf).filter(([, { value }]) => !isEmpty(value))))
 
-/** The most specific access log, which exports where the next wider one does unless it says where itself. */
-export const withInheritedExporter: Join = (branches) => {
-  const exporters = branches.flatMap(fieldsOf).filter(([key, { value }]) => key === "otlp" && value !== undefined)
-  return ofFields(new Map([...fieldsOf(branches.at(-1)!), ...exporters.slice(-1)]))
-}
+/** The most specific configuration, with one field from the next wider one that has it unless it has it itself. */
+const inheriting =
+  (key: string): Join =>
+  (branches) => {
+    const inherited = branches.flatMap(fieldsOf).filter(([name, { value }]) => name === key && value !== undefined)
+    return ofFields(new Map([...fieldsOf(branches.at(-1)!), ...inherited.slice(-1)]))
+  }

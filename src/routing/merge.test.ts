@@ -1,16 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
+import { schemas } from "../../stages/schemas.ts"
 import {
   type BackendLevel,
   type FrontendLevel,
   type GatewayLevel,
-  mergeBackendPolicies,
-  mergeFrontendPolicies,
-  mergeGatewayPolicies,
-  mergeRoutePolicies,
+  merging,
   type PolicyAttachment,
   type RouteLevel
 } from "./merge.ts"
 import { type AttachedPolicy, type Policies, type PolicyBranch, writtenAt } from "./normalised.ts"
+
+const merges = merging(schemas)
 
 /** Plain policies by name, written at a place. */
 const plain = (place: string, configs: Readonly<Record<string, unknown>>): Policies =>
@@ -77,18 +77,18 @@ const backend: ReadonlyArray<BackendLevel> = [
 const frontend: ReadonlyArray<FrontendLevel> = [...gateway, "service"]
 
 describe("merge", () => {
-  it("the more specific of two levels wins as a whole: gateway phase", () => matrix(mergeGatewayPolicies, gateway))
-  it("the more specific of two levels wins as a whole: route phase", () => matrix(mergeRoutePolicies, route))
-  it("the more specific of two levels wins as a whole: backend phase", () => matrix(mergeBackendPolicies, backend))
-  it("the more specific of two levels wins as a whole: frontend", () => matrix(mergeFrontendPolicies, frontend))
+  it("the more specific of two levels wins as a whole: gateway phase", () => matrix(merges.gateway, gateway))
+  it("the more specific of two levels wins as a whole: route phase", () => matrix(merges.route, route))
+  it("the more specific of two levels wins as a whole: backend phase", () => matrix(merges.backend, backend))
+  it("the more specific of two levels wins as a whole: frontend", () => matrix(merges.frontend, frontend))
 
   it("nothing attached is nothing in force", () => {
-    assert.deepStrictEqual(mergeRoutePolicies([]), {})
-    assert.deepStrictEqual(mergeRoutePolicies([at("gateway", {})]), {})
+    assert.deepStrictEqual(merges.route([]), {})
+    assert.deepStrictEqual(merges.route([at("gateway", {})]), {})
   })
 
   it("no field of the loser survives", () => {
-    const merged = mergeRoutePolicies([
+    const merged = merges.route([
       at("gateway", { timeout: { requestTimeout: "1s", backendRequestTimeout: "2s" } }),
       at("inline", { timeout: { requestTimeout: "5s" } })
     ])
@@ -96,13 +96,13 @@ describe("merge", () => {
   })
 
   it("the most specific buffer wins, like every other policy", () => {
-    const merged = mergeRoutePolicies([at("inline", { buffer: "inline" }), at("gateway", { buffer: "gateway" })])
+    const merged = merges.route([at("inline", { buffer: "inline" }), at("gateway", { buffer: "gateway" })])
     assert.strictEqual(configOf("buffer", merged), "inline")
   })
 
   it("of two policies on one target the smaller key wins", () => {
     const twins = [at("route", { cors: "b" }, { key: "b" }), at("route", { cors: "a" }, { key: "a" })]
-    for (const merge of [mergeRoutePolicies, mergeBackendPolicies])
+    for (const merge of [merges.route, merges.backend])
       for (const order of [twins, twins.toReversed()] as ReadonlyArray<ReadonlyArray<PolicyAttachment<"route">>>)
         assert.strictEqual(configOf("cors", merge(order)), "a")
   })
@@ -110,27 +110,27 @@ describe("merge", () => {
   it("a delegated route is more specific than its parent, whatever is attached to either", () => {
     for (const parent of ["route", "rule", "inline"] as const)
       for (const child of ["route", "rule", "inline"] as const) {
-        const merged = mergeRoutePolicies([
+        const merged = merges.route([
           at(child, { cors: "child" }, { hop: 1 }),
           at(parent, { cors: "parent" }, { hop: 0 })
         ])
         assert.strictEqual(configOf("cors", merged), "child", `${parent} ${child}`)
       }
-    const targeted = mergeBackendPolicies([
+    const targeted = merges.backend([
       at("rule", { http: "parent" }, { hop: 0 }),
       at("route", { http: "child" }, { hop: 1 }),
       at("section", { http: "section" })
     ])
     assert.strictEqual(configOf("http", targeted), "child")
     assert.strictEqual(
-      configOf("http", mergeBackendPolicies([at("rule", { http: 1 }, { hop: 7 }), at("backendInline", { http: 2 })])),
+      configOf("http", merges.backend([at("rule", { http: 1 }, { hop: 7 }), at("backendInline", { http: 2 })])),
       2
     )
   })
 
   describe("override", () => {
     it("locks a policy at its level, and only what it sets", () => {
-      const merged = mergeRoutePolicies([
+      const merged = merges.route([
         at("gateway", { timeout: "gateway", retry: "gateway" }),
         at("listener", { timeout: "listener" }, { override: true }),
         at("route", { timeout: "route" }),
@@ -141,7 +141,7 @@ describe("merge", () => {
     })
 
     it("of two the less specific one locks", () => {
-      const merged = mergeRoutePolicies([
+      const merged = merges.route([
         at("listener", { timeout: "listener" }, { override: true }),
         at("gateway", { timeout: "gateway" }, { override: true })
       ])
@@ -149,7 +149,7 @@ describe("merge", () => {
     })
 
     it("keeps more specific authorization rules out, but none of its own level", () => {
-      const merged = mergeRoutePolicies([
+      const merged = merges.route([
         at("gateway", { authorization: rules("gateway") }),
         at("route", { authorization: rules("b") }, { key: "b", override: true }),
         at("route", { authorization: rules("a") }, { key: "a" }),
@@ -161,7 +161,7 @@ describe("merge", () => {
     it("means nothing in the other phases", () => {
       const attachments = [at("gateway", { cors: "gateway" }, { override: true }), at("listener", { cors: "listener" })]
       const levels = attachments as ReadonlyArray<PolicyAttachment<"gateway" | "listener">>
-      for (const merge of [mergeGatewayPolicies, mergeBackendPolicies, mergeFrontendPolicies])
+      for (const merge of [merges.gateway, merges.backend, merges.frontend])
         assert.strictEqual(configOf("cors", merge(levels)), "listener")
     })
   })
@@ -170,7 +170,7 @@ describe("merge", () => {
     it("is one rule set with the rules of all levels, each with the place that it comes from", () => {
       const merged = named(
         "authorization",
-        mergeRoutePolicies([
+        merges.route([
           at("inline", { authorization: rules("i1", "i2") }, { place: "routes" }),
           at("gateway", { authorization: rules("g") }, { place: "policies", key: "p" })
         ])
@@ -201,7 +201,7 @@ describe("merge", () => {
         )
         return { authorization: { name: "authorization", path, branches } }
       }
-      const merged = mergeRoutePolicies([
+      const merged = merges.route([
         { level: "inline", hop: 0, key: "", policies: conditional("a", "x", undefined) },
         { level: "inline", hop: 1, key: "", policies: conditional("b", "y") }
       ])
@@ -233,7 +233,7 @@ describe("merge", () => {
           }
         }
       })
-      const merged = mergeRoutePolicies([one("gateway", "x"), one("inline", "y")])
+      const merged = merges.route([one("gateway", "x"), one("inline", "y")])
       assert.deepStrictEqual(
         named("authorization", merged).branches.map(({ condition }) => condition?.expression),
         ["(x) && (y)", "x", "y"]
@@ -245,17 +245,14 @@ describe("merge", () => {
         levels.map((level) => at(level, { [name]: rules(level) }))
       const expected = (levels: ReadonlyArray<string>) => rules(...levels)
       assert.deepStrictEqual(
-        configOf("authorization", mergeGatewayPolicies(all(gateway, "authorization"))),
+        configOf("authorization", merges.gateway(all(gateway, "authorization"))),
         expected(gateway)
       )
-      assert.deepStrictEqual(
-        configOf("authorization", mergeRoutePolicies(all(route, "authorization"))),
-        expected(route)
-      )
+      assert.deepStrictEqual(configOf("authorization", merges.route(all(route, "authorization"))), expected(route))
       for (const name of ["authorization", "mcpAuthorization"])
-        assert.deepStrictEqual(configOf(name, mergeBackendPolicies(all(backend, name))), expected(backend))
+        assert.deepStrictEqual(configOf(name, merges.backend(all(backend, name))), expected(backend))
       assert.deepStrictEqual(
-        configOf("networkAuthorization", mergeFrontendPolicies(all(frontend, "networkAuthorization"))),
+        configOf("networkAuthorization", merges.frontend(all(frontend, "networkAuthorization"))),
         expected(frontend)
       )
     })
@@ -275,7 +272,7 @@ describe("merge", () => {
       overrides: { c: 3 },
       prompts: undefined
     }
-    const ai = named("ai", mergeBackendPolicies([at("backendRef", { ai: most }), at("gateway", { ai: least })]))
+    const ai = named("ai", merges.backend([at("backendRef", { ai: most }), at("gateway", { ai: least })]))
     assert.deepStrictEqual(ai.branches[0]!.config, {
       defaults: { b: 2 },
       modelAliases: { fast: "x", slow: "y" },
@@ -290,7 +287,7 @@ describe("merge", () => {
 
   it("an access log without an exporter exports where the wider one does", () => {
     const log = (...logs: ReadonlyArray<unknown>) =>
-      configOf("accessLog", mergeFrontendPolicies(logs.map((accessLog, index) => at(frontend[index]!, { accessLog }))))
+      configOf("accessLog", merges.frontend(logs.map((accessLog, index) => at(frontend[index]!, { accessLog }))))
     assert.deepStrictEqual(log({ filter: "a", otlp: "o1" }, { add: { x: "1" } }), { add: { x: "1" }, otlp: "o1" })
     assert.deepStrictEqual(log({ otlp: "o1" }, { filter: "b", otlp: "o2" }), { filter: "b", otlp: "o2" })
     assert.deepStrictEqual(log({ filter: "a" }, { filter: "b" }), { filter: "b" })

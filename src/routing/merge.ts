@@ -2,7 +2,8 @@
  * Which policies are in force at a place, when they can be attached at several levels at once. Per policy the most
  * specific attachment wins as a whole; a few policies add up instead. What is in force says where it was written.
  */
-import { type Join, joinAi, joinRules, withInheritedExporter } from "./join.ts"
+import type { PolicySpecs } from "../../spec/standalone/policies.ts"
+import { type Join, joinOf } from "./join.ts"
 import type { AttachedPolicy, Policies, PolicyBranch } from "./normalised.ts"
 
 /** The levels of each phase, the least specific first. */
@@ -50,15 +51,17 @@ interface Phase<Level extends string> {
   /** The levels that a chain of delegation has once for each of its routes. */
   readonly perHop: ReadonlySet<string>
   readonly overrides: boolean
-  readonly joins: ReadonlyMap<string, Join>
 }
 
 const targetedRoutes = new Set<string>(["route", "rule"])
 
-const merging = <Level extends string>(phase: Phase<Level>) => {
+/** What attachments of one phase come to. */
+export type Merge<Level extends string> = (attachments: ReadonlyArray<PolicyAttachment<Level>>) => Policies
+
+const mergingIn = <Level extends string>(specs: PolicySpecs, phase: Phase<Level>): Merge<Level> => {
   const levelOf = new Map<Level, number>(phase.levels.map((level, index) => [level, index]))
   const compare = compareSpecificity(levelOf, phase.perHop)
-  return (attachments: ReadonlyArray<PolicyAttachment<Level>>): Policies => {
+  return (attachments) => {
     // The most specific first, and the smaller key first among equals.
     const sorted = attachments.toSorted((a, b) => compare(b, a) || (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
     const names = new Set(sorted.flatMap(({ policies }) => Object.keys(policies)))
@@ -67,7 +70,7 @@ const merging = <Level extends string>(phase: Phase<Level>) => {
       const lock = phase.overrides ? set.findLast(({ override }) => override === true) : undefined
       const counted = lock === undefined ? set : set.filter((attachment) => compare(attachment, lock) <= 0)
       const all = counted.map(({ policies }) => policies[name]!)
-      const join = phase.joins.get(name)
+      const join = joinOf(specs[name]?.joins)
       return [name, join === undefined || all.length === 1 ? all[0]! : joined(join, all.toReversed())]
     })
     return Object.fromEntries(inForce)
@@ -119,44 +122,15 @@ const compareSpecificity =
     levelOf.get(a.level)! - levelOf.get(b.level)! ||
     (a.hop ?? 0) - (b.hop ?? 0)
 
-/** Gateway phase: the most specific attachment wins; authorization rules add up. */
-export const mergeGatewayPolicies = merging({
-  levels: gatewayLevels,
-  perHop: new Set(),
-  overrides: false,
-  joins: new Map([["authorization", joinRules]])
-})
-
 /**
- * Route phase: the most specific attachment wins, unless a less specific one overrides; authorization rules add up.
- * `buffer` is no exception: a deliberate difference, since elsewhere it is the one policy that the gateway wins.
+ * Merging in each phase, as the policies say that they join. `buffer` joins nothing: a deliberate difference, since elsewhere
+ * it is the one policy that the gateway wins.
  */
-export const mergeRoutePolicies = merging({
-  levels: routeLevels,
-  perHop: new Set([...targetedRoutes, "inline"]),
-  overrides: true,
-  joins: new Map([["authorization", joinRules]])
+export const merging = (specs: PolicySpecs) => ({
+  gateway: mergingIn(specs, { levels: gatewayLevels, perHop: new Set(), overrides: false }),
+  /** The most specific attachment wins, unless a less specific one overrides. */
+  route: mergingIn(specs, { levels: routeLevels, perHop: new Set([...targetedRoutes, "inline"]), overrides: true }),
+  backend: mergingIn(specs, { levels: backendLevels, perHop: targetedRoutes, overrides: false }),
+  frontend: mergingIn(specs, { levels: frontendLevels, perHop: new Set(), overrides: false })
 })
-
-/** Backend phase: the most specific attachment wins; the rules of both authorizations add up, `ai` merges by field. */
-export const mergeBackendPolicies = merging({
-  levels: backendLevels,
-  perHop: targetedRoutes,
-  overrides: false,
-  joins: new Map([
-    ["authorization", joinRules],
-    ["mcpAuthorization", joinRules],
-    ["ai", joinAi]
-  ])
-})
-
-/** Frontend: the most specific attachment wins; network rules add up, and the exporter of access logs is inherited. */
-export const mergeFrontendPolicies = merging({
-  levels: frontendLevels,
-  perHop: new Set(),
-  overrides: false,
-  joins: new Map([
-    ["networkAuthorization", joinRules],
-    ["accessLog", withInheritedExporter]
-  ])
-})
+export type Merging = ReturnType<typeof merging>

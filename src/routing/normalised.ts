@@ -220,3 +220,11 @@ export const writtenAt = ({ path, origins = [] }: PolicyBranch, part: Path): Pat
     .toSorted((a, b) => b.part.length - a.part.length)[0]
   return found === undefined ? [...path, ...part] : [...found.path, ...part.slice(found.part.length)]
 }
+
+/** Where a part was written that may hold parts with places of their own: there, by the first of them. */
+export const wholeAt = (branch: PolicyBranch, part: Path): Path => {
+  const below = branch.origins?.find(
+    (origin) => origin.part.length > part.length && part.every((key, index) => key === origin.part[index])
+  )
+  return below === undefined ? writtenAt(branch, part) : below.path.slice(0, part.length - below.part.length)
+}

@@ -11,6 +11,8 @@ import type { Normalised } from "./normalised.ts"
 /** A file that is right. */
 export interface Configuration {
   readonly file: Standalone
+  /** What the policies in it say of themselves. */
+  readonly specs: PolicySpecs
   readonly normalised: Normalised
   readonly positions: Positions
   /** Where a credential is written out, instead of being taken from the environment or a file. */
@@ -29,8 +31,8 @@ export const reader = (specs: PolicySpecs): ((input: Input) => ReadResult) => {
     if (!loaded.ok) return loaded
     const { value: file, positions, inlineCredentials } = loaded
     const result = normalise(file, specs)
-    if (!result.ok)
+    if (result.complaints.length > 0)
       return { ok: false, problems: inOrder(result.complaints.map((complaint) => positions.locate(complaint))) }
-    return { ok: true, value: { file, normalised: result.value, positions, inlineCredentials } }
+    return { ok: true, value: { file, specs, normalised: result.value, positions, inlineCredentials } }
   }
 }

@@ -1,5 +1,6 @@
 /** Policies whose target a configuration does not have: they have no effect, which nobody should find out by accident. */
-import { formatPath, type Path } from "../../spec/config/path.ts"
+import type { Path } from "../../spec/config/path.ts"
+import type { Complaint } from "../../spec/config/positions.ts"
 import { gatewayLevel, isOfBackend, routeLevel } from "./attach.ts"
 import type { Normalised, TargetedPolicy } from "./normalised.ts"
 
@@ -8,6 +9,7 @@ export interface WithoutTarget {
   readonly policy: TargetedPolicy
   readonly path: Path
   readonly message: string
+  readonly missing: Complaint["missing"]
 }
 
 export const withoutTarget = (config: Normalised): ReadonlyArray<WithoutTarget> => {
@@ -37,7 +39,17 @@ export const withoutTarget = (config: Normalised): ReadonlyArray<WithoutTarget> 
   return config.targeted.flatMap((policy) => {
     const kind = missing(policy)
     if (kind === undefined) return []
-    const message = `no such ${kind[0]}: ${formatPath(policy.policy.path)} has no effect`
-    return [{ policy, path: [...policy.path, "target", ...kind], message }]
+    const message = `no such ${kind[0]}: ${policy.policy.name} has no effect`
+    const { gateway, route, backend } = policy.target
+    const name =
+      gateway?.listenerName?.split("/").at(-1) ?? gateway?.port?.toString() ?? route?.name ?? backend?.backend?.name
+    return [
+      {
+        policy,
+        path: [...policy.path, "target", ...kind],
+        message,
+        missing: { among: [], isName: (word) => word === name }
+      }
+    ]
   })
 }

@@ -31,7 +31,7 @@ policies:
       backends: new Set(["host"] as const),
       parts: new Set([])
     }
-    const lines = Effect.runSync(missing(normalised, available))
+    const lines = Effect.runSync(missing(normalised, schemas, available))
       .map((complaint) => positions.locate(complaint))
       .map(({ line, path, message }) => `${line} ${path}: ${message}`)
     assert.deepStrictEqual(lines, [

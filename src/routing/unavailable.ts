@@ -1,8 +1,9 @@
 /** What a configuration uses that this build does not have: it is checked like everything else, and refused at start with its place. */
 import { Effect } from "effect"
 import type { Path } from "../../spec/config/path.ts"
+import type { PolicySpecs } from "../../spec/standalone/policies.ts"
 import { type ConfigProblem, unavailable } from "../pipeline/stage.ts"
-import type { AttachedPolicy, Normalised, Policies, Route, TcpRoute } from "./normalised.ts"
+import type { Normalised, Policies, Route, TcpRoute } from "./normalised.ts"
 
 /** One use of a policy, of a kind of backend, or of another part of the language. */
 export interface Use {
@@ -34,18 +35,16 @@ export type Part =
   | "http2"
   | "headerCase"
 
-/** What happens to CONNECT without any policy. Its schema decoded it. */
-const deniesTunnels = ({ branches }: AttachedPolicy): boolean =>
-  branches.every(({ config }) => (config as { readonly mode: string }).mode === "deny")
-
 /**
  * Everything that a configuration uses, in the order of the normalised form. What is on several listeners comes several
  * times. The policies of a model are not here: the terminal for models applies them itself and refuses what it lacks.
  */
-export function* uses(config: Normalised): Generator<Use> {
+export function* uses(config: Normalised, specs: PolicySpecs): Generator<Use> {
   const part = (name: Part, path: Path): Use => ({ feature: "part", name, path })
   function* policies(all: Policies): Generator<Use> {
-    for (const { name, path } of Object.values(all)) yield { feature: "policy", name, path }
+    for (const { name, path, branches } of Object.values(all))
+      if (!branches.every((branch) => specs[name]?.isIdle?.(branch.config) === true))
+        yield { feature: "policy", name, path }
   }
   function* route(each: Route | TcpRoute): Generator<Use> {
     if ("policies" in each) yield* policies(each.policies)
@@ -60,9 +59,7 @@ export function* uses(config: Normalised): Generator<Use> {
   for (const key of Object.keys(http ?? {})) if (key.startsWith("http2")) yield part("http2", [...path, "http", key])
   if (http?.http1HeaderCase === "preserve") yield part("headerCase", [...path, "http", "http1HeaderCase"])
   if (tls !== undefined) yield part("tls", [...path, "tls"])
-  const { connect, ...others } = config.frontend.policies
-  yield* policies(others)
-  if (connect !== undefined && !deniesTunnels(connect)) yield* policies({ connect })
+  yield* policies(config.frontend.policies)
   for (const bind of config.binds) {
     if (bind.mode === "internal" || bind.tunnelProtocol !== "direct") yield part("tunnel", bind.path)
     for (const listener of bind.listeners) {
@@ -89,7 +86,7 @@ export function* uses(config: Normalised): Generator<Use> {
     if (target.backend?.service !== undefined) yield part("serviceTarget", [...path, "target", "backend", "service"])
     if (target.backend?.backend?.section !== undefined)
       yield part("sectionTarget", [...path, "target", "backend", "backend", "section"])
-    yield { feature: "policy", name: policy.name, path: policy.path }
+    yield* policies({ [policy.name]: policy })
   }
   for (const { path } of config.discovery) yield part("discovery", path)
 }
@@ -112,14 +109,18 @@ const told: Readonly<Record<Part, string>> = {
 const pause = Effect.sync(() => {})
 
 /** What of it there is not, as problems; a route that is on several listeners is told once. */
-export const missing = (config: Normalised, available: Available): Effect.Effect<ReadonlyArray<ConfigProblem>> =>
+export const missing = (
+  config: Normalised,
+  specs: PolicySpecs,
+  available: Available
+): Effect.Effect<ReadonlyArray<ConfigProblem>> =>
   Effect.gen(function* () {
     const has = { policy: available.policies, backend: available.backends, part: available.parts } as Readonly<
       Record<Use["feature"], ReadonlySet<string>>
     >
     const found = new Map<string, ConfigProblem>()
     let looked = 0
-    for (const { feature, name, path } of uses(config)) {
+    for (const { feature, name, path } of uses(config, specs)) {
       if (++looked % 64 === 0) yield* pause
       if (has[feature].has(name)) continue
       const what = feature === "part" ? told[name as Part] : `${feature} ${name}`

@@ -1,8 +1,11 @@
 /** The wire shape of a2a: it has no settings. */
 import { object } from "../../spec/field.ts"
+import { declared } from "../../spec/standalone/policies.ts"
 
 export const A2a = object(
   "A2a",
   "Treats the backend as an A2A agent: agent cards are rewritten to this proxy, and calls are logged.",
   {}
 )
+
+export const a2a = declared(A2a, { places: ["route", "backend"], onRoute: "backend", speaks: "a2a" })

@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import { calling } from "../../spec/connection/policies.ts"
 import { defaulted, object, optional } from "../../spec/field.ts"
 import { CelExpression, ShortString } from "../../spec/primitives.ts"
+import { declared } from "../../spec/standalone/policies.ts"
 import { FieldExpressions, Fields, OtlpProtocol } from "../../spec/standalone/telemetry.ts"
 
 const OtlpLog = calling("OtlpAccessLog", "Sends the access log to a collector.", {
@@ -28,3 +29,5 @@ export const AccessLog = object("AccessLog", "What is logged of every request.",
   database: optional(DatabaseLog, "What of model requests goes into the database."),
   preset: optional(Schema.Literal("otel"), "Name the fields by the semantic conventions of OpenTelemetry.")
 })
+
+export const accessLog = declared(AccessLog, { places: ["frontend"], alias: "logging", joins: { inherits: "otlp" } })

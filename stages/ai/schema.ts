@@ -4,6 +4,7 @@ import { JsonObject } from "../../spec/content.ts"
 import { object, optional } from "../../spec/field.ts"
 import { PromptCaching, PromptGuard, PromptMessage } from "../../spec/guardrails.ts"
 import { CelExpression, ShortString } from "../../spec/primitives.ts"
+import { declared } from "../../spec/standalone/policies.ts"
 
 const RouteType = Schema.Literals([
   "completions",
@@ -47,4 +48,25 @@ export const Ai = object("Ai", "What happens with model requests: guards, defaul
     Schema.Record(Schema.String, RouteType),
     "What a path speaks, by its end; the longest one counts and `*` is any. Chat completions everywhere when left out."
   )
+})
+
+export const ai = declared(Ai, {
+  places: ["route", "backend"],
+  onRoute: "backend",
+  decides: "content",
+  joins: "fields",
+  speaks: "llm",
+  guards: ({ promptGuard: { request = [], response = [] } = {}, routes = {} }) =>
+    request.length + response.length === 0 ? undefined : { path: ["promptGuard"], routes, routesAt: ["routes"] },
+  doubts: ({ promptGuard: { response = [], streaming } = {} }) =>
+    response.length === 0 || streaming === "Enabled"
+      ? []
+      : [
+          {
+            code: "unguarded-stream",
+            path: ["promptGuard", "response"],
+            message: "streamed answers are not read by these guards; set streaming: Enabled beside them",
+            about: "key"
+          }
+        ]
 })

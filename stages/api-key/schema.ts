@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import { JsonObject, Secret } from "../../spec/content.ts"
 import { defaulted, exactlyOneOf, object, optional, required } from "../../spec/field.ts"
 import { AuthenticationMode, bearer, CredentialLocation } from "../../spec/location.ts"
+import { declared } from "../../spec/standalone/policies.ts"
 
 const KeyHash = Schema.String.check(
   Schema.isPattern(/^sha256:[0-9A-Fa-f]{64}$/u, { expected: "sha256: and 64 hexadecimal digits" })
@@ -43,4 +44,10 @@ export const ApiKey = object("ApiKey", "Recognises callers by a key. A refusal a
     "Where the key stands. It is removed from the request once it is accepted."
   ),
   keys: required(Schema.Array(ApiKeyEntry), "The keys that are known.")
+})
+
+export const apiKey = declared(ApiKey, {
+  places: ["gateway", "route", "llm", "ui"],
+  decides: "identity",
+  admitsAnyone: ({ mode }) => mode !== "strict"
 })

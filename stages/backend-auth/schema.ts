@@ -1,2 +1,11 @@
 /** The wire shape of backendAuth: how the proxy authenticates to a backend. Connections of policies share it. */
-export { BackendAuth } from "../../spec/connection/policies.ts"
+import { BackendAuth } from "../../spec/connection/policies.ts"
+import { declared } from "../../spec/standalone/policies.ts"
+
+export { BackendAuth }
+
+export const backendAuth = declared(BackendAuth, {
+  places: ["route", "backend"],
+  onRoute: "backend", // Otherwise it is one that the caller brought along.
+  showsCredential: (auth) => !("passthrough" in auth || "oauthTokenExchange" in auth || "crossAppAccess" in auth)
+})

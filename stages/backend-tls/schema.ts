@@ -1,2 +1,18 @@
 /** The wire shape of backendTLS: TLS towards a backend. Connections of policies share it. */
-export { BackendTls } from "../../spec/connection/tls.ts"
+import { BackendTls } from "../../spec/connection/tls.ts"
+import { declared } from "../../spec/standalone/policies.ts"
+
+export { BackendTls }
+
+export const backendTLS = declared(BackendTls, {
+  places: ["route", "tcpRoute", "backend", "tcpBackend"],
+  onRoute: "backend",
+  doubts: (tls) =>
+    (["insecure", "insecureHost"] as const)
+      .filter((key) => tls[key] === true)
+      .map((key) => ({
+        code: "insecure-tls",
+        path: [key],
+        message: "the certificate of the server is not fully verified; set root or hostname instead"
+      }))
+})

@@ -4,6 +4,7 @@ import { SecretFileOrInline } from "../../spec/content.ts"
 import { defaulted, object, required } from "../../spec/field.ts"
 import { basic, CredentialLocation } from "../../spec/location.ts"
 import { ShortString } from "../../spec/primitives.ts"
+import { declared } from "../../spec/standalone/policies.ts"
 
 export const BasicAuth = object(
   "BasicAuth",
@@ -18,3 +19,9 @@ export const BasicAuth = object(
     authorizationLocation: defaulted(CredentialLocation, basic, "Where the credentials stand.")
   }
 )
+
+export const basicAuth = declared(BasicAuth, {
+  places: ["gateway", "route", "llm", "ui"],
+  decides: "identity",
+  admitsAnyone: ({ mode }) => mode !== "strict"
+})

@@ -2,6 +2,7 @@
 import { defaulted, object, optional } from "../../spec/field.ts"
 import { FailureMode } from "../../spec/location.ts"
 import { ByteSize } from "../../spec/primitives.ts"
+import { declared } from "../../spec/standalone/policies.ts"
 
 const BufferBody = object("BufferBody", "How a body is buffered.", {
   maxBytes: optional(
@@ -19,3 +20,5 @@ export const Buffer = object("Buffer", "Reads bodies whole before they are passe
   request: optional(BufferBody, "The body of the request."),
   response: optional(BufferBody, "The body of the answer.")
 })
+
+export const buffer = declared(Buffer, { places: ["route"] })

@@ -1,6 +1,7 @@
 /** The wire shape of connect: what happens with CONNECT requests. */
 import { Schema } from "effect"
 import { object, required } from "../../spec/field.ts"
+import { declared } from "../../spec/standalone/policies.ts"
 
 export const Connect = object("Connect", "What happens with CONNECT requests.", {
   mode: required(
@@ -8,3 +9,5 @@ export const Connect = object("Connect", "What happens with CONNECT requests.", 
     "`deny` answers 405; `route` matches a route and opens a tunnel to its backend; `tunnel` lets the inner connection enter the listener of its port."
   )
 })
+
+export const connect = declared(Connect, { places: ["frontend"], isIdle: ({ mode }) => mode === "deny" })

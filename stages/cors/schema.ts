@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import { defaulted, object, optional } from "../../spec/field.ts"
 import { HeaderName } from "../../spec/header.ts"
 import { Duration } from "../../spec/primitives.ts"
+import { declared } from "../../spec/standalone/policies.ts"
 
 const Origin = Schema.String.check(
   Schema.isPattern(/^(?:\*|[Hh][Tt][Tt][Pp][Ss]?:\/\/[^\s/?#@]+)$/u, {
@@ -37,3 +38,17 @@ export const Cors = object(
     maxAge: optional(Duration, "How long a browser may keep the answer to a preflight.")
   }
 )
+
+export const cors = declared(Cors, {
+  places: ["gateway", "route", "llm", "ui"],
+  doubts: ({ allowCredentials, allowOrigins }) =>
+    allowCredentials && allowOrigins.includes("*")
+      ? [
+          {
+            code: "cors-any-origin-with-credentials",
+            path: ["allowCredentials"],
+            message: "every web page may send requests with the credentials of its visitors; name the origins"
+          }
+        ]
+      : []
+})

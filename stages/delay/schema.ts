@@ -1,6 +1,7 @@
 /** The wire shape of delay: a pause before the backend is called. */
 import { object, required } from "../../spec/field.ts"
 import { CelExpression } from "../../spec/primitives.ts"
+import { declared } from "../../spec/standalone/policies.ts"
 
 export const Delay = object(
   "Delay",
@@ -12,3 +13,5 @@ export const Delay = object(
     )
   }
 )
+
+export const delay = declared(Delay, { places: ["route"] })

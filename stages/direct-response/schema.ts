@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import { exclusive, object, optional, required } from "../../spec/field.ts"
 import { HeaderName } from "../../spec/header.ts"
 import { Bytes, CelExpression, StatusCode } from "../../spec/primitives.ts"
+import { declared } from "../../spec/standalone/policies.ts"
 
 export const DirectResponse = object(
   "DirectResponse",
@@ -21,3 +22,10 @@ export const DirectResponse = object(
   },
   exclusive("body", "bodyExpression")
 )
+
+export const directResponse = declared(DirectResponse, {
+  places: ["route"],
+  conditional: true,
+  answers: true,
+  judgesPaths: () => true
+})

@@ -1,2 +1,12 @@
 /** The wire shape of extAuthz: a server decides who may pass. */
-export { Authorizer as ExtAuthz } from "../../spec/authorizer.ts"
+import { Authorizer as ExtAuthz } from "../../spec/authorizer.ts"
+import { declared } from "../../spec/standalone/policies.ts"
+
+export { ExtAuthz }
+
+export const extAuthz = declared(ExtAuthz, {
+  places: ["gateway", "route", "backend", "llm", "ui"],
+  conditional: true,
+  decides: "access",
+  judgesPaths: () => true
+})

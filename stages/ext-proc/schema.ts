@@ -4,6 +4,7 @@ import { calling } from "../../spec/connection/policies.ts"
 import { defaulted, object, optional } from "../../spec/field.ts"
 import { FailureMode } from "../../spec/location.ts"
 import { CelExpression } from "../../spec/primitives.ts"
+import { declared } from "../../spec/standalone/policies.ts"
 
 const BodyMode = Schema.Literals(["none", "buffered", "bufferedPartial", "fullDuplexStreamed"]).annotate({
   identifier: "BodyMode",
@@ -41,3 +42,10 @@ export const ExtProc = calling(
     processingOptions: defaulted(ProcessingOptions, {}, "What the server is sent.")
   }
 )
+
+export const extProc = declared(ExtProc, {
+  places: ["gateway", "route", "llm"],
+  conditional: true,
+  decides: "content",
+  judgesPaths: () => true
+})

@@ -1,6 +1,7 @@
 /** The wire shape of inferenceRouting: an endpoint picker chooses among the endpoints of a service. */
 import { Schema } from "effect"
 import { defaulted, object, required } from "../../spec/field.ts"
+import { declared } from "../../spec/standalone/policies.ts"
 import { SimpleBackend } from "../../spec/target.ts"
 
 export const InferenceRouting = object(
@@ -15,3 +16,5 @@ export const InferenceRouting = object(
     )
   }
 )
+
+export const inferenceRouting = declared(InferenceRouting, { places: ["backend"], backends: ["service"] })

@@ -4,6 +4,7 @@ import { FileInlineOrRemote } from "../../spec/content.ts"
 import { defaulted, object, required } from "../../spec/field.ts"
 import { jwtProviderFields, oneValidation, requiredClaimsOf } from "../../spec/jwt.ts"
 import { AuthenticationMode, bearer, CredentialLocation } from "../../spec/location.ts"
+import { declared } from "../../spec/standalone/policies.ts"
 
 const shared = {
   mode: defaulted(AuthenticationMode, "optional", "How strictly a token is asked for."),
@@ -80,3 +81,9 @@ export const JwtAuth = Form.pipe(
     }))
   })
 )
+
+export const jwtAuth = declared(JwtAuth, {
+  places: ["gateway", "route", "llm", "ui"],
+  decides: "identity",
+  admitsAnyone: ({ mode }) => mode !== "strict"
+})

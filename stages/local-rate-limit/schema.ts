@@ -2,6 +2,8 @@
 import { Schema } from "effect"
 import { defaulted, object, optional, required } from "../../spec/field.ts"
 import { CelExpression, Count, RefillInterval } from "../../spec/primitives.ts"
+import { declared } from "../../spec/standalone/policies.ts"
+import { doubtsOfLimits } from "./doubts.ts"
 
 const LocalLimit = object(
   "LocalLimit",
@@ -30,4 +32,11 @@ export const LocalRateLimit = Schema.Array(LocalLimit).annotate({
   identifier: "LocalRateLimit",
   description:
     "Limits requests or model tokens per process. All limits must admit a request; otherwise the answer is 429. The tightest limit is told in `x-ratelimit-*` headers."
+})
+
+export const localRateLimit = declared(LocalRateLimit, {
+  places: ["route", "llm"],
+  conditional: true,
+  decides: "rate",
+  doubts: doubtsOfLimits
 })

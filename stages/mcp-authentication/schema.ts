@@ -5,6 +5,7 @@ import { defaulted, exactlyOneOf, object, optional, required } from "../../spec/
 import { defaultClaims, JwtValidation, oneValidation, requiredClaimsOf } from "../../spec/jwt.ts"
 import { AuthenticationMode, bearer, CredentialLocation } from "../../spec/location.ts"
 import { HttpUrl, LongString, ShortString } from "../../spec/primitives.ts"
+import { declared } from "../../spec/standalone/policies.ts"
 
 const settings = (name: string) =>
   required(object("NoSettings", "An empty object.", {}), `${name}. It has no settings.`)
@@ -98,3 +99,9 @@ export const McpAuthentication = Form.pipe(
     })
   })
 )
+
+export const mcpAuthentication = declared(McpAuthentication, {
+  places: ["route"],
+  decides: "identity",
+  admitsAnyone: ({ mode }) => mode !== "strict"
+})

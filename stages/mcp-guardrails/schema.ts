@@ -5,6 +5,7 @@ import { defaulted, object, optional, required } from "../../spec/field.ts"
 import { HeaderOrPseudo } from "../../spec/header.ts"
 import { FailureMode } from "../../spec/location.ts"
 import { CelExpression } from "../../spec/primitives.ts"
+import { declared } from "../../spec/standalone/policies.ts"
 
 const GuardedPhase = Schema.Literals(["off", "request", "response", "full"]).annotate({
   identifier: "GuardedPhase",
@@ -43,4 +44,11 @@ export const McpGuardrails = object("McpGuardrails", "Lets servers look at MCP m
     ),
     "The servers in order; the first refusal counts."
   )
+})
+
+export const mcpGuardrails = declared(McpGuardrails, {
+  places: ["route", "backend"],
+  onRoute: "backend",
+  decides: "content",
+  backends: ["mcp"]
 })

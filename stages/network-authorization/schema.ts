@@ -1,9 +1,17 @@
 /** The wire shape of networkAuthorization: rules over connections. */
 import { named } from "../../spec/field.ts"
-import { RuleSet } from "../../spec/rules.ts"
+import { expressionsOf, RuleSet } from "../../spec/rules.ts"
+import { declared } from "../../spec/standalone/policies.ts"
 
 export const NetworkAuthorization = named(
   RuleSet,
   "NetworkAuthorization",
   "Decides by rules over `source` which connections are accepted. A refusal closes the connection."
 )
+
+export const networkAuthorization = declared(NetworkAuthorization, {
+  places: ["frontend"],
+  decides: "connection",
+  joins: { lists: "rules" },
+  expressions: expressionsOf
+})

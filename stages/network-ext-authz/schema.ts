@@ -1,6 +1,7 @@
 /** The wire shape of networkExtAuthz: a server decides which connections are accepted. */
 import { Authorizer } from "../../spec/authorizer.ts"
 import { named, ruled } from "../../spec/field.ts"
+import { declared } from "../../spec/standalone/policies.ts"
 
 export const NetworkExtAuthz = named(
   ruled(Authorizer, {
@@ -11,3 +12,5 @@ export const NetworkExtAuthz = named(
   "NetworkExtAuthz",
   "Asks a server over HTTP whether a connection is accepted. A refusal closes it."
 )
+
+export const networkExtAuthz = declared(NetworkExtAuthz, { places: ["frontend"], decides: "connection" })

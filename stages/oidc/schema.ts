@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import { FileInlineOrRemote, SecretFileOrInline } from "../../spec/content.ts"
 import { object, optional, required } from "../../spec/field.ts"
 import { HttpUrl, LongString } from "../../spec/primitives.ts"
+import { declared } from "../../spec/standalone/policies.ts"
 
 const RedirectUri = HttpUrl.check(
   Schema.isPattern(/^https?:\/\/[^/?#@]+\/(?!\.{1,2}(?:\/|$))(?:(?!\/\.{1,2}(?:\/|$)|%2[fF]|%5[cC])[^?#\\\s])+$/u, {
@@ -50,3 +51,5 @@ export const Oidc = object(
     }
   }
 )
+
+export const oidc = declared(Oidc, { places: ["gateway", "route", "llm", "ui"], decides: "identity" })

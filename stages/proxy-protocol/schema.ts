@@ -1,6 +1,7 @@
 /** The wire shape of proxyProtocol: the header with which a load balancer tells the address of the client. */
 import { Schema } from "effect"
 import { defaulted, object } from "../../spec/field.ts"
+import { declared } from "../../spec/standalone/policies.ts"
 
 export const ProxyProtocol = object(
   "ProxyProtocol",
@@ -14,3 +15,5 @@ export const ProxyProtocol = object(
     )
   }
 )
+
+export const proxyProtocol = declared(ProxyProtocol, { places: ["frontend"], alias: "proxy" })

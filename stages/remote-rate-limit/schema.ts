@@ -3,6 +3,8 @@ import { Schema, SchemaGetter } from "effect"
 import { calling } from "../../spec/connection/policies.ts"
 import { defaulted, object, optional, required } from "../../spec/field.ts"
 import { CelExpression, LongString } from "../../spec/primitives.ts"
+import { declared } from "../../spec/standalone/policies.ts"
+import { countsNothing } from "../../spec/traits.ts"
 
 const AnyCase = Schema.Literals(["failClosed", "failOpen", "FailClosed", "FailOpen"]).annotate({
   identifier: "FailureModeOfAnyCase",
@@ -53,3 +55,16 @@ export const RemoteRateLimit = calling(
     )
   }
 )
+
+export const remoteRateLimit = declared(RemoteRateLimit, {
+  places: ["route", "llm"],
+  conditional: true,
+  decides: "rate",
+  // Of the limits that a server keeps it alone knows the size; but tokens are counted here.
+  doubts: ({ descriptors }, { models }) =>
+    descriptors.flatMap(({ type }, index) =>
+      type === "tokens" && !models()
+        ? [{ code: "limit-never-binds", path: ["descriptors", index], message: countsNothing }]
+        : []
+    )
+})

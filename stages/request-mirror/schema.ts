@@ -1,6 +1,7 @@
 /** The wire shape of requestMirror: a copy of requests for another backend. */
 import { object, required } from "../../spec/field.ts"
 import { Fraction } from "../../spec/primitives.ts"
+import { declared } from "../../spec/standalone/policies.ts"
 import { SimpleBackend } from "../../spec/target.ts"
 
 export const RequestMirror = object(
@@ -11,3 +12,5 @@ export const RequestMirror = object(
     percentage: required(Fraction, "Share of the requests to copy, from 0 to 1.")
   }
 )
+
+export const requestMirror = declared(RequestMirror, { places: ["route"] })

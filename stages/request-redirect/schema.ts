@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { defaulted, object, optional } from "../../spec/field.ts"
 import { AuthorityRewrite, PathRewrite } from "../../spec/rewrite.ts"
+import { declared } from "../../spec/standalone/policies.ts"
 
 const RedirectStatus = Schema.Literals([301, 302, 303, 307, 308]).annotate({
   identifier: "RedirectStatus",
@@ -16,4 +17,10 @@ export const RequestRedirect = object("RequestRedirect", "Answers with a redirec
   authority: optional(AuthorityRewrite, "The authority of the location; the authority of the request when left out."),
   path: optional(PathRewrite, "The path of the location; the path of the request when left out."),
   status: defaulted(RedirectStatus, 302, "The status of the answer.")
+})
+
+export const requestRedirect = declared(RequestRedirect, {
+  places: ["route", "backend"],
+  answers: true,
+  judgesPaths: () => true
 })

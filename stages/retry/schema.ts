@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { defaulted, object, optional, required } from "../../spec/field.ts"
 import { CelExpression, Duration, StatusCode } from "../../spec/primitives.ts"
+import { declared } from "../../spec/standalone/policies.ts"
 
 const Attempts = Schema.Int.check(
   Schema.isBetween({ minimum: 0, maximum: 255 }, { expected: "a number of tries between 0 and 255" })
@@ -18,3 +19,5 @@ export const Retry = object(
     condition: optional(CelExpression, "Whether an answer is tried again, beside `codes`. A failure is no.")
   }
 )
+
+export const retry = declared(Retry, { places: ["route"] })

@@ -1,6 +1,7 @@
 /** The wire shape of timeout: bounds on the way to the head of the answer. */
 import { object, optional } from "../../spec/field.ts"
 import { Duration } from "../../spec/primitives.ts"
+import { declared } from "../../spec/standalone/policies.ts"
 
 export const Timeout = object(
   "Timeout",
@@ -13,3 +14,5 @@ export const Timeout = object(
     backendRequestTimeout: optional(Duration, "For each try, from the call of the backend to the head of its answer.")
   }
 )
+
+export const timeout = declared(Timeout, { places: ["route"] })

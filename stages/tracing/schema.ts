@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import { calling } from "../../spec/connection/policies.ts"
 import { defaulted, optional } from "../../spec/field.ts"
 import { CelExpression, ShortString } from "../../spec/primitives.ts"
+import { declared } from "../../spec/standalone/policies.ts"
 import { FieldExpressions, OtlpProtocol, Sampling } from "../../spec/standalone/telemetry.ts"
 
 export const Tracing = calling("Tracing", "Sends spans of sampled requests to a collector.", {
@@ -15,3 +16,5 @@ export const Tracing = calling("Tracing", "Sends spans of sampled requests to a 
   path: defaulted(Schema.String, "/v1/traces", "Path of the calls, over HTTP."),
   protocol: defaulted(OtlpProtocol, "grpc", "The wire protocol towards the collector.")
 })
+
+export const tracing = declared(Tracing, { places: ["frontend"] })

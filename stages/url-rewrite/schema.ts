@@ -1,6 +1,7 @@
 /** The wire shape of urlRewrite: another authority or path towards the backend. */
 import { object, optional } from "../../spec/field.ts"
 import { AuthorityRewrite, PathRewrite } from "../../spec/rewrite.ts"
+import { declared } from "../../spec/standalone/policies.ts"
 
 export const UrlRewrite = object("UrlRewrite", "Rewrites the URL of the request before it is sent to the backend.", {
   authority: optional(
@@ -8,4 +9,9 @@ export const UrlRewrite = object("UrlRewrite", "Rewrites the URL of the request 
     "The authority that the backend sees. When left out, a backend with a host name sees that name."
   ),
   path: optional(PathRewrite, "The path that the backend sees.")
+})
+
+export const urlRewrite = declared(UrlRewrite, {
+  places: ["route"],
+  judgesPaths: ({ path }) => path?.full !== undefined
 })

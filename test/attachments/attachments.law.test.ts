@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { whole } from "../../src/main/testing.ts"
 import { attachments } from "../../src/routing/attach.ts"
-import { mergeBackendPolicies, mergeGatewayPolicies, mergeRoutePolicies } from "../../src/routing/merge.ts"
+import { merging } from "../../src/routing/merge.ts"
 import type { Normalised, Policies } from "../../src/routing/normalised.ts"
 import { reader } from "../../src/routing/read.ts"
 import { schemas } from "../../stages/schemas.ts"
@@ -70,6 +70,7 @@ describe("a request sees exactly the policies that hold where it comes by", () =
 })
 
 const read = reader(schemas)
+const merge = merging(schemas)
 
 const normalised = (text: string): Normalised => {
   const result = read({ name: "file", text, env: {} })
@@ -86,9 +87,9 @@ const merged = (config: Normalised, listenerName: string, names: ReadonlyArray<s
   const backend = reference.target.kind === "backend" ? config.backends[reference.target.key]! : assert.fail()
   const attached = attachments(config)(listener)
   return {
-    gateway: mergeGatewayPolicies(attached.gateway),
-    route: mergeRoutePolicies(attached.route(chain)),
-    backend: mergeBackendPolicies(attached.backend(chain, backend, reference))
+    gateway: merge.gateway(attached.gateway),
+    route: merge.route(attached.route(chain)),
+    backend: merge.backend(attached.backend(chain, backend, reference))
   }
 }
 

@@ -84,7 +84,7 @@ type Sketch = ReturnType<typeof sketches> extends Arbitrary.Arbitrary<infer S> ?
 
 const decides = (policy: string): boolean => {
   const { [policy]: spec }: PolicySpecs = schemas
-  return spec?.decides === true
+  return spec?.decides !== undefined
 }
 
 /** The configuration of a policy with a mark that requests can tell. `site` is where it runs. */

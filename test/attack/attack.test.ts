@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { attackClasses } from "./attack.ts"
-import { atLeast, suites } from "./suites.ts"
+import { fewest, fewestOfClass, suites } from "./suites.ts"
 
 for (const kind of attackClasses)
   describe(kind, () => {
@@ -15,11 +15,18 @@ for (const kind of attackClasses)
       })
     )
 
-    it(`has at least ${atLeast[kind]} cases, no two of one name`, () => {
+    it(`has at least ${fewestOfClass} cases, no two of one name`, () => {
       const titles = own.flatMap(({ name, titles }) => titles.map((title) => `${name}: ${title}`))
-      assert.isAtLeast(new Set(titles).size, atLeast[kind])
-      assert.strictEqual(new Set(titles).size, titles.length, doubles(titles).join("\n"))
+      assert.deepStrictEqual(doubles(titles), [])
+      assert.isAtLeast(titles.length, fewestOfClass)
     })
   })
+
+describe("suites that others began", () => {
+  it.each(fewest)("there are at least $count $what, no two of one name", ({ names, count }) => {
+    assert.deepStrictEqual(doubles(names), [])
+    assert.isAtLeast(names.length, count)
+  })
+})
 
 const doubles = (titles: ReadonlyArray<string>) => titles.filter((title, i) => titles.indexOf(title) !== i)

@@ -2,15 +2,14 @@
  * Decompression: bodies that grow, lie about their coding, stop short or are coded over and over, on their way to a model,
  * back from one, and back from an MCP server. What is read is bounded, and what cannot be read is refused.
  */
-import { json } from "node:stream/consumers"
+import { json as jsonOf } from "node:stream/consumers"
 import { brotliCompressSync, constants, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib"
 import { Effect } from "effect"
 import * as Arbitrary from "effect/Arbitrary"
 import * as Schema from "effect/Schema"
-import { send } from "../client.ts"
 import { httpBackend, portOf } from "../http/edge.ts"
 import { attack, type Trial } from "./attack.ts"
-import { attacked, wellRoute } from "./gateway.ts"
+import { json, modelAndTool, resultOf } from "./model-and-tool.ts"
 
 /** On its way to the model, back from it, back from an MCP server. */
 type Way = "request" | "answer" | "tool"
@@ -53,6 +52,9 @@ const changed = (bytes: Buffer, at: number) => {
   copy[index] = copy[index]! ^ 0x55
   return copy
 }
+
+const times = (count: number) => (honest: Buffer) =>
+  new Array(count).fill(0).reduce<Buffer>((bytes) => gzipSync(bytes), honest)
 
 type Row = readonly [title: string, coding: string, body: (honest: Buffer) => Buffer, read: boolean | undefined]
 
@@ -114,12 +116,8 @@ const rows: ReadonlyArray<Row> = [
   ["deflate with a wrong checksum", "deflate", (honest) => changed(deflateSync(honest), -2), false],
   ["two codings", "deflate, gzip", (honest) => gzipSync(deflateSync(honest)), undefined],
   ["two codings, one of which is none", "identity, gzip", encode.gzip, undefined],
-  [
-    "ten codings",
-    new Array(10).fill("gzip").join(", "),
-    (honest) => new Array(10).fill(0).reduce<Buffer>((bytes) => gzipSync(bytes), honest),
-    undefined
-  ],
+  ["five codings", "gzip, gzip, gzip, gzip, gzip", times(5), false],
+  ["ten codings", new Array(10).fill("gzip").join(", "), times(10), false],
   ["a coding and nothing", "gzip,", encode.gzip, undefined],
   ["a coding with a parameter", "gzip;q=1", encode.gzip, undefined],
   ["an unknown coding", "cow", (honest) => honest, false],
@@ -153,7 +151,7 @@ const open = Effect.gen(function* () {
   let model: unknown
   const server = yield* httpBackend(async (request, response) => {
     if (request.method !== "POST") return void response.writeHead(405).end()
-    const asked = (await json(request)) as { id?: unknown; method?: string; model?: unknown }
+    const asked = (await jsonOf(request)) as { id?: unknown; method?: string; model?: unknown }
     const respond = (value: unknown, coded: boolean) => {
       const honest = Buffer.from(JSON.stringify(value))
       const coding = coded && now.coding !== "" ? { "content-encoding": now.coding } : {}
@@ -164,11 +162,7 @@ const open = Effect.gen(function* () {
     if (request.url === "/mcp") {
       if (asked.id === undefined) return void response.writeHead(202).end()
       const result =
-        asked.method === "initialize"
-          ? { protocolVersion: "2025-11-25", capabilities: { tools: {} }, serverInfo: { name: "t", version: "1" } }
-          : asked.method === "tools/call"
-            ? { content: [{ type: "text", text: "honest" }] }
-            : { tools: [{ name: "work", inputSchema: { type: "object" } }] }
+        asked.method === "tools/call" ? { content: [{ type: "text", text: "honest" }] } : resultOf(asked.method)
       return respond({ jsonrpc: "2.0", id: asked.id, result }, asked.method === "tools/call")
     }
     model = asked.model
@@ -178,38 +172,18 @@ const open = Effect.gen(function* () {
     respond({ id: "c", object: "chat.completion", created: 1, model: "m", choices, usage }, now.way === "answer")
   })
   const port = portOf(server.address())
-  const { gateway, ask, well } = yield* attacked(`
-gateways: { default: { port: 8080 } }
-routes: [${wellRoute}]
-llm:
-  gateways: default
-  models: [{ name: "*", provider: openai, params: { baseUrl: "http://127.0.0.1:${port}/v1", apiKey: k } }]
-mcp: { port: 8081, targets: [{ name: t, mcp: { host: "http://127.0.0.1:${port}/mcp" } }] }
-`)
-  const type = { "content-type": "application/json", accept: "application/json, text/event-stream" }
-  const tools = gateway.port(8081)!
-  const post = (id: number, method: string, params: object, session: object = {}) =>
-    send(tools, {
-      method: "POST",
-      path: "/mcp",
-      headers: { ...type, ...session },
-      body: JSON.stringify({ jsonrpc: "2.0", id, method, params })
-    })
-  const begun = yield* Effect.promise(() =>
-    post(1, "initialize", { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "c", version: "1" } })
-  )
-  const session = { "mcp-session-id": String(begun.headers["mcp-session-id"]) }
+  const { ask, callTool, well } = yield* modelAndTool(port)
   const chat = Buffer.from(
     JSON.stringify({ model: "honest", max_tokens: 5, messages: [{ role: "user", content: "hello" }] })
   )
   const read = ({ way, coding, body }: Coded) => {
-    if (way === "tool") return post(7, "tools/call", { name: "work", arguments: {} }, session).catch(() => undefined)
+    if (way === "tool") return callTool()
     const coded = way === "request"
     return ask({
       method: "POST",
       // An answer is read when it has to be translated.
       path: coded ? "/v1/chat/completions" : "/v1/messages",
-      headers: coded && coding !== "" ? { ...type, "content-encoding": coding } : type,
+      headers: coded && coding !== "" ? { ...json, "content-encoding": coding } : json,
       body: coded ? body(chat) : chat
     })
   }

@@ -2,14 +2,13 @@
  * Event streams as no server should write them: through a model of the same format, through a translation, and from an MCP
  * server. Whoever reads them gets an answer or a cut connection, in good form and in time, and nobody else notices.
  */
-import { json } from "node:stream/consumers"
+import { json as jsonOf } from "node:stream/consumers"
 import { Effect } from "effect"
 import * as Arbitrary from "effect/Arbitrary"
 import * as Schema from "effect/Schema"
-import { send } from "../client.ts"
 import { httpBackend, portOf } from "../http/edge.ts"
 import { attack, type Trial } from "./attack.ts"
-import { attacked, wellRoute } from "./gateway.ts"
+import { json, modelAndTool, resultOf } from "./model-and-tool.ts"
 
 type Reader = "model" | "translation" | "tool"
 
@@ -22,6 +21,8 @@ interface HostileStream {
   readonly headers?: Readonly<Record<string, string>>
   /** What its reader gets to see all the same. */
   readonly says?: RegExp
+  /** One line or event is more than a translation holds: it is cut. */
+  readonly large?: true
 }
 
 const everyone: ReadonlyArray<Reader> = ["model", "translation", "tool"]
@@ -40,7 +41,7 @@ const bytes = (...parts: ReadonlyArray<string | ReadonlyArray<number>>) =>
 type Row = readonly [
   title: string,
   bytes: () => Uint8Array | string,
-  more?: Pick<HostileStream, "pieces" | "headers" | "says">
+  more?: Pick<HostileStream, "pieces" | "headers" | "says" | "large">
 ]
 
 const whole = { says: /"(?:content|text)":"a"|"id":7\b/ }
@@ -63,11 +64,15 @@ const forEveryone: ReadonlyArray<Row> = [
   ["bytes that are no UTF-8", () => bytes("data: ", [0xff, 0xfe, 0xc0, 0x80], "\n\n", both)],
   ["a character that never ends", () => bytes(both, "data: ", [0xf0, 0x9f, 0x98])],
   ["characters cut in pieces", () => `: 😀 ünï\n\n${both}`, { pieces: 1, ...whole }],
-  ["a line of 3 MiB without an end", () => `data: ${"x".repeat(3 << 20)}`],
-  ["a line of 3 MiB without a colon", () => "x".repeat(3 << 20)],
-  ["a comment of 3 MiB", () => `:${"x".repeat(3 << 20)}\n\n${both}`],
-  ["an event of 3 MiB on many lines", () => `${"data: xxxxxxxxxxxxxxxxxxxxxxxx\n".repeat(100_000)}\n${both}`],
-  ["an event name of 3 MiB", () => `event: ${"x".repeat(3 << 20)}\n${both}`],
+  ["a line of 3 MiB without an end", () => `data: ${"x".repeat(3 << 20)}`, { large: true }],
+  ["a line of 3 MiB without a colon", () => "x".repeat(3 << 20), { large: true }],
+  ["a comment of 3 MiB", () => `:${"x".repeat(3 << 20)}\n\n${both}`, { large: true }],
+  [
+    "an event of 3 MiB on many lines",
+    () => `${"data: xxxxxxxxxxxxxxxxxxxxxxxx\n".repeat(100_000)}\n${both}`,
+    { large: true }
+  ],
+  ["an event name of 3 MiB", () => `event: ${"x".repeat(3 << 20)}\n${both}`, { large: true }],
   ["an id of 1 MiB", () => `id: ${"x".repeat(1 << 20)}\n${both}`],
   ["20,000 events of nothing", () => `${"data:\n\n".repeat(20_000)}${both}`],
   ["a field without a colon", () => `data\n\n${both}`],
@@ -214,15 +219,11 @@ const open = Effect.gen(function* () {
   }
   const server = yield* httpBackend(async (request, response) => {
     if (request.method !== "POST") return void response.writeHead(405).end()
-    const asked = (await json(request)) as { id?: unknown; method?: string }
+    const asked = (await jsonOf(request)) as { id?: unknown; method?: string }
     if (request.url === "/mcp" && asked.method !== "tools/call") {
       if (asked.id === undefined) return void response.writeHead(202).end()
-      const answer =
-        asked.method === "initialize"
-          ? { protocolVersion: "2025-11-25", capabilities: { tools: {} }, serverInfo: { name: "t", version: "1" } }
-          : { tools: [{ name: "work", inputSchema: { type: "object" } }] }
       response.writeHead(200, { "content-type": "application/json", "mcp-session-id": "s" })
-      return void response.end(JSON.stringify({ jsonrpc: "2.0", id: asked.id, result: answer }))
+      return void response.end(JSON.stringify({ jsonrpc: "2.0", id: asked.id, result: resultOf(asked.method) }))
     }
     response.writeHead(200, { "content-type": "text/event-stream", ...now.headers })
     const all = streamed(asked.id)
@@ -235,35 +236,15 @@ const open = Effect.gen(function* () {
     response.end()
   })
   const port = portOf(server.address())
-  const { gateway, ask, well } = yield* attacked(`
-gateways: { default: { port: 8080 } }
-routes: [${wellRoute}]
-llm:
-  gateways: default
-  models: [{ name: "*", provider: openai, params: { baseUrl: "http://127.0.0.1:${port}/v1", apiKey: k } }]
-mcp: { port: 8081, targets: [{ name: t, mcp: { host: "http://127.0.0.1:${port}/mcp" } }] }
-`)
-  const tools = gateway.port(8081)!
-  const type = { "content-type": "application/json", accept: "application/json, text/event-stream" }
-  const post = (id: number, method: string, params: object, session: object = {}) =>
-    send(tools, {
-      method: "POST",
-      path: "/mcp",
-      headers: { ...type, ...session },
-      body: JSON.stringify({ jsonrpc: "2.0", id, method, params })
-    })
-  const begun = yield* Effect.promise(() =>
-    post(1, "initialize", { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "c", version: "1" } })
-  )
-  const session = { "mcp-session-id": String(begun.headers["mcp-session-id"]) }
+  const { ask, callTool, well } = yield* modelAndTool(port)
   const chat = { model: "m", stream: true, max_tokens: 5, messages: [{ role: "user", content: "hello" }] }
   const read = (reader: Reader) =>
     reader === "tool"
-      ? post(7, "tools/call", { name: "work", arguments: {} }, session).catch(() => undefined)
+      ? callTool()
       : ask({
           method: "POST",
           path: reader === "model" ? "/v1/chat/completions" : "/v1/messages",
-          headers: type,
+          headers: json,
           body: JSON.stringify(chat)
         })
   const trial: Trial<HostileStream> = (stream) =>
@@ -274,9 +255,11 @@ mcp: { port: 8081, targets: [{ name: t, mcp: { host: "http://127.0.0.1:${port}/m
         throw new Error(`received ${received?.status} ${received?.body}`)
       if (received !== undefined && stream.reader !== "model") {
         for (const line of received.body.split("\n")) if (line.startsWith("data: ")) JSON.parse(line.slice(6))
-        const answers = received.body.split("\n").filter((line) => /^data: .*"id":7\b/.test(line))
-        if (stream.reader === "tool" && answers.length > 1) throw new Error(`${answers.length} answers: ${answers}`)
+        const answers = received.body.split("\n").filter((line) => /^(?:data: |\{).*"id":7\b/.test(line))
+        if (stream.reader === "tool" && answers.length !== 1) throw new Error(`${answers.length} answers: ${answers}`)
       }
+      if (stream.reader === "translation" && stream.large === true && received !== undefined)
+        throw new Error(`it was held: ${received.status} ${received.body.slice(0, 300)}`)
       if (({} as { polluted?: unknown }).polluted !== undefined) throw new Error("a prototype was changed")
       await well()
     })

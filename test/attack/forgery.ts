@@ -251,6 +251,8 @@ mcp: { port: 8082, targets: [{ name: t, mcp: { host: "http://${at}/mcp" } }] }
           !/^\/v1(?:beta)?\/models\/(?!\.{1,2}:)[^/?#\\]+:generateContent$/.test(path)
       )
       if (strayed.length > 0) throw new Error(`the model was asked at ${strayed}`)
+      // What names another server names no path of this one.
+      if (paths.some((path) => path.startsWith("/post"))) throw new Error(`the server was posted to at ${paths}`)
       const { status } = (await ask({ path: "/after", headers: { host: "a" } })) ?? { status: 0 }
       if (status !== (forgery.redirect ?? 200)) throw new Error(`afterwards ${status}`)
     })

@@ -12,7 +12,7 @@ import { diffCommand } from "./diff.ts"
 import { fmtCommand } from "./fmt.ts"
 import { graphCommand } from "./graph.ts"
 import { logCommand } from "./log.ts"
-import { Operands } from "./operands.ts"
+import { withOperands } from "./operands.ts"
 import { presenter } from "./presenter.ts"
 import { schemaCommand } from "./schema.ts"
 import { traceCommand } from "./trace.ts"
@@ -44,7 +44,4 @@ const run = (args: ReadonlyArray<string>) =>
   Effect.provideService(Command.runWith(root, { version: version.version })(args), CliOutput.Presenter, presenter(args))
 
 /** Runs the tool with the arguments of a command line. What stands behind `--` is not for the tool itself. */
-export const headgatectl = (args: ReadonlyArray<string>) => {
-  const dashes = args.indexOf("--")
-  return dashes < 0 ? run(args) : Effect.provideService(run(args.slice(0, dashes)), Operands, args.slice(dashes + 1))
-}
+export const headgatectl = (args: ReadonlyArray<string>) => withOperands(args, run)

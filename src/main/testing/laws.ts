@@ -123,12 +123,29 @@ export const everyRunIsTimed = <L extends ReadonlyArray<AnyPolicy>>(subject: Sub
   )
 
 export const eventsInOrder = <L extends ReadonlyArray<AnyPolicy>>(subject: Subject<L>, runs: number): Law =>
-  law("the events of a request decode, and come in the documented order", subject, runs, (one) =>
-    Effect.map(playAll(subject, one, true), ({ played }) => ({
-      problems: played.flatMap(({ events }) => traceProblems(events)),
-      bit: true
-    }))
+  law(
+    "the events of a request decode, come in the documented order, and list policies as they run",
+    subject,
+    runs,
+    (one) =>
+      Effect.map(playAll(subject, one, true), ({ played }) => ({
+        problems: played.flatMap((each) => [...traceProblems(each.events), ...listedOtherwise(each, subject.registry)]),
+        bit: true
+      }))
   )
+
+/** The policies that ran before one that `policySelection` lists before them. */
+const listedOtherwise = ({ events, stages }: Played, { byName }: Registry): ReadonlyArray<string> =>
+  events.flatMap(({ message }) => {
+    if (message.type !== "policySelection") return []
+    const listed = Object.keys(message.effectivePolicy)
+    const ran = stages.flatMap(({ step: { policy, phase } }) =>
+      phase === message.phase ? (byName.get(policy)?.traceKey ?? []) : []
+    )
+    return ran
+      .filter((key, index) => index > 0 && listed.indexOf(key) < listed.indexOf(ran[index - 1]!))
+      .map((key) => `${key} ran after ${ran[ran.indexOf(key) - 1]}, and policySelection lists it before`)
+  })
 
 const textOf = (body: { readonly chunks: ReadonlyArray<string> } | undefined) => body?.chunks.join("") ?? ""
 

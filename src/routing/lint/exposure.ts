@@ -1,52 +1,54 @@
 /** What is open to whoever reaches a port: the admin interface, the keys of providers, any destination; and checks that check too little. */
 
-import { formatPath, type Path } from "../../../spec/config/path.ts"
+import { formatPath } from "../../../spec/config/path.ts"
 import type { Complaint } from "../../../spec/config/positions.ts"
 import { isLoopback } from "../../../spec/standalone/address.ts"
+import type { PolicySpecs } from "../../../spec/standalone/policies.ts"
 import { type Attached, attachments } from "../attach.ts"
-import { mergeGatewayPolicies, mergeRoutePolicies } from "../merge.ts"
+import { merging } from "../merge.ts"
 import type { AttachedPolicy, Backend, BackendReference, Listener, Normalised, Policies, Route } from "../normalised.ts"
 import type { Configuration } from "../read.ts"
-import { allPolicies, type RouteOnListeners, routesWithListeners, warn } from "./finding.ts"
+import { type RouteOnListeners, routesWithListeners, warn } from "./finding.ts"
 
-/** Policies that let no request pass that they know nothing of, unless they are in a mode in which they do. */
-export const authenticating = [
-  "apiKey",
-  "jwtAuth",
-  "mcpAuthentication",
-  "basicAuth",
-  "oidc",
-  "extAuthz",
-  "authorization"
-]
+/** Whether it lets no request pass that it knows nothing of, unless it is in a mode in which it does. */
+export const isAuthenticating = (specs: PolicySpecs, name: string): boolean => {
+  const decides = specs[name]?.decides
+  return decides === "identity" || decides === "access"
+}
 
-/** Policies that decide about a request whoever sent it. */
-const deciding = ["extAuthz", "authorization", "mcpAuthorization"]
-
-const decides = ({ policies }: { readonly policies: Policies }): boolean =>
-  deciding.some((name) => Object.hasOwn(policies, name))
+/** Whether one of them decides about a request whoever sent it. */
+const decides = (specs: PolicySpecs, { policies }: { readonly policies: Policies }): boolean =>
+  Object.keys(policies).some((name) => specs[name]?.decides === "access")
 
 /** Whether a request without a credential passes. */
-const isLax = ({ branches }: AttachedPolicy): boolean =>
-  branches.some(({ config }) => {
-    const { mode } = config as { readonly mode?: string }
-    return mode === "optional" || mode === "permissive"
-  })
+const isLax = (specs: PolicySpecs, { name, branches }: AttachedPolicy): boolean =>
+  branches.some(({ config }) => specs[name]?.admitsAnyone?.(config) === true)
 
 const backendOf = (config: Normalised, { target }: BackendReference): Backend | undefined =>
   target.kind === "backend" ? config.backends[target.key] : undefined
 
 /** Whether rules of a backend, or of every model behind it, decide about a call. */
-const isDecidedAt = (attached: Attached, route: Route, backend: Backend, reference: BackendReference): boolean =>
-  attached.backend([route], backend, reference).some(decides) ||
-  (backend.destination.kind === "llm" && backend.destination.config.models.every(decides))
+const isDecidedAt = (
+  specs: PolicySpecs,
+  attached: Attached,
+  route: Route,
+  backend: Backend,
+  reference: BackendReference
+): boolean => {
+  const decided = (policies: { readonly policies: Policies }) => decides(specs, policies)
+  return (
+    attached.backend([route], backend, reference).some(decided) ||
+    (backend.destination.kind === "llm" && backend.destination.config.models.every(decided))
+  )
+}
 
 /**
  * Whether a request reaches a backend of a route on one of its listeners without having shown a credential. Where
  * authentication is there and does not insist, it is the answer.
  */
-const openness = (config: Normalised, excepted: ReadonlySet<Listener> = new Set()) => {
-  const attachedTo = attachments(config)
+const openness = ({ normalised, specs }: Configuration, excepted: ReadonlySet<Listener> = new Set()) => {
+  const attachedTo = attachments(normalised)
+  const merge = merging(specs)
   return (
     { route, listeners }: RouteOnListeners,
     backend: Backend,
@@ -55,10 +57,12 @@ const openness = (config: Normalised, excepted: ReadonlySet<Listener> = new Set(
     for (const listener of listeners) {
       if (excepted.has(listener)) continue
       const attached = attachedTo(listener)
-      if (isDecidedAt(attached, route, backend, reference)) continue
-      const phases = [mergeGatewayPolicies(attached.gateway), mergeRoutePolicies(attached.route([route]))]
-      const found = phases.flatMap((policies) => authenticating.flatMap((name) => policies[name] ?? []))
-      if (found.every(isLax)) return found[0] ?? "open"
+      if (isDecidedAt(specs, attached, route, backend, reference)) continue
+      const phases = [merge.gateway(attached.gateway), merge.route(attached.route([route]))]
+      const found = phases.flatMap((policies) =>
+        Object.values(policies).filter(({ name }) => isAuthenticating(specs, name))
+      )
+      if (found.every((policy) => isLax(specs, policy))) return found[0] ?? "open"
     }
     return undefined
   }
@@ -75,8 +79,8 @@ const localListeners = ({ binds }: Normalised): ReadonlySet<Listener> =>
 const isOnlyLocal = (address: string): boolean => address.startsWith("unix:") || isLoopback(address)
 
 /** The admin interface where others than this machine reach it. */
-export const adminExposed = ({ normalised }: Configuration): ReadonlyArray<Complaint> => {
-  const { adminAddr } = normalised.settings
+export const adminExposed = (configuration: Configuration): ReadonlyArray<Complaint> => {
+  const { adminAddr } = configuration.normalised.settings
   const host = adminAddr.replace(/:[0-9]+$/, "").replace(/^\[|\]$/g, "")
   const address =
     adminAddr === "off" || isOnlyLocal(host)
@@ -91,7 +95,7 @@ export const adminExposed = ({ normalised }: Configuration): ReadonlyArray<Compl
   return [
     ...address,
     ...exposed(
-      normalised,
+      configuration,
       "internal",
       "admin-exposed",
       "the admin interface is open to whoever reaches the port",
@@ -102,14 +106,15 @@ export const adminExposed = ({ normalised }: Configuration): ReadonlyArray<Compl
 
 /** Routes to a kind of backend that need no credential. */
 const exposed = (
-  config: Normalised,
+  configuration: Configuration,
   kind: "internal" | "dynamic",
   code: "admin-exposed" | "dynamic-exposed",
   message: string,
   missing: string
 ): ReadonlyArray<Complaint> => {
   // A page that the browser of a user shows reaches loopback, too, and must not read the admin interface there.
-  const isOpen = openness(config, kind === "internal" ? undefined : localListeners(config))
+  const { normalised: config } = configuration
+  const isOpen = openness(configuration, kind === "internal" ? undefined : localListeners(config))
   return routesWithListeners(config).flatMap((place) =>
     place.route.backends.flatMap((reference) => {
       const backend = backendOf(config, reference)
@@ -121,9 +126,9 @@ const exposed = (
 }
 
 /** Any destination, for whoever reaches the port. */
-export const dynamicExposed = ({ normalised }: Configuration): ReadonlyArray<Complaint> =>
+export const dynamicExposed = (configuration: Configuration): ReadonlyArray<Complaint> =>
   exposed(
-    normalised,
+    configuration,
     "dynamic",
     "dynamic-exposed",
     "whoever reaches the port can reach any destination through it",
@@ -131,8 +136,9 @@ export const dynamicExposed = ({ normalised }: Configuration): ReadonlyArray<Com
   )
 
 /** Provider keys that are used for whoever reaches the port. */
-export const keysExposed = ({ normalised }: Configuration): ReadonlyArray<Complaint> => {
-  const isOpen = openness(normalised, localListeners(normalised))
+export const keysExposed = (configuration: Configuration): ReadonlyArray<Complaint> => {
+  const { normalised, specs } = configuration
+  const isOpen = openness(configuration, localListeners(normalised))
   return routesWithListeners(normalised).flatMap((place) => {
     const { route } = place
     return route.backends.flatMap((reference) => {
@@ -141,14 +147,14 @@ export const keysExposed = ({ normalised }: Configuration): ReadonlyArray<Compla
       const { destination } = backend
       const inner =
         destination.kind === "llm"
-          ? destination.config.models.filter((model) => !decides(model)).map(({ policies }) => policies)
+          ? destination.config.models.filter((model) => !decides(specs, model)).map(({ policies }) => policies)
           : destination.kind === "ai"
             ? destination.config.groups.flatMap(({ providers }) => providers.map(({ policies }) => policies))
             : []
       const all = [reference.policies, route.backendPolicies, backend.policies, ...inner]
       const auth = all
-        .map((policies) => policies["backendAuth"])
-        .find((policy) => policy !== undefined && carriesKey(policy))
+        .flatMap((policies) => Object.values(policies))
+        .find(({ name, branches }) => branches.some(({ config }) => specs[name]?.showsCredential?.(config) === true))
       const open = auth && isOpen(place, backend, reference)
       return auth === undefined || open === undefined
         ? []
@@ -163,17 +169,8 @@ export const keysExposed = ({ normalised }: Configuration): ReadonlyArray<Compla
   })
 }
 
-/** Credentials of the proxy itself, other than those the caller brought along. */
-const carriesKey = ({ branches }: AttachedPolicy): boolean =>
-  branches.some(({ config }) => {
-    const auth = config as Readonly<Record<string, unknown>>
-    return !("passthrough" in auth || "oauthTokenExchange" in auth || "crossAppAccess" in auth)
-  })
-
-const withMode = ["apiKey", "jwtAuth", "basicAuth"]
-
 /** Authentication whose mode was left out, so that it lets requests without a credential pass, with no rule to catch them. */
-export const optionalAuthentication = ({ normalised, positions }: Configuration): ReadonlyArray<Complaint> => {
+export const optionalAuthentication = ({ normalised, positions, specs }: Configuration): ReadonlyArray<Complaint> => {
   const attachedTo = attachments(normalised)
   const told = new Map<string, Complaint>()
   for (const { route, listeners } of routesWithListeners(normalised))
@@ -182,18 +179,18 @@ export const optionalAuthentication = ({ normalised, positions }: Configuration)
       const later = attached.route([route])
       // What is decided about the route or behind it catches what any phase let pass.
       const isCaught =
-        later.some(decides) ||
+        later.some((policies) => decides(specs, policies)) ||
         (route.backends.length > 0 &&
           route.backends.every((reference) => {
             const backend = backendOf(normalised, reference)
-            return backend !== undefined && isDecidedAt(attached, route, backend, reference)
+            return backend !== undefined && isDecidedAt(specs, attached, route, backend, reference)
           }))
       if (isCaught) continue
-      const earlier = attached.gateway.some(decides) ? [] : attached.gateway
+      const earlier = attached.gateway.some((policies) => decides(specs, policies)) ? [] : attached.gateway
       for (const { policies } of [...earlier, ...later])
-        for (const name of withMode)
-          for (const { path } of policies[name]?.branches ?? [])
-            if (!positions.has([...path, "mode"]))
+        for (const { name, branches } of Object.values(policies))
+          for (const { config, path } of branches)
+            if (specs[name]?.admitsAnyone?.(config) === true && !positions.has([...path, "mode"]))
               told.set(
                 path.join("/"),
                 warn(
@@ -211,56 +208,3 @@ export const inlineCredentials = ({ inlineCredentials }: Configuration): Readonl
   inlineCredentials.map((path) =>
     warn("inline-credential", path, "a credential is written out here; take it from the environment ($NAME) or a file")
   )
-
-/** Servers whose certificates are not verified. */
-export const insecureTls = ({ normalised }: Configuration): ReadonlyArray<Complaint> => {
-  const told = new Map<string, Complaint>()
-  const look = (tls: object, path: Path) => {
-    for (const key of ["insecure", "insecureHost"])
-      if ((tls as Readonly<Record<string, unknown>>)[key] === true) {
-        const at = [...path, key]
-        told.set(
-          at.join("/"),
-          warn("insecure-tls", at, "the certificate of the server is not fully verified; set root or hostname instead")
-        )
-      }
-  }
-  for (const policies of allPolicies(normalised))
-    for (const { config, path } of policies["backendTLS"]?.branches ?? []) look(config as object, path)
-  for (const { destination, path } of Object.values(normalised.backends))
-    if (destination.kind === "mcp")
-      for (const [index, { policies }] of destination.config.targets.entries())
-        if (policies?.backendTLS !== undefined)
-          look(policies.backendTLS, [
-            ...(path.at(-1) === "mcp" ? path : [...path, "mcp"]),
-            "targets",
-            index,
-            "policies",
-            "backendTLS"
-          ])
-  return [...told.values()]
-}
-
-interface CorsLike {
-  readonly allowCredentials: boolean
-  readonly allowOrigins: ReadonlyArray<string>
-}
-
-/** Credentials for every web page. */
-export const openCors = ({ normalised }: Configuration): ReadonlyArray<Complaint> => {
-  const told = new Map<string, Complaint>()
-  for (const policies of allPolicies(normalised))
-    for (const { config, path } of policies["cors"]?.branches ?? []) {
-      const { allowCredentials, allowOrigins } = config as CorsLike
-      if (allowCredentials && allowOrigins.includes("*"))
-        told.set(
-          path.join("/"),
-          warn(
-            "cors-any-origin-with-credentials",
-            [...path, "allowCredentials"],
-            "every web page may send requests with the credentials of its visitors; name the origins"
-          )
-        )
-    }
-  return [...told.values()]
-}

@@ -7,12 +7,13 @@ import { readsPath } from "../../pipeline/readings.ts"
 import { attachments } from "../attach.ts"
 import type { Route } from "../normalised.ts"
 import type { Configuration } from "../read.ts"
-import { authenticating } from "./exposure.ts"
+import { isAuthenticating } from "./exposure.ts"
 import { routesWithListeners, warn } from "./finding.ts"
 import { decidingExpressions, functionsOf } from "./rules.ts"
 
 /** Every rule and condition over a raw path, and every policy of access that only some paths lead through. */
-export const rawPaths = ({ normalised }: Configuration): ReadonlyArray<Complaint> => {
+export const rawPaths = (configuration: Configuration): ReadonlyArray<Complaint> => {
+  const { normalised, specs } = configuration
   if (normalised.frontend.http?.paths !== "raw") return []
   const functions = functionsOf(normalised)
   const told = new Map<string, Complaint>()
@@ -25,7 +26,7 @@ export const rawPaths = ({ normalised }: Configuration): ReadonlyArray<Complaint
         `${what}, which frontendPolicies.http.paths leaves as it came: another spelling that a backend reads as the same path is decided differently`
       )
     )
-  for (const { source, path } of decidingExpressions(normalised)) {
+  for (const { source, path } of decidingExpressions(configuration)) {
     const compiled = compile(source, { phase: undefined, unchecked: true, functions })
     if (Result.isSuccess(compiled) && readsPath(compiled.success)) tell(path, "this reads the path")
   }
@@ -35,10 +36,8 @@ export const rawPaths = ({ normalised }: Configuration): ReadonlyArray<Complaint
     for (const listener of listeners.length === 0 ? [undefined] : listeners)
       for (const { level, policies } of attachedTo(listener).route([route]))
         if (ofRoutes.has(level))
-          for (const name of authenticating) {
-            const policy = policies[name]
-            if (policy !== undefined) tell(policy.path, `${name} holds for some paths only`)
-          }
+          for (const { name, path } of Object.values(policies))
+            if (isAuthenticating(specs, name)) tell(path, `${name} holds for some paths only`)
   }
   return [...told.values()]
 }

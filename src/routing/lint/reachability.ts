@@ -5,7 +5,8 @@ import type { Complaint } from "../../../spec/config/positions.ts"
 import type { RouteMatch } from "../../../spec/standalone/route.ts"
 import { attachments } from "../attach.ts"
 import type { Listener, Normalised, Route, RouteGroup } from "../normalised.ts"
-import { routesWithListeners, warn } from "./finding.ts"
+import type { Configuration } from "../read.ts"
+import { routesWithListeners, warn, warnOfName } from "./finding.ts"
 
 /** A file without any listener. */
 export const servesNothing = ({ binds }: Normalised): ReadonlyArray<Complaint> =>
@@ -165,18 +166,20 @@ export const references = (config: Normalised): ReadonlyArray<Complaint> => {
     route.backends.flatMap(({ target, path }) => {
       if (target.kind === "backend" && !Object.hasOwn(config.backends, target.key))
         return [
-          warn(
+          warnOfName(
             "unknown-backend",
             [...path, "backend"],
-            `backend ${target.key} is not defined; requests are answered with 500${didYouMean(target.key, Object.keys(config.backends))}`
+            `backend ${target.key} is not defined; requests are answered with 500${didYouMean(target.key, Object.keys(config.backends))}`,
+            { among: ["backends"], isName: (word) => word === target.key }
           )
         ]
       if (target.kind === "routeGroup" && !Object.hasOwn(config.routeGroups, target.name))
         return [
-          warn(
+          warnOfName(
             "unknown-route-group",
             [...path, "routeGroup"],
-            `route group ${target.name} is not defined; requests are answered with 404${didYouMean(target.name, Object.keys(config.routeGroups))}`
+            `route group ${target.name} is not defined; requests are answered with 404${didYouMean(target.name, Object.keys(config.routeGroups))}`,
+            { among: ["routeGroups"], isName: (word) => word === target.name }
           )
         ]
       return []
@@ -205,15 +208,13 @@ const cycles = (config: Normalised): ReadonlyArray<Complaint> => {
   })
 }
 
-const answering = ["directResponse", "requestRedirect"]
-
 /** Routes without anything that could answer. */
-export const withoutBackend = (config: Normalised): ReadonlyArray<Complaint> => {
+export const withoutBackend = ({ normalised: config, specs }: Configuration): ReadonlyArray<Complaint> => {
   const attachedTo = attachments(config)
   const isAnswered = (route: Route, listener: Listener | undefined) =>
     attachedTo(listener)
       .route([route])
-      .some(({ policies }) => answering.some((name) => Object.hasOwn(policies, name)))
+      .some(({ policies }) => Object.keys(policies).some((name) => specs[name]?.answers === true))
   return routesWithListeners(config).flatMap(({ route, listeners }) => {
     if (route.backends.some(({ weight }) => weight > 0)) return []
     const places = listeners.length === 0 ? [undefined] : listeners
@@ -225,7 +226,7 @@ export const withoutBackend = (config: Normalised): ReadonlyArray<Complaint> => 
 }
 
 /** Models behind another one of the same name that takes every request. */
-export const unusedModels = (config: Normalised): ReadonlyArray<Complaint> =>
+export const unusedModels = ({ normalised: config, specs }: Configuration): ReadonlyArray<Complaint> =>
   Object.values(config.backends).flatMap(({ destination }) => {
     if (destination.kind !== "llm") return []
     const { models } = destination.config
@@ -237,7 +238,7 @@ export const unusedModels = (config: Normalised): ReadonlyArray<Complaint> =>
             other.name === model.name &&
             other.matches.length === 0 &&
             other.visibility === "public" &&
-            !Object.hasOwn(other.policies, "authorization")
+            !Object.keys(other.policies).some((name) => specs[name]?.decides === "access")
         )
       return first === undefined
         ? []

@@ -1,6 +1,6 @@
 /** Rules that a client evades by sending a header twice: several lines are a list, and a list is no text. */
 import type { Complaint } from "../../../spec/config/positions.ts"
-import type { Rule } from "../../../spec/rules.ts"
+import type { DecidingExpression } from "../../../spec/traits.ts"
 import { stepOf } from "../../cel/access.ts"
 import { macroOf } from "../../cel/macros.ts"
 import { parse } from "../../cel/parse.ts"
@@ -9,9 +9,9 @@ import type { Configuration } from "../read.ts"
 import { warn } from "./finding.ts"
 import { decidingExpressions } from "./rules.ts"
 
-export const repeatedHeaders = ({ normalised }: Configuration): ReadonlyArray<Complaint> => {
+export const repeatedHeaders = (configuration: Configuration): ReadonlyArray<Complaint> => {
   const told = new Map<string, Complaint>()
-  for (const { source, path, effect } of decidingExpressions(normalised)) {
+  for (const { source, path, effect } of decidingExpressions(configuration)) {
     const syntax = effect === undefined ? undefined : parse(source)
     // What does not parse is told where the policy is compiled.
     if (effect === undefined || syntax === undefined || "message" in syntax) continue
@@ -33,7 +33,7 @@ export const repeatedHeaders = ({ normalised }: Configuration): ReadonlyArray<Co
  * is false then, an inequality true, and anything else an error, by which a rule is false.
  * @param wanted what the part is to be.
  */
-const evadedBy = (node: Node, effect: Rule["effect"], wanted: boolean): ReadonlySet<string> => {
+const evadedBy = (node: Node, effect: DecidingExpression["effect"], wanted: boolean): ReadonlySet<string> => {
   const names = new Set<string>()
   const add = (part: Node, as: boolean) => {
     for (const name of evadedBy(part, effect, as)) names.add(name)

@@ -2,16 +2,14 @@
 import { Result } from "effect"
 import type { Path } from "../../../spec/config/path.ts"
 import type { Complaint } from "../../../spec/config/positions.ts"
-import type { Rule } from "../../../spec/rules.ts"
+import type { DecidingExpression } from "../../../spec/traits.ts"
 import { type CustomFunctions, noFunctions } from "../../cel/custom-functions.ts"
 import { compile, parseFunctions } from "../../cel/expression.ts"
-import type { Normalised, PolicyBranch } from "../normalised.ts"
+import { type Normalised, writtenAt } from "../normalised.ts"
 import type { Configuration } from "../read.ts"
 import { allPolicies, warn } from "./finding.ts"
 
-const withRules = new Set(["authorization", "mcpAuthorization", "networkAuthorization"])
-
-const consequences: Readonly<Record<Rule["effect"], string>> = {
+const consequences: Readonly<Record<DecidingExpression["effect"], string>> = {
   allow: "it never allows anything",
   deny: "it never denies anything",
   require: "everything is denied"
@@ -22,13 +20,13 @@ interface Deciding {
   readonly source: string
   readonly path: Path
   /** What a true rule does; absent for what is no rule. */
-  readonly effect?: Rule["effect"]
+  readonly effect?: DecidingExpression["effect"]
   /** What follows where it is never true. */
   readonly otherwise: string
 }
 
-/** Every rule of an authorization, every condition of a policy, and those of virtual models. */
-export const decidingExpressions = function* (config: Normalised): Generator<Deciding> {
+/** Every expression by which a policy decides or is chosen, and those of virtual models. */
+export const decidingExpressions = function* ({ normalised: config, specs }: Configuration): Generator<Deciding> {
   for (const policies of allPolicies(config))
     for (const { name, branches } of Object.values(policies))
       for (const branch of branches) {
@@ -38,9 +36,8 @@ export const decidingExpressions = function* (config: Normalised): Generator<Dec
             path: branch.condition.path,
             otherwise: "this entry is never chosen"
           }
-        if (!withRules.has(name)) continue
-        for (const [index, { effect, expression }] of rulesOf(branch).entries())
-          yield { source: expression, path: [...branch.path, "rules", index], effect, otherwise: consequences[effect] }
+        for (const { source, path, effect } of specs[name]?.expressions?.(branch.config) ?? [])
+          yield { source, path: writtenAt(branch, path), effect, otherwise: consequences[effect] }
       }
   for (const { destination } of Object.values(config.backends))
     if (destination.kind === "llm")
@@ -60,10 +57,10 @@ export const functionsOf = ({ settings }: Normalised): CustomFunctions =>
   Result.getOrElse(parseFunctions(settings.customFunctions ?? ""), () => noFunctions)
 
 /** Those that types alone decide against. */
-export const neverTrue = ({ normalised }: Configuration): ReadonlyArray<Complaint> => {
-  const functions = functionsOf(normalised)
+export const neverTrue = (configuration: Configuration): ReadonlyArray<Complaint> => {
+  const functions = functionsOf(configuration.normalised)
   const told = new Map<string, Complaint>()
-  for (const { source, path, otherwise } of decidingExpressions(normalised)) {
+  for (const { source, path, otherwise } of decidingExpressions(configuration)) {
     const key = path.join("/")
     if (told.has(key)) continue
     // Which variables there are is another question, and compiling the policy answers it.
@@ -73,6 +70,3 @@ export const neverTrue = ({ normalised }: Configuration): ReadonlyArray<Complain
   }
   return [...told.values()]
 }
-
-/** The schemas of these policies decoded them. */
-const rulesOf = ({ config }: PolicyBranch) => (config as { readonly rules: ReadonlyArray<Rule> }).rules

@@ -69,14 +69,14 @@ describe("policies without a target", () => {
   it.each(absent)("are told: %s", (target, place) => {
     const kind = /target\.(\w+)/.exec(place)![1]
     assert.deepStrictEqual(toldOf([target]), [
-      `f:10:${place}: no such ${kind}: policies[0].policy.requestHeaderModifier has no effect [unknown-target]`
+      `f:10:${place}: no such ${kind}: requestHeaderModifier has no effect [unknown-target]`
     ])
   })
 
   it.each(absent)("are errors where the policy decides about requests: %s", (target, place) => {
     const kind = /target\.(\w+)/.exec(place)![1]
     assert.deepStrictEqual(toldOf([target], "authorization: { rules: [{ deny: 'true' }] }"), [
-      `f:10:${place.replace("warning: ", "")}: no such ${kind}: policies[0].policy.authorization has no effect`
+      `f:10:${place.replace("warning: ", "")}: no such ${kind}: authorization has no effect`
     ])
   })
 
@@ -92,7 +92,7 @@ describe("policies without a target", () => {
     for (const [name, config] of deciding)
       assert.deepStrictEqual(
         toldOf([route("nowhere", "default")], `${name}: ${config}`).map((line) => line.replace(/^\S+ /, "")),
-        [`policies[0].target.route: no such route: policies[0].policy.${name} has no effect`]
+        [`policies[0].target.route: no such route: ${name} has no effect`]
       )
   })
 })

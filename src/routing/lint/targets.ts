@@ -2,7 +2,7 @@
 import type { Complaint } from "../../../spec/config/positions.ts"
 import type { Normalised } from "../normalised.ts"
 import { withoutTarget } from "../targets.ts"
-import { warn } from "./finding.ts"
+import { warnOfName } from "./finding.ts"
 
 export const unknownTargets = (config: Normalised): ReadonlyArray<Complaint> =>
-  withoutTarget(config).map(({ path, message }) => warn("unknown-target", path, message))
+  withoutTarget(config).map(({ path, message, missing }) => warnOfName("unknown-target", path, message, missing))

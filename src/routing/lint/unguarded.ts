@@ -2,23 +2,16 @@
 import { Result } from "effect"
 import { formatPath, type Path } from "../../../spec/config/path.ts"
 import type { Complaint } from "../../../spec/config/positions.ts"
-import type { PromptGuard } from "../../../spec/guardrails.ts"
-import type { PathRewrite } from "../../../spec/rewrite.ts"
-import type { Rule } from "../../../spec/rules.ts"
+import type { PolicySpecs } from "../../../spec/standalone/policies.ts"
 import type { RouteMatch } from "../../../spec/standalone/route.ts"
+import type { Guarding } from "../../../spec/traits.ts"
 import { compile } from "../../cel/expression.ts"
 import { attachments } from "../attach.ts"
-import { type BackendLevel, mergeBackendPolicies, type PolicyAttachment } from "../merge.ts"
+import { type BackendLevel, merging, type PolicyAttachment } from "../merge.ts"
 import type { Model } from "../models.ts"
-import { type AttachedPolicy, type PolicyBranch, type ProviderGroup, writtenAt } from "../normalised.ts"
+import { type Policies, type PolicyBranch, type ProviderGroup, wholeAt, writtenAt } from "../normalised.ts"
 import type { Configuration } from "../read.ts"
 import { routesWithListeners, warn } from "./finding.ts"
-
-/** What the `ai` policy decodes to, as far as it matters here. */
-interface AiLike {
-  readonly promptGuard?: PromptGuard
-  readonly routes?: Readonly<Record<string, string>>
-}
 
 /** The ends of paths that carry conversations, which are what guards read, with what they speak. */
 export const conversations: Readonly<Record<string, string>> = {
@@ -34,7 +27,7 @@ export const conversations: Readonly<Record<string, string>> = {
 const unread = new Set(["detect", "passthrough"])
 
 /** Every guarded model and provider that is also reached by paths which no guard reads. */
-export const unguarded = ({ normalised }: Configuration): ReadonlyArray<Complaint> => {
+export const unguarded = ({ normalised, specs }: Configuration): ReadonlyArray<Complaint> => {
   const attachedTo = attachments(normalised)
   const told = new Map<string, Complaint>()
   for (const { route, listeners } of routesWithListeners(normalised))
@@ -46,71 +39,74 @@ export const unguarded = ({ normalised }: Configuration): ReadonlyArray<Complain
         const attached = attachedTo(listener)
         const wider = attached.backend([route], backend, reference)
         const all = [...attached.gateway, ...attached.route([route]), ...wider]
-        if (all.some(({ policies }) => Object.values(policies).some(judgesPaths))) continue
+        if (all.some(({ policies }) => judgesPaths(policies, specs))) continue
         const { destination } = backend
         const found =
           destination.kind === "llm"
-            ? besideModels(destination.config.models)
-            : besideProviders(destination.config.groups, wider, route.matches)
+            ? besideModels(destination.config.models, specs)
+            : besideProviders(destination.config.groups, wider, route.matches, specs)
         for (const complaint of found) told.set(JSON.stringify(complaint.path), complaint)
       }
     }
   return [...told.values()]
 }
 
-/** Where the guards of an `ai` policy were written, if it has any. */
-const guardsOf = (branch: PolicyBranch): Path | undefined => {
-  const { request = [], response = [] } = (branch.config as AiLike).promptGuard ?? {}
-  if (request.length === 0 && response.length === 0) return undefined
-  // Those of the `llm` section come from several places, and each of them knows its own.
-  return writtenAt(branch, ["promptGuard", request.length > 0 ? "request" : "response", 0]).slice(0, -2)
+/** Guards, and where they and what the paths speak were written. */
+interface Written extends Guarding {
+  readonly branch: PolicyBranch
+  readonly guards: Path
 }
 
+const guardsAmong = (policies: Policies, specs: PolicySpecs): ReadonlyArray<Written> =>
+  Object.values(policies).flatMap(({ name, branches }) =>
+    branches.flatMap((branch) => {
+      const found = specs[name]?.guards?.(branch.config)
+      return found === undefined ? [] : [{ ...found, branch, guards: wholeAt(branch, found.path) }]
+    })
+  )
+
 /** Models of the `llm` section forward every path that is not known where `passthrough` is written beside their guards: without a rule about paths, any client may use one. The mock has nobody to forward to. */
-const besideModels = (models: ReadonlyArray<Model>): ReadonlyArray<Complaint> =>
+const besideModels = (models: ReadonlyArray<Model>, specs: PolicySpecs): ReadonlyArray<Complaint> =>
   models.flatMap(({ provider, policies, passthrough, path }) =>
-    (provider.kind === "mock" || passthrough === undefined ? [] : (policies["ai"]?.branches ?? [])).flatMap(
-      (branch) => {
-        const guards = guardsOf(branch)
-        if (guards === undefined || Object.values(policies).some(judgesPaths)) return []
-        return [
+    provider.kind === "mock" || passthrough === undefined || judgesPaths(policies, specs)
+      ? []
+      : guardsAmong(policies, specs).map(({ guards }) =>
           warn(
             "unguarded-path",
             [...path, "passthrough"],
             `the guards at ${formatPath(guards)} read conversations alone: with this all other paths (/v1/completions, /v1/images/generations, unknown ones) are forwarded past them; leave it out, or admit the paths in use by a rule in llm.policies.authorization, such as require: request.path.endsWith("/v1/chat/completions")`,
             "key"
           )
-        ]
-      }
-    )
+        )
   )
 
 /** What is in force for each provider of a backend, and which entries of `routes` leave the guards out. */
 const besideProviders = (
   groups: ReadonlyArray<ProviderGroup>,
   wider: ReadonlyArray<PolicyAttachment<BackendLevel>>,
-  matches: ReadonlyArray<RouteMatch>
-): ReadonlyArray<Complaint> =>
-  groups.flatMap(({ providers }) =>
-    providers.flatMap(({ policies }) => {
-      const inForce = mergeBackendPolicies([...wider, { level: "provider", key: "", policies }])
-      return (inForce["ai"]?.branches ?? []).flatMap((branch) => {
-        const guards = guardsOf(branch)
-        if (guards === undefined) return []
-        return [...leaks((branch.config as AiLike).routes ?? {}, matches)].map(([end, speaks]) =>
-          warn(
-            "unguarded-path",
-            writtenAt(branch, ["routes", end]),
-            speaks === undefined
-              ? `every path without an entry of its own is forwarded past the guards at ${formatPath(guards)}; leave "*" out and write what each path in use speaks`
-              : end === "*"
-                ? `conversations without an entry of their own are refused because of the guards at ${formatPath(guards)}; write an entry that says ${speaks}`
-                : `conversations on this path are forwarded past the guards at ${formatPath(guards)}; write ${speaks} instead`
+  matches: ReadonlyArray<RouteMatch>,
+  specs: PolicySpecs
+): ReadonlyArray<Complaint> => {
+  const merge = merging(specs).backend
+  return groups.flatMap(({ providers }) =>
+    providers.flatMap(({ policies }) =>
+      guardsAmong(merge([...wider, { level: "provider", key: "", policies }]), specs).flatMap(
+        ({ branch, guards, routes, routesAt }) =>
+          [...leaks(routes, matches)].map(([end, speaks]) =>
+            warn(
+              "unguarded-path",
+              writtenAt(branch, [...routesAt, end]),
+              speaks === undefined
+                ? `every path without an entry of its own is forwarded past the guards at ${formatPath(guards)}; leave "*" out and write what each path in use speaks`
+                : end === "*"
+                  ? `conversations without an entry of their own are refused because of the guards at ${formatPath(guards)}; write an entry that says ${speaks}`
+                  : `conversations on this path are forwarded past the guards at ${formatPath(guards)}; write ${speaks} instead`
+            )
           )
-        )
-      })
-    })
+      )
+    )
   )
+}
 
 /** The entries by which requests that a route matches are forwarded unread, each with what the path speaks; nothing for `*`, which is any path. */
 const leaks = (
@@ -143,24 +139,16 @@ const leaks = (
 const isOpen = ({ path: { pathPrefix } }: RouteMatch): boolean =>
   pathPrefix !== undefined && !Object.keys(conversations).some((end) => pathPrefix.endsWith(end))
 
-const elsewhere = new Set(["extAuthz", "extProc", "directResponse", "requestRedirect"])
-
-/** Whether a policy may keep paths from getting through, or may replace them: then a file does not tell what models are asked. */
-const judgesPaths = ({ name, branches }: AttachedPolicy): boolean => {
-  if (elsewhere.has(name)) return true
-  return branches.some(({ config }) => {
-    switch (name) {
-      case "authorization":
-        return (config as { readonly rules: ReadonlyArray<Rule> }).rules.some(({ expression }) => readsPath(expression))
-      case "urlRewrite":
-        return (config as { readonly path?: typeof PathRewrite.Type }).path?.full !== undefined
-      case "transformations":
-        return JSON.stringify(config).includes('":path"')
-      default:
-        return false
-    }
+/** Whether one of them may keep paths from getting through, or may replace them: then a file does not tell what models are asked. */
+const judgesPaths = (policies: Policies, specs: PolicySpecs): boolean =>
+  Object.values(policies).some(({ name, branches }) => {
+    const spec = specs[name]
+    return branches.some(
+      ({ config }) =>
+        spec?.judgesPaths?.(config) === true ||
+        spec?.expressions?.(config).some(({ source }) => readsPath(source)) === true
+    )
   })
-}
 
 /** The body counts as well: what a conversation has, other requests lack. */
 const telling = ["request", "request.path", "request.uri", "request.pathAndQuery", "request.body"]

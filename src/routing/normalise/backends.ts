@@ -6,7 +6,7 @@ import type {
   RouteBackendConfig,
   TcpRouteBackendConfig
 } from "../../../spec/standalone/backend.ts"
-import type { PolicySpecs } from "../../../spec/standalone/policies.ts"
+import type { PolicySpec, PolicySpecs } from "../../../spec/standalone/policies.ts"
 import type { Backend, BackendReference, Destination, NamedProvider, ProviderGroup } from "../normalised.ts"
 import type { Complaints } from "./complaints.ts"
 import { attached, none } from "./policies.ts"
@@ -70,8 +70,8 @@ export const referenceOf = (
     path
   })
   if (config.service !== undefined) return { reference: to({ kind: "service", ...config.service }) }
-  const picker = policies["inferenceRouting"]
-  if (picker !== undefined) problems.add(picker.path, "inferenceRouting can be used on service backends only")
+  for (const { name, path } of Object.values(policies))
+    if (isForServices(specs[name]!)) problems.add(path, `${name} can be used on service backends only`)
   if (config.backend !== undefined) return { reference: to({ kind: "backend", key: localKey(config.backend) }) }
   if ("routeGroup" in config && config.routeGroup !== undefined)
     return { reference: to({ kind: "routeGroup", name: config.routeGroup }) }
@@ -83,6 +83,9 @@ export const referenceOf = (
     inline: { key, name: key, namespace: "", destination, policies: none, path }
   }
 }
+
+/** Other kinds are looked at where the backend is compiled, since a reference may name one of elsewhere. */
+const isForServices = ({ backends }: PolicySpec): boolean => backends?.every((kind) => kind === "service") === true
 
 /** A reference `/<name>` leads to the key `<name>`; one with a namespace keeps it. */
 const localKey = (reference: string): string => (reference.startsWith("/") ? reference.slice(1) : reference)

@@ -4,10 +4,10 @@ import type { Complaint } from "../../../spec/config/positions.ts"
 
 export interface Complaints {
   readonly list: ReadonlyArray<Complaint>
-  readonly add: (path: Path, message: string) => void
+  readonly add: (path: Path, message: string, missing?: Complaint["missing"]) => void
 }
 
 export const complaints = (): Complaints => {
   const list: Array<Complaint> = []
-  return { list, add: (path, message) => list.push({ path, message }) }
+  return { list, add: (path, message, missing) => list.push({ path, message, ...(missing && { missing }) }) }
 }

@@ -8,7 +8,7 @@ import type {
 import type { PolicySpecs } from "../../../spec/standalone/policies.ts"
 import type { Bind, Listener, Policies } from "../normalised.ts"
 import type { Complaints } from "./complaints.ts"
-import { attached } from "./policies.ts"
+import { attached, none } from "./policies.ts"
 
 /** A listener whose routes are still to be found. */
 export type BareListener = Omit<Listener, "routes" | "tcpRoutes">
@@ -32,6 +32,18 @@ export const routesOf = (listener: { readonly protocol: Listener["protocol"] }):
   kindOf(listener.protocol)
 
 const gateway = { gatewayName: "default", gatewayNamespace: "default" }
+
+/** Where routes are put that say wrongly where they belong, so that what else is wrong with them is told. */
+export const nowhere: BareListener = {
+  key: "nowhere",
+  name: "nowhere",
+  ...gateway,
+  hostname: "",
+  protocol: "HTTP",
+  tls: undefined,
+  policies: none,
+  path: []
+}
 
 /** The rules of TLS and protocol that one listener must keep by itself. */
 const checkTls = (protocol: Listener["protocol"], tls: unknown, path: Path, problems: Complaints) => {
@@ -141,6 +153,18 @@ export const fromBind = (config: BindConfig, index: number, specs: PolicySpecs, 
   return { bind, pairs }
 }
 
+/** The port of what is nowhere. */
+export const unbound: BareBind = {
+  key: "bind/nowhere",
+  port: 0,
+  address: undefined,
+  protocol: "http",
+  mode: "standard",
+  tunnelProtocol: "direct",
+  listeners: [nowhere],
+  path: []
+}
+
 /** The port of a section that attaches to no gateway. */
 export const ownBind = (
   section: string,
@@ -178,5 +202,9 @@ const checkRoutes = (source: ListenerConfig, path: Path, problems: Complaints) =
     return problems.add(path, "a listener has either routes or tcpRoutes")
   const wanted = routesOf(source) === "HTTP" ? "routes" : "tcpRoutes"
   const other = wanted === "routes" ? "tcpRoutes" : "routes"
-  if (source[other] !== undefined) problems.add([...path, other], `protocol ${source.protocol} requires '${wanted}'`)
+  if (source[other] !== undefined)
+    problems.add([...path, other], `protocol ${source.protocol} requires '${wanted}'`, {
+      among: [...path, "protocol"],
+      isName: () => false
+    })
 }

@@ -61,7 +61,8 @@ const modelOf = (
   if (reference !== undefined && base === undefined)
     problems.add(
       [...path, "provider"],
-      `unknown provider reference ${reference}${didYouMean(reference, providers.keys())}`
+      `unknown provider reference ${reference}${didYouMean(reference, providers.keys())}`,
+      { among: ["llm", "providers"], isName: (word) => word === reference }
     )
   if (reference !== undefined)
     for (const key of Object.keys(config.params ?? {}))
@@ -272,7 +273,8 @@ const virtualModels = (llm: Llm, problems: Complaints): ReadonlyArray<VirtualMod
             `virtual model target ${model} does not match any llm.models entry${didYouMean(
               model,
               llm.models.map((each) => each.name)
-            )}`
+            )}`,
+            { among: ["llm", "models"], isName: (word) => matchesModel(word, model) }
           )
       })
     if (routing.weighted !== undefined) {

@@ -8,14 +8,16 @@ import type { Backend, Bind, Listener, Normalised, Route, RouteGroup, TcpRoute }
 import { withoutTarget } from "../targets.ts"
 import { namedBackends } from "./backends.ts"
 import { type Complaints, complaints } from "./complaints.ts"
-import { type BareBind, type BareListener, fromBind, fromGateway } from "./listeners.ts"
+import { type BareBind, type BareListener, fromBind, fromGateway, nowhere, unbound } from "./listeners.ts"
 import { attachTo, type Context, httpRoute, tcpRoute, type WithBackends } from "./routes.ts"
 import { type Placed, placeLlm, placeMcp, placeUi } from "./sections.ts"
 import { checkSettings, frontends, targetedPolicies } from "./targeted.ts"
 
-export type Result =
-  | { readonly ok: true; readonly value: Normalised }
-  | { readonly ok: false; readonly complaints: ReadonlyArray<Complaint> }
+export interface Result {
+  /** With complaints it is good for nothing but to find out what else is wrong. */
+  readonly value: Normalised
+  readonly complaints: ReadonlyArray<Complaint>
+}
 
 /** Expands every section of a file. `specs` are the policies with which the file was decoded. */
 export const normalise = (file: Standalone, specs: PolicySpecs): Result => {
@@ -94,6 +96,8 @@ export const normalise = (file: Standalone, specs: PolicySpecs): Result => {
   uniquePorts(ports, problems)
   uniqueSockets(ports, problems)
 
+  // An empty list attaches to nothing, without being wrong.
+  const isAstray = problems.list.length > 0 && (routes.has(nowhere.key) || tcpRoutes.has(nowhere.key))
   const withRoutes = (listener: BareListener): Listener => ({
     ...listener,
     routes: [...(routes.get(listener.key)?.values() ?? [])],
@@ -101,7 +105,9 @@ export const normalise = (file: Standalone, specs: PolicySpecs): Result => {
   })
   const value: Normalised = {
     settings: file.config ?? defaultSettings,
-    binds: ports.map((bind): Bind => ({ ...bind, listeners: bind.listeners.map(withRoutes) })),
+    binds: (isAstray ? [...ports, unbound] : ports).map(
+      (bind): Bind => ({ ...bind, listeners: bind.listeners.map(withRoutes) })
+    ),
     frontend: frontends(file.frontendPolicies, specs),
     routeGroups: groups.groups,
     backends: record(backends),
@@ -112,9 +118,9 @@ export const normalise = (file: Standalone, specs: PolicySpecs): Result => {
       ...discovered("workload", "workloads", file.workloads)
     ]
   }
-  for (const { policy, path, message } of withoutTarget(value))
-    if (specs[policy.policy.name]!.decides === true) problems.add(path, message)
-  return problems.list.length > 0 ? { ok: false, complaints: problems.list } : { ok: true, value }
+  for (const { policy, path, message, missing } of withoutTarget(value))
+    if (specs[policy.policy.name]!.decides !== undefined) problems.add(path, message, missing)
+  return { value, complaints: problems.list }
 }
 
 const discovered = (kind: "service" | "workload", section: string, configs: ReadonlyArray<unknown> = []) =>
@@ -138,16 +144,16 @@ const routeGroups = (file: Standalone, context: Context) => {
 }
 
 const uniquePorts = (binds: ReadonlyArray<BareBind>, problems: Complaints) => {
-  const owners = new Map<string, string>()
+  const owners = new Map<string, Path>()
   for (const { key, port, path } of binds) {
-    const owner = formatPath(path)
     const first = owners.get(key)
-    if (first === undefined) owners.set(key, owner)
+    if (first === undefined) owners.set(key, path)
     else if (port === 0) problems.add(path, "there can be one internal bind without a port")
     else
       problems.add(
         path,
-        `port ${port} is configured by both ${first} and ${owner}; binds, llm, and mcp must use unique ports`
+        `port ${port} is configured by both ${formatPath(first)} and ${formatPath(path)}; binds, llm, and mcp must use unique ports`,
+        { among: [...first, "port"], isName: () => false }
       )
   }
 }

@@ -11,7 +11,7 @@ import type {
 import type { Backend, BackendReference, Route, TcpRoute } from "../normalised.ts"
 import { referenceOf } from "./backends.ts"
 import type { Complaints } from "./complaints.ts"
-import { type Attachable, type BareListener, routesOf } from "./listeners.ts"
+import { type Attachable, type BareListener, nowhere, routesOf } from "./listeners.ts"
 import { onRoute } from "./policies.ts"
 
 /** What every part of the expansion needs: the policies of the language, and where to complain. */
@@ -74,12 +74,13 @@ export const attachTo = (
   path: Path,
   problems: Complaints
 ): ReadonlyArray<BareListener> => {
+  const among = ["gateways"]
   const fitting = (listeners: ReadonlyArray<BareListener>) =>
     listeners.filter((listener) => routesOf(listener) === kind)
   if (refs === undefined) {
     const listeners = fitting(gateways.find(({ name }) => name === "default")?.listeners ?? [])
-    if (listeners.length === 0) problems.add(path, unset)
-    return listeners
+    if (listeners.length === 0) problems.add(path, unset, { among, isName: (word) => word === "default" })
+    return listeners.length === 0 ? [nowhere] : listeners
   }
   const at = (index: number): Path => (typeof refs === "string" ? [...path, "gateways"] : [...path, "gateways", index])
   const found = (typeof refs === "string" ? [refs] : refs).flatMap((ref, index) => {
@@ -93,11 +94,15 @@ export const attachTo = (
         `unknown gateway reference ${ref}${didYouMean(
           ref,
           gateways.map((each) => each.name)
-        )}`
+        )}`,
+        { among, isName: (word) => word === name || word === only }
       )
     else if (fitting(listeners).length === 0)
-      problems.add(at(index), `gateway reference ${ref} has no ${kind} listeners`)
+      problems.add(at(index), `gateway reference ${ref} has no ${kind} listeners`, {
+        among,
+        isName: (word) => word === name
+      })
     return fitting(listeners)
   })
-  return [...new Set(found)]
+  return found.length === 0 && refs.length > 0 ? [nowhere] : [...new Set(found)]
 }

@@ -47,7 +47,10 @@ export const frontends = (config: Standalone["frontendPolicies"], specs: PolicyS
 export const checkSettings = (config: Standalone["config"], problems: Complaints) => {
   if (config?.storage?.mode !== "hybrid") return
   if (config.database === undefined)
-    return problems.add(["config", "storage", "mode"], "hybrid requires config.database.url")
+    return problems.add(["config", "storage", "mode"], "hybrid requires config.database.url", {
+      among: ["config", "database"],
+      isName: () => false
+    })
   const postgres = /^postgres(?:ql)?:\/\//.test(Redacted.value(config.database.url))
   if (postgres && config.database.maxConnections < 2)
     problems.add(

@@ -5,6 +5,8 @@ export interface Asked {
   readonly method: string
   readonly path: string
   readonly headers: IncomingMessage["headers"]
+  readonly bytes: Buffer
+  /** The bytes as text. */
   readonly body: string
   /** Whether the caller hung up before the answer was over. */
   hungUp: boolean
@@ -24,11 +26,13 @@ export const startProvider = async (answering: Answering): Promise<Provider> => 
   const server = createServer(async (request, response) => {
     const chunks: Array<Buffer> = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
+    const bytes = Buffer.concat(chunks)
     const one: Asked = {
       method: request.method ?? "",
       path: request.url ?? "",
       headers: request.headers,
-      body: Buffer.concat(chunks).toString("utf8"),
+      bytes,
+      body: bytes.toString("utf8"),
       hungUp: false
     }
     asked.push(one)

@@ -1,0 +1,13 @@
+/** What the commands of `headgate` are called, and what they are for: all that a start without one needs to know of them. */
+
+export const commandSummaries = {
+  llm: "the models of one provider: headgate llm openai, headgate llm mock",
+  mcp: "one MCP server: headgate mcp -- npx -y PACKAGE, headgate mcp URL",
+  http: "one HTTP server: headgate http :8080 to localhost:3000",
+  init: "write the file that one of these serves: headgate init llm openai"
+} as const
+
+export type CommandName = keyof typeof commandSummaries
+
+export const isCommand = (word: string | undefined): word is CommandName =>
+  word !== undefined && Object.hasOwn(commandSummaries, word)
