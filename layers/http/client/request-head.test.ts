@@ -58,7 +58,7 @@ describe("the head of a request", () => {
     ([method, pathAndQuery, authority, name, value]) => {
       for (const changes of [
         { method },
-        { pathAndQuery },
+        { pathAndQuery: `/${pathAndQuery}` },
         { authority },
         { upgrade: value },
         { headers: new HeaderList([name.toLowerCase(), value]) },
@@ -91,6 +91,7 @@ describe("the head of a request", () => {
     ],
     ["one in a method", lines({ method: "GET\u010d" }), "method"],
     ["a blank in a target", lines({ pathAndQuery: "/ HTTP/1.1" }), "target"],
+    ["a target of the server itself", lines({ method: "OPTIONS", pathAndQuery: "*" }), "target"],
     ["no target", lines({ pathAndQuery: "" }), "target"],
     ["a line break in a host", lines({ authority: "a\r\nx: y" }), "host"],
     ["a colon in a name", lines({ headers: new HeaderList(["x:y", "1"]) }), "header name"],

@@ -569,13 +569,18 @@ const lengthOf = (value: string): number | undefined => {
   return length
 }
 
-/** The `timeout` of a `keep-alive` line, which is a hint: one that cannot be read says nothing. */
+const idleHint = /(?:^|,)[ \t]*timeout[ \t]*=[ \t]*([0-9]{1,9})[ \t]*(?:,|$)/i
+/** Peers say the same with every response. */
+let lastHint = ""
+let lastSeconds: number | undefined
+
+/** The time of a `keep-alive` line, which is a hint: one that cannot be read says nothing. */
 const idleSeconds = (value: string): number | undefined => {
-  for (const parameter of value.split(",")) {
-    const [name = "", seconds = ""] = parameter.split("=")
-    if (name.trim().toLowerCase() === "timeout") return lengthOf(seconds.trim())
-  }
-  return undefined
+  if (value === lastHint) return lastSeconds
+  const seconds = idleHint.exec(value)?.[1]
+  lastHint = value
+  lastSeconds = seconds === undefined ? undefined : Number(seconds)
+  return lastSeconds
 }
 
 const notInTrailers = (name: string): ResponseFault | undefined =>
