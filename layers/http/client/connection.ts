@@ -79,11 +79,6 @@ export class Connection implements Container, Uploading {
     return this.#parser.keepAlive
   }
 
-  /** Whether some of the response has come. */
-  get begun(): boolean {
-    return this.#parser.started
-  }
-
   /** Sends a request. */
   send(caller: Caller): void {
     this.#caller = caller

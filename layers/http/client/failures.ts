@@ -46,12 +46,3 @@ export class PoolExhausted extends Data.TaggedError("PoolExhausted")<{ readonly 
 
 /** The backend is no longer configured. */
 export class PoolClosed extends Data.TaggedError("PoolClosed")<{}> {}
-
-export type CallFailure =
-  | MalformedResponse
-  | UnreadableCoding
-  | ConnectionClosed
-  | UnsendableRequest
-  | ConnectTimedOut
-  | PoolExhausted
-  | PoolClosed
