@@ -54,8 +54,8 @@ const requestPath = /^(src\/(http|pipeline|protocols)|stages|layers\/http)\//
 /** What costs a generator or a turn of the event loop each time, or starts a fiber that knows no service. */
 const costly =
   /\bEffect\.(?:gen|fn|fnUntraced|withSpan|provide\w*|promise|tryPromise|run(?:Fork|Promise|Sync))\b|\bawait\b|\basync\b|\bnew Promise\b/
-/** What is done while a configuration is compiled or a port is opened, by its name; of policies and terminals, `compile`. */
-const beforehand = /^(?:compile|make|open|listen)/
+/** What is done while a configuration is compiled, a port is opened or a layer is made, by its name; of policies and terminals, `compile`. */
+const beforehand = /^(?:compile|make|open|listen|layer)/
 
 /** What else no request runs through. */
 const offThePath: ReadonlyArray<readonly [where: RegExp, why: string]> = [
