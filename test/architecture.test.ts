@@ -43,7 +43,8 @@ const naming: ReadonlyArray<readonly [files: RegExp, why: string]> = [
   [/^stages\/(schemas|registry)\.ts$/, "the lists of them, and their orders"],
   [/^src\/routing\/normalise\/llm\.ts$/, "the llm section has keys of its own for them"],
   [/^src\/routing\/lint\/(deprecated|unguarded)\.ts$/, "the message says what to write"],
-  [/^stages\/backend-(llm|mcp)\//, "a terminal applies them itself, and says which"]
+  [/^stages\/backend-(llm|mcp)\//, "a terminal applies them itself, and says which"],
+  [/^src\/main\/import\//, "a file of another gateway becomes one in which they are written"]
 ]
 
 const nodeModulesFree = /^(spec|src\/(cel|http|pipeline|routing|services|protocols))\//
