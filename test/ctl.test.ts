@@ -195,8 +195,11 @@ describe("proxy trace, of a file", () => {
 
 describe("proxy trace, its arguments", () => {
   const rows: ReadonlyArray<readonly [args: ReadonlyArray<string>, said: RegExp]> = [
-    [[], /use --local/],
-    [["gateway/default"], /use --local/],
+    [["gateway/default"], /leave its name out/],
+    [
+      ["http://localhost:3000/a"],
+      /a request is written behind --: headgatectl proxy trace -- http:\/\/localhost:3000\/a/
+    ],
     [["--local", "--port", "0"], /--port/],
     [["--local", "--port", "65536"], /--port/],
     [["--local", "--port", "x"], /--port/],

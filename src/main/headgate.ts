@@ -36,12 +36,18 @@ ${Object.entries(commandSummaries)
   .join("\n")}
 
 options:
-  -f, --file FILE     configuration file, YAML or JSON; - for standard input
+  -f, --file FILE     configuration file, YAML or JSON; - for standard input; default: config.yaml in /config where that
+                      exists, else in ~/.config/headgate, made at the first start
   -c, --config TEXT   the configuration itself
   --validate-only     check the configuration and exit; what this build cannot serve is a warning, and exit code ${cannotServe}
-  --format FORMAT     how problems are printed: text, json, or github for annotations
+  --format FORMAT     how problems are printed: text, json, or github for annotations; default: text
   -V                  print the version
   --version           print what was built, as JSON
+
+examples:
+  headgate -f config.yaml                    serve what the file says, and follow its changes
+  headgate -f config.yaml --validate-only    say everything that is wrong with it
+  envsubst < template.yaml | headgate -f -   serve what another program writes
 
 exit codes:
 ${codesText(proxyCodes)}
@@ -174,8 +180,9 @@ const serve = Effect.fnUntraced(function* (found: ConfigurationSource) {
       const scope = yield* Effect.scope
       const sent = yield* telemetry(process.env)
       const hangUps = yield* hungUp
-      const running = yield* run({ dialect: standard, source: found, env: process.env, ...sent })
       const { log } = yield* Log
+      if (found.note !== undefined) log("info", "proxy", found.note)
+      const running = yield* run({ dialect: standard, source: found, env: process.env, ...sent })
       // The last line of defence: before this one the program has not started, and ends (docs/decisions/contained-callbacks.md).
       const tell = yield* Defects
       const uncaught = contained(nobody, (cause: unknown) => tell("process", cause))
