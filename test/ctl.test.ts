@@ -344,13 +344,13 @@ describe("the program", () => {
       run("--help"),
       run("proxy", "trade"),
       run("validate", valid),
-      run("proxy", "trace")
+      run("proxy", "trace", "gateway/default")
     ])
     assert.match(version.out, /^headgatectl v\d+\.\d+\.\d+\n$/)
     for (const { code, meaning } of toolCodes) assert.include(help.out, `\n  ${String(code).padEnd(3)}  ${meaning}\n`)
     assert.deepStrictEqual([unknown.code, ok.code, ok.out], [1, 0, "Configuration is valid!\n"])
     assert.match(`${unknown.out}${unknown.err}`, /trade/)
     assert.deepStrictEqual([failed.code, failed.out], [1, ""])
-    assert.match(failed.err, /use --local/)
+    assert.match(failed.err, /leave its name out/)
   })
 })
