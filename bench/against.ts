@@ -3,13 +3,14 @@
  * One process differs from the next by some percents, since the compiler decides anew, so each row is measured with several
  * pairs of processes; the interval is that of their means (Student's t over the logarithms).
  *
- * `node bench/against.ts DIR [--pairs 6] [--rounds 6] [--burst 1000] [--only <part of a name>] [--most 1.03]`; the other checkout has its
- * dependencies installed. A row whose interval ends above `--most` is told, and is a failure.
+ * `node bench/against.ts DIR [--pairs 6] [--rounds 6] [--burst 1000] [--only <part of a name>]
+ * [--log file|null] [--most 1.03]`; the other checkout has its dependencies installed. The access log is written into a file unless
+ * it is `--log null`: then none is made. A row whose interval ends above `--most` is told, and is a failure.
  */
 import { join, resolve } from "node:path"
 import { setTimeout } from "node:timers/promises"
 import { parseArgs } from "node:util"
-import { type Load, type ProxyProcess, startLoad, startOrigin, startProxy } from "./processes.ts"
+import { accessLog, type Load, type ProxyProcess, startLoad, startOrigin, startProxy } from "./processes.ts"
 import { bytesOf, type Scenario, scenarios } from "./scenarios.ts"
 
 const { values: given, positionals } = parseArgs({
@@ -19,6 +20,7 @@ const { values: given, positionals } = parseArgs({
     rounds: { type: "string", default: "6" },
     burst: { type: "string", default: "1000" },
     only: { type: "string", default: "" },
+    log: { type: "string", default: "file" },
     most: { type: "string", default: "1.03" }
   }
 })
@@ -27,6 +29,7 @@ const { scenarios: others }: { readonly scenarios: ReadonlyArray<Scenario> } = a
   join(other, "bench", "scenarios.ts")
 )
 const burst = Number(given.burst)
+const log = accessLog(given.log)
 const connections = 32
 
 /** CPU microseconds per request of one burst. */
@@ -48,8 +51,8 @@ const pair = async (
   oursFirst: boolean
 ): Promise<number> => {
   // Who starts first may have the better place in the machine.
-  const first = await startProxy(oursFirst ? ours : theirs, upstream)
-  const second = await startProxy(oursFirst ? theirs : ours, upstream)
+  const first = await startProxy(oursFirst ? ours : theirs, upstream, log)
+  const second = await startProxy(oursFirst ? theirs : ours, upstream, log)
   const proxies = oursFirst ? ([first, second] as const) : ([second, first] as const)
   try {
     const texts: Array<ReadonlyArray<string>> = []

@@ -3,15 +3,15 @@
  * bursts; then latency at a fixed rate, start-up time and memory. Last, how long the loop stands still while a large file
  * is reloaded. Prints tables and writes `bench/results/<time>.json`.
  *
- * `node bench/main.ts [--rounds 15] [--burst 1000] [--reloads 5] [--only <part of a name>] [--check]`; with `--check` a broken budget
- * is a failure.
+ * `node bench/main.ts [--rounds 15] [--burst 1000] [--reloads 5] [--only <part of a name>] [--log file|null] [--check]`;
+ * with `--check` a broken budget is a failure. The access log is written into a file unless it is `--log null`: then none is made.
  */
 import { mkdir, writeFile } from "node:fs/promises"
 import { cpus } from "node:os"
 import { join } from "node:path"
 import { setTimeout } from "node:timers/promises"
 import { parseArgs } from "node:util"
-import { type Load, type ProxyProcess, startLoad, startOrigin, startProxy } from "./processes.ts"
+import { accessLog, type Load, type ProxyProcess, startLoad, startOrigin, startProxy } from "./processes.ts"
 import { measureReload, type ReloadCost } from "./reload.ts"
 import { base, bytesOf, type Scenario, scenarios } from "./scenarios.ts"
 import { quantile, type Spread, spread } from "./spread.ts"
@@ -23,12 +23,14 @@ const { values: given } = parseArgs({
     rate: { type: "string", default: "2000" },
     reloads: { type: "string", default: "5" },
     only: { type: "string", default: "" },
+    log: { type: "string", default: "file" },
     check: { type: "boolean", default: false }
   }
 })
 const rounds = Number(given.rounds)
 const burst = Number(given.burst)
 const rate = Number(given.rate)
+const log = accessLog(given.log)
 const connections = 32
 const mebibyte = 1024 * 1024
 const reloadOfMany = "reload of 10,000 routes"
@@ -79,7 +81,7 @@ const latency = async (load: Load, proxies: ReadonlyArray<ProxyProcess>, request
 
 const measure = async (load: Load, scenario: Scenario, upstream: number): Promise<Row> => {
   const reference = await startProxy(base(scenario.request), upstream)
-  const proxy = await startProxy(scenario, upstream)
+  const proxy = await startProxy(scenario, upstream, log)
   try {
     const texts = ((await scenario.begin?.(proxy.port, connections)) ?? [scenario.request]).map(bytesOf)
     // What the compiler has not yet seen is not what is measured.
@@ -198,7 +200,7 @@ const time = new Date().toISOString()
 const file = join(folder, `${time.replaceAll(":", "-")}.json`)
 await writeFile(
   file,
-  `${JSON.stringify({ time, node: process.version, cpu: cpus()[0]?.model, cores: cpus().length, origin: origin.name, rounds, burst, rate, connections, rows, reload }, null, 2)}\n`
+  `${JSON.stringify({ time, node: process.version, cpu: cpus()[0]?.model, cores: cpus().length, origin: origin.name, log, rounds, burst, rate, connections, rows, reload }, null, 2)}\n`
 )
 console.log(`written to ${file}`)
 

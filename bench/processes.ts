@@ -1,6 +1,6 @@
 /** The processes of a measurement: started on free ports, asked over IPC, and ended with it. */
 import { type ChildProcess, fork, spawn } from "node:child_process"
-import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { mkdtemp, open, rm, writeFile } from "node:fs/promises"
 import { connect, createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -74,13 +74,34 @@ export interface ProxyProcess {
   readonly stop: () => Promise<void>
 }
 
-export const startProxy = async (scenario: Scenario, upstream: number): Promise<ProxyProcess> => {
+/** Where the access log goes: into a file, as those who need it have it, or nowhere, and then no line is made. */
+export const accessLogs = ["file", "null"] as const
+export type AccessLog = (typeof accessLogs)[number]
+
+export const accessLog = (given: string): AccessLog => {
+  const found = accessLogs.find((each) => each === given)
+  if (found === undefined) throw new Error(`--log is one of ${accessLogs.join(", ")}`)
+  return found
+}
+
+/** What a row says so that no line is made; rows of another checkout say the same. */
+const silenced = ", logging: {level: request=warn}"
+
+export const startProxy = async (
+  scenario: Scenario,
+  upstream: number,
+  log: AccessLog = "file"
+): Promise<ProxyProcess> => {
   const ports = { proxy: await freePort(), upstream }
   const folder = await mkdtemp(join(tmpdir(), "headgate-bench-"))
-  for (const [name, text] of Object.entries(scenario.files?.(ports) ?? {})) await writeFile(join(folder, name), text)
+  const write = (name: string, text: string) =>
+    writeFile(join(folder, name), log === "file" ? text.replace(silenced, "") : text)
+  const files = Object.entries(scenario.files?.(ports) ?? {})
+  for (const [name, text] of files) await write(name, text)
   const { command, args } = scenario.proxy(ports, folder)
+  const logFile = await open(join(folder, "log"), "a")
   const child = spawn(command, [...args], {
-    stdio: ["ignore", "ignore", "inherit", "ipc"],
+    stdio: ["ignore", log === "file" ? logFile.fd : "ignore", "inherit", "ipc"],
     env: {
       ...process.env,
       NODE_ENV: "production",
@@ -93,9 +114,12 @@ export const startProxy = async (scenario: Scenario, upstream: number): Promise<
     startup,
     usage: () => ask<Usage>(child, "usage"),
     pauses: () => ask<Pauses>(child, "pauses"),
-    write: (name, text) => writeFile(join(folder, name), text),
+    write,
     stop: async () => {
       await stop(child)
+      const { size } = await logFile.stat()
+      await logFile.close()
+      if (log === "file" && files.length > 0 && size < 10_000) throw new Error(`${scenario.name}: nothing was logged`)
       await rm(folder, { recursive: true, force: true })
     }
   }

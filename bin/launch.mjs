@@ -1,10 +1,11 @@
 // Checks the runtime before anything of the program is loaded, and hands over to the one that came with the package's
 // own dependencies when the system's is too old.
-import { spawn } from "node:child_process"
-import { existsSync } from "node:fs"
-import module from "node:module"
-import { dirname, join } from "node:path"
-import { fileURLToPath } from "node:url"
+
+// An import of one of these makes a namespace of all that it has, which takes longer than all that is done here.
+const builtin = process.getBuiltinModule ?? (await import("node:module")).createRequire(import.meta.url)
+const { existsSync, mkdirSync } = builtin("node:fs")
+const { dirname, join } = builtin("node:path")
+const { fileURLToPath } = builtin("node:url")
 
 const needed = 24
 // A collection of the young generation copies what survives, and when a large configuration is taken over nearly all of it
@@ -26,7 +27,7 @@ export const launch = async (program) => {
   if (found >= needed) {
     if (flags.length > 0) beginAnew([...process.execArgv, ...flags, entry, ...process.argv.slice(2)])
     process.argv[1] = entry
-    if (cache) module.enableCompileCache(cache)
+    if (cache) builtin("node:module").enableCompileCache(cache)
     await import(entry)
     return
   }
@@ -40,7 +41,7 @@ export const launch = async (program) => {
   }
   // The channel tells the program when this process is gone, however it ended.
   const stdio = program === "headgate" ? ["inherit", "inherit", "inherit", "ipc"] : "inherit"
-  const child = spawn(pinned, [...flags, entry, ...process.argv.slice(2)], { stdio })
+  const child = builtin("node:child_process").spawn(pinned, [...flags, entry, ...process.argv.slice(2)], { stdio })
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal))
   child.on("exit", (code, signal) => process.exit(signal === null ? (code ?? 1) : 1))
 }
@@ -50,8 +51,21 @@ export const launch = async (program) => {
  * written, it does. Nowhere else: what others can write, they can fill with code of theirs.
  */
 const codeCache = () => {
+  if (process.env.NODE_COMPILE_CACHE !== undefined) return process.env.NODE_COMPILE_CACHE
   const caches = process.env.XDG_CACHE_HOME || (process.env.HOME && join(process.env.HOME, ".cache"))
-  return process.env.NODE_COMPILE_CACHE ?? (caches && join(caches, "headgate", "code"))
+  if (!caches) return undefined
+  const folder = join(caches, "headgate", "code")
+  return [caches, dirname(folder), folder].every(isMade) ? folder : undefined
+}
+
+/** One by one: the runtime tries for ever to make a folder with all above it where none can be made, as below `/proc`. */
+const isMade = (folder) => {
+  try {
+    mkdirSync(folder, { mode: 0o700 })
+    return true
+  } catch (error) {
+    return error.code === "EEXIST"
+  }
 }
 
 /** The heap is laid out before any program runs, so the same process begins anew, where it can and nobody is attached to it. */

@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process"
 import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join, relative } from "node:path"
 import { type OutputChunk, type RolldownOutput, rolldown } from "rolldown"
+import { builtins, fileOf } from "./builtins.ts"
 import { library, programs } from "./entries.ts"
 
 /** What `version.ts` says in place of asking the checkout. */
@@ -23,6 +24,8 @@ const bundle = async (
     input: { ...input },
     external: [...external],
     platform: "node",
+    plugins: [builtins],
+    resolve: { alias: { undici$: join(import.meta.dirname, "undici.mjs") } },
     transform: {
       define: {
         HEADGATE_BUILT: built(root),
@@ -38,6 +41,8 @@ const bundle = async (
       format: "esm",
       entryFileNames: "[name].mjs",
       chunkFileNames: "[name]-[hash].mjs",
+      // Each would be a file of its own, and it is the number of files that takes time.
+      codeSplitting: { groups: [{ name: fileOf, debugName: "node" }] },
       minify: true,
       sourcemap: true
     })

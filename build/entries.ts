@@ -5,7 +5,8 @@ export const programs = {
   headgate: "src/main/headgate.ts",
   headgatectl: "src/main/headgatectl.ts",
   "check-thread": "src/main/check-thread.ts",
-  "tokenizer-thread": "layers/tokenizer/thread.ts"
+  "tokenizer-thread": "layers/tokenizer/thread.ts",
+  "log-thread": "layers/log/thread.ts"
 } as const
 
 /** Exports, by the name of their file in `library/`. */

@@ -27,9 +27,8 @@ const run = (one: FoundCase) => {
 }
 
 /** Runs at least five cases, one of which is about a configuration that is refused. */
-const enough = (name: string, folder: string) =>
+const enough = (name: string, cases: ReadonlyArray<FoundCase>) =>
   Effect.gen(function* () {
-    const cases = byFolder.get(folder) ?? []
     assert.isAtLeast(cases.length, 5, `${name} has too few cases`)
     const all = yield* Effect.forEach(cases, run)
     assert.isTrue(
@@ -47,9 +46,18 @@ const dueOf = ({ outcomes, failOpen }: AnyPolicy) => [
   ...(failOpen === undefined ? [] : ["failedOpen" as const])
 ]
 
-const folderOf = (name: string) => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+const casesOf = (policy: string) => byFolder.get(policy.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)) ?? []
 
-const foldersOfTerminals = { host: "backend-host", mcp: "backend-mcp", llm: "backend-llm", ai: "backend-llm" } as const
+/** Two terminals share the folder of models: the cases of one of them say so in their names. */
+const casesOfModels = (name: "ai" | "llm") =>
+  casesOf("backendLlm").filter((one) => one.name.startsWith("ai-") === (name === "ai"))
+
+const casesOfTerminals = {
+  host: casesOf("backendHost"),
+  mcp: casesOf("backendMcp"),
+  llm: casesOfModels("llm"),
+  ai: casesOfModels("ai")
+} as const
 
 describe("cases", () => {
   for (const [folder, cases] of byFolder)
@@ -60,12 +68,23 @@ describe("cases", () => {
   describe("there are enough of them", () => {
     for (const policy of policies.policies)
       it.effect(policy.name, () =>
-        Effect.map(enough(policy.name, folderOf(policy.name)), (all) => {
+        Effect.map(enough(policy.name, casesOf(policy.name)), (all) => {
           const reached = new Set(all.flatMap(({ outcomes }) => [...(outcomes.get(policy.name) ?? [])]))
           for (const outcome of dueOf(policy))
             assert.isTrue(reached.has(outcome), `no case of ${policy.name} has a node that ${outcome}`)
         })
       )
-    for (const { name } of terminals) it.effect(name, () => enough(name, foldersOfTerminals[name]))
+    for (const terminal of terminals)
+      it.effect(terminal.name, () =>
+        Effect.map(enough(terminal.name, casesOfTerminals[terminal.name]), (all) => {
+          const own = all.flatMap(({ outcomes }) => [...(outcomes.get(terminal.name) ?? [])])
+          const calls = all.flatMap(({ calls }) => [...calls])
+          // That it let a request pass is told by the call.
+          const reached = new Set([...own.filter((outcome) => outcome !== "next"), ...calls])
+          for (const outcome of terminal.outcomes)
+            assert.isTrue(reached.has(words[outcome]), `no case of ${terminal.name} ${words[outcome]}`)
+          assert.isAtMost(reached.size, terminal.outcomes.length, `${terminal.name} does what it does not declare`)
+        })
+      )
   })
 })

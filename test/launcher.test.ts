@@ -101,14 +101,17 @@ describe("the launcher", () => {
         encoding: "utf8"
       }).stdout
     const home = join(folder, "home")
+    mkdirSync(home)
     const found = ["headgate", "headgatectl"].map((name) => [
       kept(name, {}),
+      // Nor is a home made for it.
+      kept(name, { HOME: join(folder, "nobody") }),
       kept(name, { HOME: home }).startsWith(join(home, ".cache/headgate/code/"))
     ])
     rmSync(folder, { recursive: true })
     assert.deepStrictEqual(found, [
-      ["undefined", true],
-      ["undefined", true]
+      ["undefined", "undefined", true],
+      ["undefined", "undefined", true]
     ])
   })
 })

@@ -94,15 +94,16 @@ describe("a single call", () => {
   it.live("ends with whoever asked for it", () =>
     Effect.gen(function* () {
       const { fetch } = yield* HttpFetch
-      let closed: () => void = () => {}
-      const gone = new Promise<void>((resolve) => {
-        closed = resolve
+      const asked = Promise.withResolvers<void>()
+      const gone = Promise.withResolvers<void>()
+      const base = yield* serving((request) => {
+        request.socket.on("close", () => gone.resolve())
+        asked.resolve()
       })
-      const base = yield* serving((request) => request.socket.on("close", closed))
       const fiber = yield* Effect.forkChild(fetch({ method: "GET", url: base }))
-      yield* Effect.sleep("50 millis")
+      yield* Effect.promise(() => asked.promise)
       yield* Fiber.interrupt(fiber)
-      yield* Effect.promise(() => gone)
+      yield* Effect.promise(() => gone.promise)
     }).pipe(Effect.provide(layer))
   )
 })

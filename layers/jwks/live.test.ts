@@ -10,6 +10,7 @@ import { Jwks, type KeySet } from "../../src/services/jwks.ts"
 import { Log } from "../../src/services/log.ts"
 import { keySet, publicKey } from "../../test/tokens.ts"
 import * as Files from "../files.ts"
+import * as ConsoleLog from "../log/console.ts"
 import { layer } from "./live.ts"
 
 const url = "https://issuer.example/certs"
@@ -37,11 +38,8 @@ const issuer = () => {
             })
         }),
         Layer.succeed(Log, {
-          log: (_level, _target, message) => state.lines.push(message),
-          enabled: () => true,
-          filter: () => "",
-          change: () => true,
-          configure: () => {}
+          ...ConsoleLog.make({ filter: "off", format: "text", write: () => {}, now: () => 0 }),
+          log: (_level, _target, message) => state.lines.push(message)
         })
       )
     )

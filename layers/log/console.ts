@@ -1,49 +1,44 @@
-/** The log on standard output: one line for each entry, as text or JSON, written without waiting. */
+/** The log as lines, each made as text or JSON as soon as it is told, and handed to whoever writes it. */
 import { Layer } from "effect"
-import { type Fields, type Level, Log, levels } from "../../src/services/log.ts"
+import { type Fields, type Level, type LineForm, Log, levels } from "../../src/services/log.ts"
 import { type Filter, parseFilter } from "./filter.ts"
+import { forms } from "./form.ts"
+import { stamp } from "./stamp.ts"
 
 export interface ConsoleOptions {
   /** The filter at the start; a malformed one counts as `info`. */
   readonly filter: string
-  readonly format: "text" | "json"
+  readonly format: keyof typeof forms
   readonly write: (line: string) => void
+  /** Takes the lines of requests, which are many. Default: `write`. */
+  readonly record?: ((line: string) => void) | undefined
   /** Milliseconds since 1970. */
   readonly now: () => number
 }
 
-const severity = (level: Level) => levels.indexOf(level)
+const severity = Object.fromEntries(levels.map((level, index) => [level, index])) as Readonly<Record<Level, number>>
 
-// A log line is one line: what a client sends must not forge another.
-const oneLine = (text: string) => text.replace(/[\r\n]+/g, "\\n")
-
-const textFields = (fields: Fields) => {
+const joined = (form: LineForm, fields: Fields): string => {
   let out = ""
-  for (const [key, value] of Object.entries(fields)) {
-    if (value === undefined || value === null) continue
-    out += ` ${key}=${key === "error" || key === "mcp.error.message" ? JSON.stringify(value) : oneLine(String(value))}`
-  }
+  for (const [name, value] of Object.entries(fields)) if (value !== undefined) out += form.field(name)(value)
   return out
 }
 
-export const make = ({ write, now, ...start }: ConsoleOptions): Log["Service"] => {
-  let { format } = start
+export const make = ({ write, record = write, now, ...start }: ConsoleOptions): Log["Service"] => {
+  let form: LineForm = forms[start.format]
   let initial = parseFilter(start.filter) ?? parseFilter("info")!
   let filter: Filter = initial
-  const enabled: Log["Service"]["enabled"] = (level, target) => severity(level) <= severity(filter.levelOf(target))
+  const time = stamp(now)
+  const enabled: Log["Service"]["enabled"] = (level, target) => severity[level] <= severity[filter.levelOf(target)]
   return {
     enabled,
     log: (level, target, message, fields = {}) => {
-      if (!enabled(level, target)) return
-      const time = new Date(now()).toISOString()
-      if (format === "json") {
-        const line = { level, time, scope: target, ...(message === "" ? {} : { message }), ...fields }
-        write(`${JSON.stringify(line)}\n`)
-      } else if (message === "") write(`${time}\t${level}\t${target}${textFields(fields)}\n`)
-      else write(`${time}\t${level}\t${target}\t${oneLine(message)}${textFields(fields)}\n`)
+      if (enabled(level, target)) write(form.line(time(), level, target, message, joined(form, fields)))
     },
+    form: () => form,
+    record: (target, fields) => record(form.line(time(), "info", target, "", fields)),
     configure: (settings) => {
-      format = settings.format ?? format
+      if (settings.format !== undefined) form = forms[settings.format]
       initial = (settings.filter === undefined ? undefined : parseFilter(settings.filter)) ?? initial
       filter = initial
     },

@@ -1,5 +1,6 @@
 /** headgate, the proxy: `headgate -f config.yaml`. Runs in the foreground until it is told to end. */
 import { existsSync } from "node:fs"
+import { flushCompileCache } from "node:module"
 import { parseArgs } from "node:util"
 import { Effect, Exit, Layer, Option, Queue, Scope } from "effect"
 import * as ConsoleLog from "../../layers/log/console.ts"
@@ -9,6 +10,7 @@ import { countOf, formatProblems, isProblemFormat, problemFormats } from "../../
 import { contained, nobody } from "../services/contained.ts"
 import { Defects } from "../services/defects.ts"
 import { Log } from "../services/log.ts"
+import { Metrics } from "../services/metrics.ts"
 import { commandSummaries, isCommand } from "./commands/names.ts"
 import { type ConfigurationSource, defaultFile, defaultPath, fromFile, fromText } from "./configuration-source.ts"
 import { standard } from "./dialect.ts"
@@ -165,24 +167,27 @@ const hungUp = Effect.gen(function* () {
 const lastLines = 3_000
 const lastLinesInHaste = 250
 
-const log = startingLog(process.env)
+const starting = startingLog(process.env)
 const exit = (code: number, millis = lastLines) => {
-  log.drained(millis).then(() => process.exit(code))
+  starting.drained(millis).then(() => process.exit(code))
 }
 
 const serve = Effect.fnUntraced(function* (found: ConfigurationSource) {
   const services = Layer.provideMerge(
     ports(yield* portOptions(process.env)),
-    Layer.mergeAll(ConsoleLog.layer(log), Prometheus.layer())
+    Layer.mergeAll(ConsoleLog.layer(starting), Prometheus.layer())
   )
   yield* Effect.scoped(
     Effect.gen(function* () {
       const scope = yield* Effect.scope
+      starting.watched(yield* Metrics, yield* Log)
       const sent = yield* telemetry(process.env)
       const hangUps = yield* hungUp
       const { log } = yield* Log
       if (found.note !== undefined) log("info", "proxy", found.note)
       const running = yield* run({ dialect: standard, source: found, env: process.env, ...sent })
+      // Else it is written at the end, if that is an orderly one, and without what has not run for long.
+      flushCompileCache()
       // The last line of defence: before this one the program has not started, and ends (docs/decisions/contained-callbacks.md).
       const tell = yield* Defects
       const uncaught = contained(nobody, (cause: unknown) => tell("process", cause))

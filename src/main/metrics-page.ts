@@ -1,13 +1,14 @@
 /** The reference page of the metrics: every family that some part of the proxy counts in, as that part registers it. */
+import * as ConsoleLog from "../../layers/log/console.ts"
 import { defectCounter } from "../../layers/log/defects.ts"
 import { guardChecks, makeCallSeries } from "../../stages/backend-llm/series.ts"
 import { makeMcpSeries } from "../../stages/backend-mcp/series.ts"
 import { stageTimes } from "../pipeline/latency.ts"
 import { makeRecorder } from "../pipeline/record.ts"
-import type { Logger } from "../services/log.ts"
 import type { Family, Metrics } from "../services/metrics.ts"
 import type { Assembled } from "./assemble.ts"
 import { buildInfo, configurationGauges, gatherRuntime } from "./runtime-metrics.ts"
+import { lostLines } from "./starting-log.ts"
 
 interface Described {
   readonly name: string
@@ -38,14 +39,22 @@ const registered = (register: (metrics: Metrics["Service"]) => void): ReadonlyAr
   return found
 }
 
-const quiet: Logger = { enabled: () => false, log: () => {} }
+const quiet = ConsoleLog.make({ filter: "off", format: "text", write: () => {}, now: () => 0 })
 const nothing: Assembled = { binds: [], ways: [] }
 
 const sections: ReadonlyArray<readonly [title: string, register: (metrics: Metrics["Service"]) => void]> = [
   ["Requests", (metrics) => makeRecorder(quiet, metrics, () => 0)],
   ["Models", (metrics) => [makeCallSeries(metrics), guardChecks(metrics)]],
   ["MCP servers", makeMcpSeries],
-  ["The process", (metrics) => [defectCounter(metrics), stageTimes(metrics), gatherRuntime(metrics, () => nothing)]],
+  [
+    "The process",
+    (metrics) => [
+      defectCounter(metrics),
+      lostLines(metrics, () => ({ full: 0, failed: 0 })),
+      stageTimes(metrics),
+      gatherRuntime(metrics, () => nothing)
+    ]
+  ],
   ["The configuration", (metrics) => [configurationGauges(metrics), buildInfo(metrics)]]
 ]
 

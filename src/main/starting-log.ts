@@ -1,37 +1,57 @@
-/** How the process logs until the configuration says more: to standard output, in batches, of which none is lost at its end. */
-import { batched } from "../../layers/log/batched.ts"
+/** How the process logs until the configuration says more, and how its log is written: to standard output, in the background. */
 import type { ConsoleOptions } from "../../layers/log/console.ts"
+import { Output } from "../../layers/log/output.ts"
+import type { Logger } from "../services/log.ts"
+import type { Metrics } from "../services/metrics.ts"
 
-/** Bytes that may wait for a reader that does not read. Lines beyond them are lost, and the memory is not. */
-const mostWaiting = 16 * 1024 * 1024
+/** Milliseconds that the last lines of a process may take which ends without having waited for them. */
+const lastMoment = 250
 
 export interface StartingLog extends ConsoleOptions {
-  /** Waits until the reader of standard output has all lines, or has gone away, or has had its time. */
+  /** Counts lines that are lost, and tells of them. */
+  readonly watched: (metrics: Metrics["Service"], log: Logger) => void
+  /** Waits until standard output has all lines, or takes no more, or has had its time. */
   readonly drained: (millis: number) => Promise<void>
 }
 
+export const lostLines = (metrics: Metrics["Service"], lost: () => Output["lost"]): void =>
+  metrics.gathered(
+    "log_lines_lost_total",
+    "Lines of the log that were not written: `full`, because more than 8 MiB waited for a slow reader or disk, or `failed`, because the system refused them.",
+    "counter",
+    ["reason"],
+    () => Object.entries(lost()).map(([reason, value]) => ({ labels: { reason }, value }))
+  )
+
 export const startingLog = (env: Readonly<Record<string, string | undefined>>): StartingLog => {
+  const output = new Output()
   const { stdout } = process
-  const { write, flush } = batched((text) => {
-    if (stdout.writableLength < mostWaiting) stdout.write(text)
-  })
-  // A full disk, or a reader that went away, must not take the proxy with it.
+  // What others print to a full disk, or to a reader that went away, must not take the proxy with it.
   stdout.on("error", () => {})
-  process.once("exit", flush)
+  let last = lastMoment
+  process.once("exit", () => output.flush(last))
   return {
     filter: env["RUST_LOG"] ?? "info",
     format: env["LOG_FORMAT"] === "json" ? "json" : "text",
-    write,
+    write: output.write,
+    record: output.record,
     now: () => Date.now(),
-    drained: (millis) =>
-      new Promise((resolve) => {
-        flush()
+    watched: (metrics, { log }) => {
+      lostLines(metrics, () => output.lost)
+      output.onLost((lines) => log("warn", "log", "lines of the log were lost", { lines }))
+    },
+    drained: async (millis) => {
+      await output.drained(millis)
+      // They had their time.
+      last = 0
+      await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, millis)
-        // Called once what was written before has left, or failed to.
+        // Called once what was printed beside the log has left, or failed to.
         stdout.write("", () => {
           clearTimeout(timer)
           resolve()
         })
       })
+    }
   }
 }

@@ -23,6 +23,8 @@ export { type Attached, compileWay, registryOf } from "./testing/way.ts"
 export { type Whole, type WholeOptions, whole } from "./testing/whole.ts"
 export {
   type BackendAnswer,
+  type BackendDown,
+  type BackendSaid,
   type OutsideAnswer,
   type Received,
   World,

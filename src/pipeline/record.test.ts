@@ -32,7 +32,7 @@ describe("the counts of requests", () => {
       read: unused,
       scrape: unused
     }
-    const record = makeRecorder({ enabled: () => false, log: unused }, metrics, () => 0)
+    const record = makeRecorder({ enabled: () => false, log: unused, form: unused, record: unused }, metrics, () => 0)
     const ended = (method: string, status: number | undefined, error?: StageError) => {
       const x = new Exchange(
         new RequestHead(method, "http", "example.com", "/", new HeaderList()),

@@ -2,10 +2,10 @@
  * What remains of a request when it is over: one line of the access log, and its counts. Series are resolved once for
  * each route, backend, method and outcome, so that counting is an addition.
  */
-import type { Fields, Logger } from "../services/log.ts"
+import type { LineForm, RecordLog } from "../services/log.ts"
 import type { Metrics, Series } from "../services/metrics.ts"
 import type { Exchange } from "./exchange.ts"
-import { shownUri } from "./hidden.ts"
+import { compileFields } from "./request-fields.ts"
 import type { Outcome } from "./view.ts"
 
 const durations = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 80]
@@ -44,7 +44,7 @@ interface Known {
   last: Counted | undefined
 }
 
-export const makeRecorder = (log: Logger, metrics: Metrics["Service"], clock: () => number) => {
+export const makeRecorder = (log: RecordLog, metrics: Metrics["Service"], clock: () => number) => {
   const requests = metrics.counter("requests_total", "Requests that were answered.", http)
   const duration = metrics.histogram(
     "request_duration_seconds",
@@ -102,6 +102,17 @@ export const makeRecorder = (log: Logger, metrics: Metrics["Service"], clock: ()
     return counted
   }
 
+  let form: LineForm | undefined
+  let fieldsOf: ReturnType<typeof compileFields>
+  const logged = (x: Exchange, outcome: Outcome, reason: string, elapsed: number): void => {
+    const now = log.form()
+    if (now !== form) {
+      form = now
+      fieldsOf = compileFields(now)
+    }
+    log.record("request", fieldsOf(x, outcome, reason, elapsed))
+  }
+
   return (x: Exchange, outcome: Outcome): void => {
     const elapsed = clock() - x.arrived
     const reason =
@@ -122,34 +133,6 @@ export const makeRecorder = (log: Logger, metrics: Metrics["Service"], clock: ()
       }
       series.record((x.called - x.arrived) / 1000)
     }
-    if (log.enabled("info", "request")) log.log("info", "request", "", accessLine(x, outcome, reason, elapsed))
+    if (log.enabled("info", "request")) logged(x, outcome, reason, elapsed)
   }
 }
-
-/** The fields that identify a request, in the order of the log: what a log line and a span have in common. */
-export const requestFacts = (x: Exchange, outcome: Outcome): Record<string, string | number | boolean> => {
-  const facts: Record<string, string | number | boolean> = {}
-  const add = (key: string, value: string | number | boolean | undefined) => {
-    if (value !== undefined) facts[key] = value
-  }
-  add("gateway", x.listener?.gateway)
-  add("listener", x.listener?.name)
-  add("route_rule", x.route?.rule)
-  add("route", x.route === undefined ? undefined : `${x.route.namespace}/${x.route.name}`)
-  add("endpoint", x.called === undefined ? undefined : x.backend?.target)
-  add("src.addr", `${x.peer.address}:${x.peer.port}`)
-  add("http.method", x.request.method)
-  add("http.host", x.receivedAuthority)
-  add("http.path", shownUri(x.receivedPath, x.hidden))
-  add("http.version", `HTTP/${x.request.version}`)
-  add("http.status", outcome.status)
-  if (x.facts !== undefined) for (const [key, value] of x.facts) facts[key] = value
-  return facts
-}
-
-const accessLine = (x: Exchange, outcome: Outcome, reason: string, elapsed: number): Fields => ({
-  ...requestFacts(x, outcome),
-  error: x.error?.message ?? outcome.failure,
-  reason: reason === "Upstream" ? undefined : reason,
-  duration: `${Math.round(elapsed)}ms`
-})

@@ -6,7 +6,7 @@ import { formatTraceparent, newSpanId, newTraceId, type TraceContext } from "../
 import type { FinishedSpan } from "../services/span-sink.ts"
 import type { Exchange } from "./exchange.ts"
 import type { OutboundCall, OutboundWatch } from "./outbound.ts"
-import { requestFacts } from "./record.ts"
+import { requestFacts } from "./request-fields.ts"
 import type { StageFinished } from "./run.ts"
 import type { Site, StageError } from "./stage.ts"
 import type { Outcome } from "./view.ts"

@@ -4,7 +4,7 @@ import type { Answer } from "../http/message.ts"
 import type { Exchange } from "./exchange.ts"
 import type { FailedReading } from "./fail-closed.ts"
 import type { Backend } from "./route.ts"
-import type { ConfigPath, ConfigProblem, Maturity, StageError, Verdict } from "./stage.ts"
+import type { ConfigPath, ConfigProblem, Maturity, OutcomeKind, StageError, Verdict } from "./stage.ts"
 
 /** What compiling a terminal yields. */
 export type Callee = Pick<Backend, "type" | "protocol" | "target" | "keepsTime"> & {
@@ -24,6 +24,8 @@ export interface Terminal<Name extends string, S extends Schema.Codec<any, any>,
   /** The key of the backend in configuration files: `host`, `mcp`, `ai` … */
   readonly name: Name
   readonly schema: S
+  /** What can come of a request that reaches it: the backend's answer, an answer of its own, a failure. Its cases show each. */
+  readonly outcomes: ReadonlyArray<OutcomeKind>
   readonly maturity: Maturity
   /** What decides in it and may fail to read something, and what is answered then. */
   readonly failsClosed?: ReadonlyArray<FailedReading> | undefined

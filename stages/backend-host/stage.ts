@@ -11,6 +11,7 @@ import { type Upstream, Upstreams } from "../../src/services/upstreams.ts"
 export const backendHost = terminal({
   name: "host",
   schema: HostPort,
+  outcomes: ["next", "fail"],
   maturity: { status: "stable", untrusted: "client+backend" },
   compile: (target) =>
     Effect.flatMap(Upstreams, (upstreams) =>

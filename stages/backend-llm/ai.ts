@@ -32,6 +32,7 @@ type Groups = ReadonlyArray<ReadonlyArray<Provider>>
 export const backendAi = terminal({
   name: "ai",
   schema: AiSchema,
+  outcomes: ["next", "respond", "fail"],
   maturity: { status: "stable", untrusted: "client+backend" },
   applies: endpointPolicies,
   compile: (config) =>

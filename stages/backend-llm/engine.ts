@@ -7,6 +7,7 @@ import type { Callee } from "../../src/pipeline/terminal.ts"
 import { callUpstream } from "../../src/pipeline/upstream-call.ts"
 import { Catalogs } from "../../src/protocols/llm/cost/catalogs.ts"
 import type { GuardOutcome } from "../../src/protocols/llm/guard/outcome.ts"
+import { places } from "../../src/protocols/llm/guard/texts.ts"
 import { hidesModel } from "../../src/protocols/llm/models/model-path.ts"
 import { canonicalPath } from "../../src/protocols/llm/models/path-form.ts"
 import { interfaceOf } from "../../src/protocols/llm/providers/wire-format.ts"
@@ -29,6 +30,8 @@ export interface Engine {
 }
 
 export const makeEngine = Effect.gen(function* () {
+  // Now, so that no request waits for it.
+  places()
   const clock = yield* Monotonic
   const metrics = yield* Metrics
   const catalogs = yield* Catalogs

@@ -11,6 +11,7 @@ import { compileVirtual } from "./virtual.ts"
 export const backendLlm = terminal({
   name: "llm",
   schema: LlmRouterSchema,
+  outcomes: ["next", "respond", "fail"],
   maturity: { status: "stable", untrusted: "client+backend" },
   failsClosed: [
     ...routerReadings("llm.models.authorization"),

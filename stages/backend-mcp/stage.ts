@@ -49,6 +49,7 @@ const readings = failedReadings(
 export const backendMcp = terminal({
   name: "mcp",
   schema: McpBackend,
+  outcomes: ["next", "fail"],
   maturity: { status: "stable", untrusted: "client+backend" },
   failsClosed: readings,
   compile: (config, at, name) =>

@@ -206,6 +206,7 @@ llm:
         const all = Array.from({ length: times }, (_, index) => index)
         if (spree.together === true) await Promise.all(all.map(once))
         else for (const index of all) await once(index)
+        if (asked === 0) throw new Error("the provider was never asked")
         if (asked > spree.most) throw new Error(`the provider was asked ${asked} times, ${spree.most} were to be had`)
         // Somebody else's budget is untouched.
         const other = await ask(plain({ headers: { ...type, authorization: "Bearer b" } }))

@@ -21,6 +21,8 @@ interface HostileStream {
   readonly headers?: Readonly<Record<string, string>>
   /** What its reader gets to see all the same. */
   readonly says?: RegExp
+  /** One line or event is more than a translation holds: it is cut. */
+  readonly large?: true
 }
 
 const everyone: ReadonlyArray<Reader> = ["model", "translation", "tool"]
@@ -39,7 +41,7 @@ const bytes = (...parts: ReadonlyArray<string | ReadonlyArray<number>>) =>
 type Row = readonly [
   title: string,
   bytes: () => Uint8Array | string,
-  more?: Pick<HostileStream, "pieces" | "headers" | "says">
+  more?: Pick<HostileStream, "pieces" | "headers" | "says" | "large">
 ]
 
 const whole = { says: /"(?:content|text)":"a"|"id":7\b/ }
@@ -62,11 +64,15 @@ const forEveryone: ReadonlyArray<Row> = [
   ["bytes that are no UTF-8", () => bytes("data: ", [0xff, 0xfe, 0xc0, 0x80], "\n\n", both)],
   ["a character that never ends", () => bytes(both, "data: ", [0xf0, 0x9f, 0x98])],
   ["characters cut in pieces", () => `: 😀 ünï\n\n${both}`, { pieces: 1, ...whole }],
-  ["a line of 3 MiB without an end", () => `data: ${"x".repeat(3 << 20)}`],
-  ["a line of 3 MiB without a colon", () => "x".repeat(3 << 20)],
-  ["a comment of 3 MiB", () => `:${"x".repeat(3 << 20)}\n\n${both}`],
-  ["an event of 3 MiB on many lines", () => `${"data: xxxxxxxxxxxxxxxxxxxxxxxx\n".repeat(100_000)}\n${both}`],
-  ["an event name of 3 MiB", () => `event: ${"x".repeat(3 << 20)}\n${both}`],
+  ["a line of 3 MiB without an end", () => `data: ${"x".repeat(3 << 20)}`, { large: true }],
+  ["a line of 3 MiB without a colon", () => "x".repeat(3 << 20), { large: true }],
+  ["a comment of 3 MiB", () => `:${"x".repeat(3 << 20)}\n\n${both}`, { large: true }],
+  [
+    "an event of 3 MiB on many lines",
+    () => `${"data: xxxxxxxxxxxxxxxxxxxxxxxx\n".repeat(100_000)}\n${both}`,
+    { large: true }
+  ],
+  ["an event name of 3 MiB", () => `event: ${"x".repeat(3 << 20)}\n${both}`, { large: true }],
   ["an id of 1 MiB", () => `id: ${"x".repeat(1 << 20)}\n${both}`],
   ["20,000 events of nothing", () => `${"data:\n\n".repeat(20_000)}${both}`],
   ["a field without a colon", () => `data\n\n${both}`],
@@ -249,9 +255,11 @@ const open = Effect.gen(function* () {
         throw new Error(`received ${received?.status} ${received?.body}`)
       if (received !== undefined && stream.reader !== "model") {
         for (const line of received.body.split("\n")) if (line.startsWith("data: ")) JSON.parse(line.slice(6))
-        const answers = received.body.split("\n").filter((line) => /^data: .*"id":7\b/.test(line))
-        if (stream.reader === "tool" && answers.length > 1) throw new Error(`${answers.length} answers: ${answers}`)
+        const answers = received.body.split("\n").filter((line) => /^(?:data: |\{).*"id":7\b/.test(line))
+        if (stream.reader === "tool" && answers.length !== 1) throw new Error(`${answers.length} answers: ${answers}`)
       }
+      if (stream.reader === "translation" && stream.large === true && received !== undefined)
+        throw new Error(`it was held: ${received.status} ${received.body.slice(0, 300)}`)
       if (({} as { polluted?: unknown }).polluted !== undefined) throw new Error("a prototype was changed")
       await well()
     })

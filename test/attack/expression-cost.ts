@@ -106,7 +106,11 @@ const cases: ReadonlyArray<CostCase> = [
       title: `${place} ${source}`,
       place,
       source,
-      text: `${part.repeat(head / part.length)}${end}`.replaceAll(" ", place === "path" ? "%20" : " ").slice(0, head)
+      // The end is what the pattern fails at, after all that it might have tried.
+      text: `${part
+        .repeat(head / part.length)
+        .replaceAll(" ", place === "path" ? "%20" : " ")
+        .slice(0, head)}${end}`
     }))
   ),
   ...evil.map(([source, part, end]) => ({
@@ -118,6 +122,12 @@ const cases: ReadonlyArray<CostCase> = [
   ...rules.map(([title, source, text]) => ({ title, place: "rule" as const, source, text })),
   ...refusedPatterns.map((source) => ({ title: `no pattern: ${source}`, place: "refused" as const, source, text: "" }))
 ]
+
+/** Milliseconds of work of this process so far: unlike time, a busy machine does not add to it. */
+const worked = (): number => {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1000
+}
 
 const quoted = (text: string) => JSON.stringify(text)
 
@@ -186,7 +196,7 @@ ${cases
       }
       const index = cases.indexOf(one)
       yield* Effect.promise(async () => {
-        const began = performance.now()
+        const began = worked()
         const all = Promise.all(Array.from({ length: 4 }, () => asked(one, index)))
         let slowest = 0
         let over = false
@@ -194,19 +204,18 @@ ${cases
           over = true
         })
         while (!over) {
-          const from = performance.now()
+          const from = worked()
           const { status } = await send(port, { path: "/neighbour" })
           if (status !== 200) throw new Error(`the neighbour was answered ${status}`)
-          slowest = Math.max(slowest, performance.now() - from)
+          slowest = Math.max(slowest, worked() - from)
         }
         // A guard that cannot tell in time refuses.
         for (const { status, body: said } of await done)
           if (![200, 400, 403, 404, 413, ...(one.place === "guard" ? [503] : [])].includes(status))
             throw new Error(`it was answered ${status} ${said.slice(0, 200)}`)
-        const took = performance.now() - began
-        // Generous: on a busy machine all that counts is that nothing grows without bounds.
-        if (slowest > 2_000) throw new Error(`the neighbour waited ${Math.round(slowest)} ms`)
-        if (took > 8_000) throw new Error(`the answer took ${Math.round(took)} ms`)
+        const took = worked() - began
+        if (slowest > 2_000) throw new Error(`the neighbour waited for ${Math.round(slowest)} ms of work`)
+        if (took > 8_000) throw new Error(`the answers took ${Math.round(took)} ms of work`)
       })
     })
   return trial

@@ -202,7 +202,7 @@ mcp: { port: 8082, targets: [{ name: t, mcp: { host: "http://${at}/mcp" } }] }
     const text = told(JSON.stringify(body))
     const lines = Object.entries(type).map(([name, value]) => `${name}: ${value}`)
     const client = new RawClient(to).send(
-      `POST ${path} HTTP/1.1\r\nHost: a\r\n${lines.join("\r\n")}\r\nContent-Length: ${Buffer.byteLength(text)}\r\nConnection: close\r\n\r\n`
+      `POST ${path} HTTP/1.1\r\nHost: localhost\r\n${lines.join("\r\n")}\r\nContent-Length: ${Buffer.byteLength(text)}\r\nConnection: close\r\n\r\n`
     )
     client.send(Buffer.from(text))
     return client
@@ -245,12 +245,17 @@ mcp: { port: 8082, targets: [{ name: t, mcp: { host: "http://${at}/mcp" } }] }
         })
       client.socket.destroy()
       if (bystander.sockets.length > before) throw new Error(`it was asked; the caller received ${client.text}`)
+      // Whoever is refused at the door proves nothing of what is behind it.
+      if ((forgery.redirect !== undefined || forgery.through === "endpoint") && paths.length === 0)
+        throw new Error(`the server was not asked; the caller received ${client.text}`)
       const strayed = paths.filter(
         (path) =>
           forgery.through === "translation" &&
           !/^\/v1(?:beta)?\/models\/(?!\.{1,2}:)[^/?#\\]+:generateContent$/.test(path)
       )
       if (strayed.length > 0) throw new Error(`the model was asked at ${strayed}`)
+      // What names another server names no path of this one.
+      if (paths.some((path) => path.startsWith("/post"))) throw new Error(`the server was posted to at ${paths}`)
       const { status } = (await ask({ path: "/after", headers: { host: "a" } })) ?? { status: 0 }
       if (status !== (forgery.redirect ?? 200)) throw new Error(`afterwards ${status}`)
     })

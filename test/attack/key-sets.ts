@@ -162,6 +162,7 @@ routes:${cases.map((_, index) => route(`keys-${index}`)).join("")}${route("healt
       if (took > 10_000) throw new Error(`it took ${Math.round(took)} ms`)
       // Once at the start, and as often as an issuer is tried that never answered.
       const times = asked.get(path) ?? 0
+      if (times === 0) throw new Error("the issuer was never asked")
       if (times > (status === 503 ? 8 : 2)) throw new Error(`the issuer was asked ${times} times`)
     })
   return trial

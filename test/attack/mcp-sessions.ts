@@ -4,8 +4,8 @@
  */
 import { Effect, Schema } from "effect"
 import * as Arbitrary from "effect/Arbitrary"
-import { start } from "../../src/main/library.ts"
-import { type Received, send } from "../client.ts"
+import { type Headgate, start } from "../../src/main/library.ts"
+import { send } from "../client.ts"
 import { type AttackCase, attack, type Trial } from "./attack.ts"
 import { initialize, mcpHeaders, mcpOrigin } from "./mcp-origin.ts"
 
@@ -18,6 +18,8 @@ interface Theft extends AttackCase {
   readonly as: "alice" | "bob" | "nobody"
   readonly door: keyof typeof doors
   readonly method: "POST" | "GET" | "DELETE"
+  /** At another process with the same key, which knows of the session by its id alone. */
+  readonly elsewhere?: true
 }
 
 const flipped = (id: string, at: number): string => {
@@ -72,6 +74,23 @@ const thefts: ReadonlyArray<Theft> = [
       { title: `${method} through another listener`, show: (id) => id, as: "alice", door: "listener", method },
       { title: `${method} at another backend`, show: (id) => id, as: "alice", door: "backend", method }
     ]
+  ),
+  ...(
+    [
+      ["another principal", "bob", "own"],
+      ["no principal", "nobody", "open"],
+      ["another listener", "alice", "listener"],
+      ["another backend", "alice", "backend"]
+    ] as const
+  ).map(
+    ([what, as, door]): Theft => ({
+      title: `${what}, at another process with the same key`,
+      show: (id) => id,
+      as,
+      door,
+      method: "POST",
+      elsewhere: true
+    })
   )
 ]
 
@@ -91,15 +110,19 @@ routes:
 }
 
 const open = Effect.gen(function* () {
-  const gateway = yield* start(configuration(yield* mcpOrigin), { ephemeral: true, host: "127.0.0.1" })
+  const text = configuration(yield* mcpOrigin)
+  const started = start(text, { ephemeral: true, host: "127.0.0.1", env: { SESSION_KEY: "5e".repeat(32) } })
+  const own = yield* started
+  const other = yield* started
   const ask = (
+    { port }: Headgate,
     door: Theft["door"],
     as: Theft["as"],
     session: string | undefined,
     method: Theft["method"],
     message?: object
   ) =>
-    send(gateway.port(doors[door])!, {
+    send(port(doors[door])!, {
       method,
       path: "/mcp",
       headers: {
@@ -110,18 +133,26 @@ const open = Effect.gen(function* () {
       body: message === undefined ? undefined : JSON.stringify(message)
     })
   const call = { jsonrpc: "2.0", id: 2, method: "tools/call", params: { name: "real", arguments: {} } }
-  const begun: Received = yield* Effect.promise(() => ask("own", "alice", undefined, "POST", initialize))
-  const id = String(begun.headers["mcp-session-id"])
-  const trial: Trial<Theft> = ({ show, as, door, method }) =>
+  const begin = Effect.map(
+    Effect.promise(() => ask(own, "own", "alice", undefined, "POST", initialize)),
+    ({ headers }) => String(headers["mcp-session-id"])
+  )
+  const id = yield* begin
+  // Ids do bring sessions back at the other process, if not those of others.
+  const carried = yield* begin
+  const { body: brought } = yield* Effect.promise(() => ask(other, "own", "alice", carried, "POST", call))
+  if (!brought.includes("done")) return yield* Effect.fail(new Error(`the session did not come along: ${brought}`))
+  const trial: Trial<Theft> = ({ show, as, door, method, elsewhere }) =>
     Effect.promise(async () => {
       const shown = show(id)
-      const { status, body } = await ask(door, as, shown, method, method === "POST" ? call : undefined)
+      const at = elsewhere === true ? other : own
+      const { status, body } = await ask(at, door, as, shown, method, method === "POST" ? call : undefined)
       // Whether a session of that id is somewhere is nobody's business: its end is confirmed all the same.
       const expected = method === "DELETE" ? [202] : [400, 404]
       if (!expected.includes(status) || body.includes("done")) throw new Error(`answered ${status} ${body}`)
-      const own = await ask("own", "alice", id, "POST", call)
-      if (own.status !== 200 || !own.body.includes("done"))
-        throw new Error(`the session is gone: ${own.status} ${own.body}`)
+      const still = await ask(own, "own", "alice", id, "POST", call)
+      if (still.status !== 200 || !still.body.includes("done"))
+        throw new Error(`the session is gone: ${still.status} ${still.body}`)
     })
   return trial
 })

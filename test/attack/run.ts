@@ -28,9 +28,17 @@ const uncaught: Array<unknown> = []
 process.on("uncaughtException", (error) => uncaught.push(error))
 process.on("unhandledRejection", (error) => uncaught.push(error))
 
+// A gateway that cannot be closed any more leaves nothing to wait for: the process would end here and there, with 0.
+process.exitCode = 1
+let running: string | undefined
+process.on("exit", () => {
+  if (running !== undefined) console.log(`  FAILED ${running} did not come to its end`)
+})
+
 console.log(`seed ${seed}`)
 console.log(["class", "suite", "cases", "generated", "failures", "seconds"].join("\t"))
 for (const suite of wanted) {
+  running = suite.name
   const count = suite.many === 0 ? 0 : Number(values.count ?? suite.many)
   const { cases, generated, breaches, seconds } = await Effect.runPromise(suite.run(count, seed))
   const failures = breaches.length + uncaught.length
@@ -40,6 +48,7 @@ for (const suite of wanted) {
   for (const { title, reason } of breaches) console.log(`  FAILED ${title}: ${reason}`)
   for (const error of uncaught.splice(0)) console.log("  UNCAUGHT", error)
 }
+running = undefined
 for (const [kind, passed] of held) console.log(`${kind}: ${passed} passed`)
 const passed = [...held.values()].reduce((sum, each) => sum + each, 0)
 console.log(`${held.size} classes, ${wanted.length} suites: ${passed} passed, ${failed} failed`)

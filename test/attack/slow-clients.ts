@@ -18,6 +18,8 @@ interface Flood {
   readonly drip?: readonly [text: string, every: number]
   /** Takes nothing of what comes. */
   readonly deaf?: boolean
+  /** It says that nothing more comes, and waits. */
+  readonly ends?: boolean
   /** They hang up by themselves, after so many milliseconds. */
   readonly leaves?: number
   /** It goes on for as long as it moves: nobody closes it. */
@@ -95,7 +97,7 @@ const floods: ReadonlyArray<Flood> = [
     send: "GET /never HTTP/1.1\r\nHost: a\r\n\r\n",
     leaves: 100
   },
-  { title: "half-closes and waits", clients: 100, send: `${post}Content-Length: 10\r\n\r\nabc`, leaves: 600 }
+  { title: "half-closes and waits", clients: 100, send: `${post}Content-Length: 10\r\n\r\nabc`, ends: true }
 ]
 
 /** The time that a head may take, and a connection may be idle, in milliseconds. */
@@ -128,13 +130,15 @@ routes:
   - ${wellRoute}
   - { backends: [{ host: "${backend}" }] }
 `)
-  const trial: Trial<Flood> = ({ clients, send = "", drip, deaf = false, leaves, endless = false }) =>
+  const trial: Trial<Flood> = ({ clients, send = "", drip, deaf = false, ends = false, leaves, endless = false }) =>
     Effect.promise(async () => {
       const before = process.memoryUsage().rss
       const all = Array.from({ length: clients }, () => {
         const client = new RawClient(port)
         if (deaf) client.socket.pause()
-        return client.send(send)
+        client.send(send)
+        if (ends) client.socket.end()
+        return client
       })
       const timer =
         drip === undefined

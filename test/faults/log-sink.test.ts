@@ -17,12 +17,12 @@ routes:
       directResponse: { status: 200, body: welcome }
 `
 
-const ports = { ADMIN_ADDR: "127.0.0.1:0", STATS_ADDR: "127.0.0.1:0", READINESS_ADDR: "127.0.0.1:0" }
+const ports = { ADMIN_ADDR: "127.0.0.1:0", READINESS_ADDR: "127.0.0.1:0" }
 
-const launch = (port: number, stdout: number | "pipe") =>
+const launch = (port: number, stdout: number | "pipe", stats = 0) =>
   spawn(process.execPath, [join(root, "bin/headgate.mjs"), "-c", configuration(port)], {
     stdio: ["ignore", stdout, "pipe"],
-    env: { PATH: process.env["PATH"], ...ports }
+    env: { PATH: process.env["PATH"], ...ports, STATS_ADDR: `127.0.0.1:${stats}` }
   })
 
 const answers = (port: number) =>
@@ -53,9 +53,10 @@ describe("a log that cannot be written", () => {
   it.live("because its reader does not read costs no request, and no memory without end", () =>
     Effect.gen(function* () {
       const port = yield* nowhere
+      const stats = yield* nowhere
       yield* Effect.promise(async () => {
         // Nobody reads this pipe, and 24 MB of lines are on their way into it.
-        const child = launch(port, "pipe")
+        const child = launch(port, "pipe", stats)
         child.stdout!.pause()
         const ended = once(child, "exit")
         await answers(port)
@@ -67,14 +68,25 @@ describe("a log that cannot be written", () => {
         agent.destroy()
         // What waits for the reader is bounded, and reaches it when it reads again; the lines beyond are lost.
         let read = 0
+        let rest = ""
         child.stdout!.on("data", (chunk: Buffer) => {
           read += chunk.length
+          rest += chunk.toString().replaceAll(/x{100,}/g, "")
         })
         child.stdout!.resume()
-        await until("what was held arrives", () => read > 14 * 1024 * 1024)
+        await until("what was held arrives", () => read > 7.5 * 1024 * 1024)
+        // Whoever reads the log or the metrics hears of them.
+        const text = await (await fetch(`http://127.0.0.1:${stats}/metrics`)).text()
+        const lost = Number(/^headgate_log_lines_lost_total\{reason="full"\} (\d+)$/m.exec(text)?.[1])
+        assert.isAtLeast(lost, 1500)
         child.kill("SIGTERM")
         assert.deepStrictEqual(await ended, [0, null])
-        assert.isBelow(read, 20 * 1024 * 1024)
+        assert.isBelow(read, 10 * 1024 * 1024)
+        const told = Array.from(rest.matchAll(/\twarn\tlog\tlines of the log were lost lines=(\d+)\n/g))
+        assert.strictEqual(
+          told.reduce((sum, [, lines]) => sum + Number(lines), 0),
+          lost
+        )
       })
     })
   )

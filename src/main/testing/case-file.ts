@@ -66,11 +66,11 @@ const Answer = Schema.Struct({
   after: optional(Schema.Finite)
 })
 
-/** What other servers answer, by method and address; a text instead of an answer is why none comes. */
-const Outside = Schema.Record(
-  Schema.String,
-  Schema.Union([Answer, Schema.Struct({ fails: Schema.String, after: optional(Schema.Finite) })])
-)
+/** An answer, or why none comes. */
+const Said = Schema.Union([Answer, Schema.Struct({ fails: Schema.String, after: optional(Schema.Finite) })])
+
+/** What other servers answer, by method and address. */
+const Outside = Schema.Record(Schema.String, Said)
 
 const Step = Schema.Struct({
   /** Seconds that pass before. */
@@ -97,8 +97,8 @@ const CaseFile = Schema.Struct({
   now: optional(Schema.String),
   outside: optional(Outside),
   /** What the backends answer: 200 without a body when left out. */
-  backend: optional(Answer),
-  /** MCP servers behind HTTP by their host: what they answer, by method. */
+  backend: optional(Said),
+  /** MCP servers behind HTTP by their host: what they answer, by method; null: nothing, ever. */
   servers: optional(Schema.Record(Schema.String, Schema.Record(Schema.String, Schema.Json))),
   request: optional(CaseRequest),
   expect: optional(Expectation),
@@ -117,6 +117,7 @@ const CaseFile = Schema.Struct({
 export type CaseFile = typeof CaseFile.Type
 export type CaseRequest = typeof CaseRequest.Type
 export type CaseAnswer = typeof Answer.Type
+export type CaseSaid = typeof Said.Type
 export type CaseStep = typeof Step.Type
 export type CaseExpectation = typeof Expectation.Type
 

@@ -30,6 +30,8 @@ export interface Played {
   readonly defects: ReadonlyArray<unknown>
   /** What each node made of it. Only of a watched request. */
   readonly stages: ReadonlyArray<StageFinished>
+  /** Whether the call of the backend failed, if there was one. Only of a watched request. */
+  readonly call: "next" | "failed" | undefined
   /** What nodes told by themselves. Only of a watched request. */
   readonly told: ReadonlyArray<StageMessage>
   /** The events of its trace. Only of a watched request. */
@@ -38,8 +40,12 @@ export interface Played {
 
 const ignored = () => {}
 
-/** Keeps what each node did and told. */
-const recording = (stages: Array<StageFinished>, told: Array<StageMessage>): Watch => ({
+/** Keeps what each node and the call did and told. */
+const recording = (
+  stages: Array<StageFinished>,
+  calls: Array<"next" | "failed">,
+  told: Array<StageMessage>
+): Watch => ({
   notes: true,
   told: (message) => told.push(message),
   outbound: () => ({ context: undefined, ended: ignored }),
@@ -48,7 +54,7 @@ const recording = (stages: Array<StageFinished>, told: Array<StageMessage>): Wat
   passed: ignored,
   selected: ignored,
   calling: ignored,
-  called: ignored,
+  called: (_, error) => calls.push(error === undefined ? "next" : "failed"),
   ready: ignored,
   final: ignored,
   stage: (_, event) => stages.push(event)
@@ -92,6 +98,7 @@ const refused = ({ fault }: PathFault): Played => ({
   received: undefined,
   defects: [],
   stages: [],
+  call: undefined,
   told: [],
   events: []
 })
@@ -117,6 +124,7 @@ export const play = (
     const before = world.received.length
     const defects: Array<unknown> = []
     const stages: Array<StageFinished> = []
+    const calls: Array<"next" | "failed"> = []
     const told: Array<StageMessage> = []
     const events: Array<TraceEvent> = []
     const contain = (cause: unknown) => {
@@ -130,7 +138,7 @@ export const play = (
     }
     if (watched) {
       world.traces.push(events)
-      x.watch = both(recording(stages, told), new Trace(settings, (event) => events.push(event)))
+      x.watch = both(recording(stages, calls, told), new Trace(settings, (event) => events.push(event)))
     }
     const serve = watched
       ? makeServe(observedLoop(world.clock, watchStages), watchHooks, world.clock, contained)
@@ -159,6 +167,7 @@ export const play = (
           received: world.received[before],
           defects,
           stages,
+          call: calls[0],
           told,
           events
         }

@@ -13,9 +13,9 @@ import type { AnyPolicy, ConfigPath, ConfigProblem } from "../../pipeline/stage.
 import type { Ports } from "../dialect.ts"
 import type { Request } from "./arbitraries.ts"
 import {
-  type CaseAnswer,
   type CaseExpectation,
   type CaseFile,
+  type CaseSaid,
   headerLines,
   requestOf,
   stepsOf,
@@ -26,7 +26,7 @@ import { type Played, type PlayOptions, play } from "./play.ts"
 import { type AnyServiceOptions, layerOf, type Optional, type ServiceOptions } from "./services.ts"
 import { compileWay, registryOf } from "./way.ts"
 import { type WholeOptions, whole } from "./whole.ts"
-import { type BackendAnswer, type OutsideAnswer, type Received, World, type WorldOptions } from "./world.ts"
+import { type BackendSaid, type OutsideAnswer, type Received, World, type WorldOptions } from "./world.ts"
 
 /** Something did not come as a case says. */
 export class CaseFailed extends Data.TaggedError("CaseFailed")<{
@@ -42,8 +42,10 @@ export class CaseFailed extends Data.TaggedError("CaseFailed")<{
 export interface CaseRun {
   /** Whether it is about a configuration that is refused. */
   readonly refused: boolean
-  /** What the nodes of each policy made of its requests. */
+  /** What the nodes of each policy made of its requests, and those of a terminal around its call. */
   readonly outcomes: ReadonlyMap<string, ReadonlySet<StageFinished["outcome"]>>
+  /** What came of the calls of backends. */
+  readonly calls: ReadonlySet<"next" | "failed">
 }
 
 /** What is compiled, and how it is asked. */
@@ -146,13 +148,13 @@ const bothWays = <R>(file: CaseFile, open: Open<R>): Effect.Effect<CaseRun, Case
         : [`watched ${JSON.stringify(watched.seen)}, unwatched ${JSON.stringify(unwatched.seen)}`])
     ]
     if (problems.length > 0) return yield* new CaseFailed({ shows: file.shows, problems })
-    return { refused: watched.refused, outcomes: watched.outcomes }
+    return { refused: watched.refused, outcomes: watched.outcomes, calls: watched.calls }
   })
 
 /** Runs the steps of a case in a world of their own. */
 const run = <R>(file: CaseFile, open: Open<R>, watched: boolean): Effect.Effect<Ran, never, R | Scope.Scope> =>
   Effect.gen(function* () {
-    const outside: Record<string, OutsideFile> = { ...file.outside }
+    const outside: Record<string, CaseSaid> = { ...file.outside }
     const opened = yield* Effect.result(
       open({
         start: file.now === undefined ? undefined : Date.parse(file.now),
@@ -163,14 +165,15 @@ const run = <R>(file: CaseFile, open: Open<R>, watched: boolean): Effect.Effect<
     )
     if (Result.isFailure(opened)) {
       const problems = differences(file.rejects ?? [], opened.failure, "what is refused")
-      return { refused: true, outcomes: new Map(), seen: [], problems }
+      return { refused: true, outcomes: new Map(), calls: new Set(), seen: [], problems }
     }
     const problems = file.rejects === undefined ? [] : ["the configuration should be refused"]
     const { world, send } = opened.success
     const outcomes = new Map<string, Set<StageFinished["outcome"]>>()
+    const calls = new Set<"next" | "failed">()
     const kept = new Map<string, string>()
     const all: Array<Seen> = []
-    let calls = 0
+    let told = 0
     for (const [index, step] of stepsOf(file).entries()) {
       Object.assign(outside, step.outside)
       if (step.after !== undefined) yield* Effect.provideContext(Effect.sleep(step.after * 1000), world.timing)
@@ -191,12 +194,13 @@ const run = <R>(file: CaseFile, open: Open<R>, watched: boolean): Effect.Effect<
         upstream: played.received,
         held,
         took: (world.clock() - began) / 1000,
-        called: world.called.slice(calls)
+        called: world.called.slice(told)
       }
-      calls = world.called.length
+      told = world.called.length
       all.push(seen)
       for (const { step: node, outcome } of played.stages)
         outcomes.set(node.policy, (outcomes.get(node.policy) ?? new Set()).add(outcome))
+      if (played.call !== undefined) calls.add(played.call)
       const found = [
         ...problemsOf(step.expect, seen, watched ? played.told : undefined),
         ...played.defects.map((defect) => `something threw: ${defect}`),
@@ -204,22 +208,25 @@ const run = <R>(file: CaseFile, open: Open<R>, watched: boolean): Effect.Effect<
       ]
       problems.push(...found.map((problem) => `request ${index + 1}: ${problem}`))
     }
-    return { refused: false, outcomes, seen: all, problems }
+    return { refused: false, outcomes, calls, seen: all, problems }
   })
-
-type OutsideFile = NonNullable<CaseFile["outside"]>[string]
 
 const milliseconds = (seconds: number | undefined) => (seconds === undefined ? undefined : seconds * 1000)
 
-const backendOf = ({ status = 200, headers, body, streamed = false, after }: CaseAnswer): BackendAnswer => ({
-  status,
-  headers: headerLines(headers),
-  body: body === undefined ? undefined : { chunks: [textOf(body)], streamed },
-  after: milliseconds(after)
-})
+const backendOf = (said: CaseSaid): BackendSaid => {
+  const after = milliseconds(said.after)
+  if ("fails" in said) return { fails: said.fails, after }
+  const { status = 200, headers, body, streamed = false } = said
+  return {
+    status,
+    headers: headerLines(headers),
+    body: body === undefined ? undefined : { chunks: [textOf(body)], streamed },
+    after
+  }
+}
 
 /** An answer of a server that a policy asks, in the form of a world. */
-export const outsideOf = (answer: OutsideFile): OutsideAnswer => {
+export const outsideOf = (answer: CaseSaid): OutsideAnswer => {
   const after = milliseconds(answer.after)
   if ("fails" in answer) return { fails: answer.fails, after }
   const { status = 200, headers, body } = answer

@@ -1,6 +1,7 @@
 /** A whole configuration in memory: routes, policies and backends as the proxy compiles them, without a socket. */
-import { Effect, Exit, Layer, Scope } from "effect"
+import { Context, Effect, Exit, Layer, Scope } from "effect"
 import * as Prometheus from "../../../layers/metrics/prometheus.ts"
+import { McpProcess } from "../../protocols/mcp/process.ts"
 import { type Dialect, type Ports, standard } from "../dialect.ts"
 import { defaultPortOptions, ports } from "../ports.ts"
 import { type InvalidConfiguration, makeSnapshot } from "../snapshot.ts"
@@ -38,11 +39,14 @@ export const whole = <R = Ports>(
     // The default is the dialect whose services are R by default.
     const dialect = (options.dialect ?? standard) as Dialect<R>
     const told = Layer.merge(world.layer, Prometheus.layer())
-    const context = yield* Layer.build(
+    const built = yield* Layer.build(
       Layer.fresh(
         Layer.mergeAll(Layer.provideMerge(ports(defaultPortOptions), told), world.layer, world.upstreams, world.servers)
       )
     )
+    // Sessions and calls of MCP live by the time of the world, too.
+    const clock = { now: world.clock, after: world.time.later }
+    const context = Context.add(built, McpProcess, { ...Context.get(built, McpProcess), clock })
     const snapshot = yield* Effect.acquireRelease(
       Effect.provideContext(
         makeSnapshot(dialect, { name: "<inline>", text, env: options.env ?? {} }, Math.random),

@@ -34,6 +34,14 @@ export interface BackendAnswer {
   readonly after?: number | undefined
 }
 
+/** A backend that cannot be reached, and why. */
+export interface BackendDown {
+  readonly fails: string
+  /** Milliseconds until that is known. Default: none. */
+  readonly after?: number | undefined
+}
+export type BackendSaid = BackendAnswer | BackendDown
+
 /** What a backend received. */
 export interface Received {
   /** The address of the backend, as the configuration names it. */
@@ -53,10 +61,10 @@ export type OutsideAnswer = (Fetched | { readonly fails: string }) & {
 
 export interface WorldOptions {
   /** Default: 200 without a body. A function sees the request. */
-  readonly backend?: BackendAnswer | ((received: Received) => BackendAnswer) | undefined
+  readonly backend?: BackendSaid | ((received: Received) => BackendSaid) | undefined
   /** What other servers answer, or why no answer comes; `undefined`: what the test issuer does, or 404. */
   readonly outside?: ((request: FetchRequest) => OutsideAnswer | undefined) | undefined
-  /** MCP servers behind HTTP by their host: what they answer, by method. `initialize` is answered by itself. */
+  /** MCP servers behind HTTP by their host: what they answer, by method; null: nothing, ever. `initialize` is answered by itself. */
   readonly servers?: Readonly<Record<string, Readonly<Record<string, unknown>>>> | undefined
   /** Whether everything outside answers in a later turn of the event loop. Default: at once. */
   readonly waits?: boolean | undefined
@@ -152,13 +160,16 @@ export class World {
         this.called.push(`${method} ${target}${pathAndQuery}`)
         const { backend = nothing } = this.#options
         const said = typeof backend === "function" ? backend(received) : backend
-        const answer = Effect.sync(
-          (): Answer => ({
-            status: said.status,
-            headers: HeaderList.from(said.headers),
-            body: method === "HEAD" ? undefined : bodyOf("answer", said.body, this.flows)
-          })
-        )
+        const answer =
+          "fails" in said
+            ? Effect.fail(new UpstreamFailed({ kind: "connection refused", detail: said.fails }))
+            : Effect.sync(
+                (): Answer => ({
+                  status: said.status,
+                  headers: HeaderList.from(said.headers),
+                  body: method === "HEAD" ? undefined : bodyOf("answer", said.body, this.flows)
+                })
+              )
         return waiting(said.after, this.waits ? Effect.andThen(Effect.yieldNow, answer) : answer)
       })
     )
@@ -219,7 +230,7 @@ export class World {
         const { hear } = target
         target.hear = (heard) => {
           this.called.push(`${heard.method ?? "response"} ${host}`)
-          hear(heard)
+          if (heard.method === undefined || results[heard.method] !== null) hear(heard)
         }
         return [host, target] as const
       })

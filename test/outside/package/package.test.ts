@@ -5,19 +5,28 @@
 import { spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
 import {
+  closeSync,
   copyFileSync,
   cpSync,
+  existsSync,
   globSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
   rmSync,
   writeFileSync
 } from "node:fs"
+import { type AddressInfo, createServer } from "node:net"
 import { tmpdir } from "node:os"
-import { join, resolve } from "node:path"
+import { basename, join, resolve } from "node:path"
+import { createInterface } from "node:readline"
+import { fileURLToPath } from "node:url"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { nowhere } from "../../origin.ts"
+import { until } from "../../program.ts"
 
 const root = resolve(import.meta.dirname, "..", "..", "..")
 const home = mkdtempSync(join(tmpdir(), "headgate-outside-"))
@@ -123,6 +132,33 @@ describe("the package that is installed", () => {
     assert.match(must(program(bare, "headgatectl", "cel", "eval", "1 + 1")), /2/)
   })
 
+  it("runs the proxy, whose log goes into a file by a thread of its own", async () => {
+    const port = await Effect.runPromise(nowhere)
+    const log = join(bare, "log")
+    const stdout = openSync(log, "a")
+    const route = "routes: [{ policies: { directResponse: { status: 204 } } }]"
+    const configuration = `config: { adminAddr: off, statsAddr: off, readinessAddr: off }\ngateways: { default: { port: ${port} } }\n${route}\n`
+    const child = spawn(join(bare, "node_modules", ".bin", "headgate"), ["-c", configuration], {
+      stdio: ["ignore", stdout, "inherit"],
+      env: { ...process.env, XDG_CACHE_HOME: join(home, "cache") }
+    })
+    closeSync(stdout)
+    const ended = once(child, "exit")
+    const asked = () =>
+      fetch(`http://127.0.0.1:${port}/hello`).then(
+        ({ status }) => status === 204,
+        () => false
+      )
+    await until("the proxy answers", asked)
+    await until("the request is logged", () => readFileSync(log, "utf8").includes("http.path=/hello"))
+    const threads = `/proc/${child.pid}/task`
+    const names = readdirSync(threads).map((id) => readFileSync(join(threads, id, "comm"), "utf8").trim())
+    assert.include(names, "log")
+    child.kill("SIGTERM")
+    assert.deepStrictEqual(await ended, [0, null])
+    assert.match(readFileSync(log, "utf8"), /\tshutting down\n$/)
+  })
+
   it("serves one thing without a file, and writes the file", async () => {
     const made = join(bare, "made.yaml")
     must(program(bare, "headgate", "init", "llm", "mock", "--port", "18753", "--file", made))
@@ -165,6 +201,116 @@ describe("the package that is installed", () => {
   it("has a JSON Schema for editors", () => {
     const script = 'import schema from "headgate/config.schema.json" with { type: "json" }; console.log(schema.$id)'
     assert.match(run(bare, "--input-type=module", "-e", script).said, /config\.schema\.json$/)
+  })
+})
+
+/** What a program writes first when it is told which files it loads: their names, and what of the runtime it takes along. */
+const loaded = async (program: "headgate" | "headgatectl", ...args: ReadonlyArray<string>) => {
+  const told = join(home, "loaded.mjs")
+  const list = join(home, "loaded.txt")
+  writeFileSync(
+    told,
+    `import { registerHooks } from "node:module"
+import { writeFileSync } from "node:fs"
+const urls = []
+registerHooks({ load: (url, context, next) => (urls.push(url), next(url, context)) })
+const tell = () => writeFileSync(${JSON.stringify(list)}, JSON.stringify({ urls, own: process.moduleLoadList }))
+process.on("exit", tell)
+`
+  )
+  rmSync(list, { force: true })
+  const launcher = join(bare, "node_modules", "headgate", "bin", `${program}.mjs`)
+  const child = spawn(process.execPath, ["--import", told, launcher, ...args], {
+    cwd: bare,
+    env: { PATH: process.env["PATH"] },
+    stdio: ["ignore", "pipe", "inherit"]
+  })
+  const ended = once(child, "exit")
+  for await (const line of createInterface({ input: child.stdout }))
+    if (line.includes("loaded config from")) child.kill()
+  await ended
+  const { urls, own } = JSON.parse(readFileSync(list, "utf8")) as Readonly<Record<"urls" | "own", Array<string>>>
+  const files = urls.filter((url) => url.includes("/headgate/programs/")).map((url) => fileURLToPath(url))
+  return {
+    files: files.map((file) => basename(file)),
+    // Tables have no map, nor has what the bundler adds.
+    sources: files.flatMap((file): Array<string> => {
+      const map = `${file}.map`
+      return existsSync(map) ? JSON.parse(readFileSync(map, "utf8")).sources : [basename(file)]
+    }),
+    own
+  }
+}
+
+describe("a program of the package", () => {
+  const small = async () => {
+    const free = createServer().listen(0)
+    await once(free, "listening")
+    const { port } = free.address() as AddressInfo
+    await new Promise((resolve) => free.close(resolve))
+    const file = join(bare, "small.yaml")
+    writeFileSync(
+      file,
+      `config: { adminAddr: off, statsAddr: off, readinessAddr: off }
+gateways: { default: { port: ${port} } }
+routes: [{ policies: { directResponse: { status: 200, body: hello } } }]
+`
+    )
+    return file
+  }
+  /** What takes long to load, and a small file of HTTP routes has no use for. */
+  const heavy =
+    /k_base|gpt-tokenizer|@opentelemetry|layers\/otlp|undici\/(index|lib\/(mock|cache|interceptor|web\/(cache|websocket|eventsource)))/
+
+  it("loads nothing for its version", async () => {
+    const { files, own } = await loaded("headgatectl", "version")
+    assert.deepStrictEqual(
+      files.map((name) => name.replace(/-[^-]*\.mjs$/, "")),
+      ["headgatectl.mjs", "version"]
+    )
+    assert.notInclude(own, "NativeModule child_process")
+  })
+
+  it.each([
+    ["headgatectl", ["validate"]],
+    ["headgate", ["-f"]]
+  ] as const)("loads what a small file needs alone: %s %j", async (program, args) => {
+    const { files, sources, own } = await loaded(program, ...args, await small())
+    assert.include(sources, "src/main/dialect.ts")
+    assert.deepStrictEqual(
+      sources.filter((source) => heavy.test(source)),
+      []
+    )
+    // The `fetch` of the runtime, which comes with every import of its HTTP modules.
+    assert.notInclude(own, "NativeModule internal/deps/undici/undici")
+    assert.isAtMost(files.length, 30)
+  })
+
+  it("keeps its compiled code once it serves, and says nothing where it cannot", async () => {
+    const file = await small()
+    const start = async (env: Readonly<Record<string, string>>) => {
+      const launcher = join(bare, "node_modules", "headgate", "bin", "headgate.mjs")
+      const child = spawn(process.execPath, [launcher, "-f", file], {
+        env: { PATH: process.env["PATH"], ...env },
+        stdio: ["ignore", "pipe", "pipe"]
+      })
+      const said: Array<string> = []
+      child.stderr.on("data", (data) => said.push(String(data)))
+      const ended = once(child, "exit")
+      for await (const line of createInterface({ input: child.stdout })) {
+        // Nothing can be written after this, and before it the program has started.
+        if (line.includes("Watching config file")) child.kill("SIGKILL")
+        else if (!line.includes("\tinfo\t")) said.push(line)
+      }
+      const [, signal] = await ended
+      return { signal, said }
+    }
+    const served = { signal: "SIGKILL", said: [] }
+    const cache = join(home, "code cache")
+    assert.deepStrictEqual(await start({ HOME: join(home, "no such home"), XDG_CACHE_HOME: cache }), served)
+    assert.isAbove(files(join(cache, "headgate", "code")).length, 5)
+    for (const env of [{}, { HOME: "" }, { HOME: join(file, "below a file") }, { HOME: "/proc/nobody" }])
+      assert.deepStrictEqual(await start(env), served)
   })
 })
 

@@ -3,13 +3,21 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import { type Choices, choices } from "../../../../spec/generate/samples.ts"
 import { isObject, type JsonObject } from "../formats/json.ts"
-import { type Assignments, contentScopes, looksLike, type Skip, skips } from "./assignment.ts"
+import { type Assignments, contentScopes, looksLike, type Place, type Skip, skips } from "./assignment.ts"
 import { shownChoices } from "./choices.ts"
 import { shownConversation } from "./conversation.ts"
 import { applyRegexGuard } from "./evaluate.ts"
 import { defaultRejection } from "./outcome.ts"
 import { compileRegexGuard } from "./regex-guard.ts"
-import { assigned, type Document, documents, type GuardedFormat, guardedFormats, TextUnreadable } from "./texts.ts"
+import {
+  assigned,
+  type Document,
+  documents,
+  type GuardedFormat,
+  guardedFormats,
+  places,
+  TextUnreadable
+} from "./texts.ts"
 
 type Location = ReadonlyArray<string | number>
 
@@ -190,4 +198,18 @@ describe("what guards read", () => {
             assert.notInclude(JSON.stringify(masked.body), '"fish b"')
           }
       })
+
+  it("cases within cases share the places that they lead to", () => {
+    const found = new Set<Place>()
+    const visit = (place: Place | undefined): void => {
+      if (place === undefined || found.has(place)) return
+      found.add(place)
+      const { members, any, items, cases } = place
+      for (const next of [...members.values(), any, items]) visit(next)
+      for (const { places } of cases) for (const next of places.values()) visit(next)
+    }
+    for (const format of guardedFormats) for (const document of documents) visit(places()[format][document])
+    // Each for itself, they are more than a hundred thousand.
+    assert.isBelow(found.size, 10_000)
+  })
 })

@@ -151,45 +151,69 @@ export const compileAssignments = (assignments: Assignments): Place => {
   return complete(root)
 }
 
-/** With what holds for every object put into what holds for those of a case. */
-const complete = (from: Place): Place => {
-  const cases = from.cases.map(({ member, places }) => {
-    const others = { ...from, cases: from.cases.filter((other) => other.member !== member) }
+/**
+ * With what holds for every object put into what holds for those of a case. Cases of cases lead to the same places over and
+ * over: each is made once, and shared.
+ */
+const complete = (root: Place): Place => {
+  const completed = new Map<Place, Place>()
+  const mergers = new Map<Place, Map<Place, Place>>()
+
+  const completeOf = (from: Place): Place => {
+    const known = completed.get(from)
+    if (known !== undefined) return known
+    const whole = completeAnew(from)
+    completed.set(from, whole)
+    return whole
+  }
+
+  const completeAnew = (from: Place): Place => {
+    const cases = from.cases.map(({ member, places }) => {
+      const others = { ...from, cases: from.cases.filter((other) => other.member !== member) }
+      return {
+        member,
+        places: new Map([...places].map(([value, special]) => [value, completeOf(merged(others, special))]))
+      }
+    })
     return {
-      member,
-      places: new Map([...places].map(([value, special]) => [value, complete(merged(others, special))]))
+      ...from,
+      members: new Map([...from.members].map(([name, found]) => [name, completeOf(found)])),
+      any: from.any && completeOf(from.any),
+      items: from.items && completeOf(from.items),
+      cases
     }
-  })
-  return {
-    ...from,
-    members: new Map([...from.members].map(([name, found]) => [name, complete(found)])),
-    any: from.any && complete(from.any),
-    items: from.items && complete(from.items),
-    cases
   }
-}
 
-const merged = (usual: Place, special: Place): Place => {
-  const members = new Map(usual.members)
-  for (const [name, found] of special.members) members.set(name, either(members.get(name), found) ?? found)
-  const below = [...(usual.below ?? []), ...(special.below ?? [])]
-  return {
-    scope: special.scope ?? usual.scope,
-    skip: special.skip ?? usual.skip,
-    parts: special.parts ?? usual.parts,
-    values: special.values || usual.values,
-    signed: special.signed || usual.signed,
-    positions: [...usual.positions, ...special.positions],
-    members,
-    any: either(usual.any, special.any),
-    items: either(usual.items, special.items),
-    below: below.length === 0 ? undefined : new Map(below),
-    cases: [...special.cases, ...usual.cases]
+  const either = (usual: Place | undefined, special: Place | undefined): Place | undefined => {
+    if (usual === undefined || special === undefined) return usual ?? special
+    const known = mergers.get(usual) ?? new Map<Place, Place>()
+    const both = known.get(special) ?? merged(usual, special)
+    known.set(special, both)
+    mergers.set(usual, known)
+    return both
   }
-}
 
-const either = (usual: Place | undefined, special: Place | undefined): Place | undefined =>
-  usual === undefined ? special : special === undefined ? usual : merged(usual, special)
+  const merged = (usual: Place, special: Place): Place => {
+    const members = new Map(usual.members)
+    for (const [name, found] of special.members) members.set(name, either(members.get(name), found) ?? found)
+    const below = [...(usual.below ?? []), ...(special.below ?? [])]
+    return {
+      scope: special.scope ?? usual.scope,
+      skip: special.skip ?? usual.skip,
+      parts: special.parts ?? usual.parts,
+      values: special.values || usual.values,
+      signed: special.signed || usual.signed,
+      positions: [...usual.positions, ...special.positions],
+      members,
+      any: either(usual.any, special.any),
+      items: either(usual.items, special.items),
+      below: below.length === 0 ? undefined : new Map(below),
+      cases: [...special.cases, ...usual.cases]
+    }
+  }
+
+  return completeOf(root)
+}
 
 /** What holds for an object, which its members decide. */
 export const placeOf = (usual: Place, object: { readonly [key: string]: unknown }): Place => {

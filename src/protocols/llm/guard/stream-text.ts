@@ -49,7 +49,7 @@ export class StreamTexts {
       everyScope,
       "strings"
     )
-    walk.body(places[this.format].event, json)
+    walk.body(places()[this.format].event, json)
     return walk.tooDeep ? undefined : texts
   }
 

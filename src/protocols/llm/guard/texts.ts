@@ -34,12 +34,17 @@ const compiled = (format: GuardedFormat): Readonly<Record<Document, Place>> => {
   }
 }
 
-/** Compiled once. */
-export const places: Readonly<Record<GuardedFormat, Readonly<Record<Document, Place>>>> = {
-  completions: compiled("completions"),
-  messages: compiled("messages"),
-  responses: compiled("responses"),
-  generateContent: compiled("generateContent")
+let known: Readonly<Record<GuardedFormat, Readonly<Record<Document, Place>>>> | undefined
+
+/** Compiled once, with the first configuration that has models: others do not wait for it. */
+export const places = (): Readonly<Record<GuardedFormat, Readonly<Record<Document, Place>>>> => {
+  known ??= {
+    completions: compiled("completions"),
+    messages: compiled("messages"),
+    responses: compiled("responses"),
+    generateContent: compiled("generateContent")
+  }
+  return known
 }
 
 /** Not all of a body can be looked at, or not all of it can be taken out: a guard that must see all of it fails. */
@@ -64,7 +69,7 @@ export const rewriteTexts = (
   reading: Reading = "slots"
 ): JsonObject | TextUnreadable => {
   const walk = new TextWalk(rewrite, scopes, reading)
-  const changed = walk.body(places[format][document], body)
+  const changed = walk.body(places()[format][document], body)
   return walk.tooDeep ? tooDeep : walk.unplaceable ? unplaceable : changed
 }
 

@@ -1,0 +1,44 @@
+/**
+ * Node's own modules, for bundles, taken without the module namespace that an `import` makes of them: for `node:http` that
+ * alone loads the whole of `fetch` and costs more than starting the runtime.
+ */
+import { builtinModules } from "node:module"
+import type { Plugin } from "rolldown"
+
+const prefix = "\0builtin:"
+
+const identifier = /^[A-Za-z_$][\w$]*$/
+
+/** A module that exports what `name` exports, of which a bundle keeps what it uses. */
+const facade = (name: string): string => {
+  const names = Object.keys(process.getBuiltinModule(name) as object).filter(
+    (each) => identifier.test(each) && each !== "default"
+  )
+  // A name may be a reserved word, so each is exported under an alias.
+  return [
+    `const own = /* @__PURE__ */ process.getBuiltinModule(${JSON.stringify(name)})`,
+    "const member = (name) => own[name]",
+    ...names.map((each, i) => `const _${i} = /* @__PURE__ */ member(${JSON.stringify(each)})`),
+    `export { own as default, ${names.map((each, i) => `_${i} as ${each}`).join(", ")} }`
+  ].join("\n")
+}
+
+/** The file that a module goes into, if it is one of these. What the bundler adds itself needs `node:module` before all else. */
+export const fileOf = (id: string): string | null =>
+  id === `${prefix}node:module` ? "node-module" : id.startsWith(prefix) ? "node" : null
+
+export const builtins: Plugin = {
+  name: "builtins",
+  resolveId: {
+    order: "pre",
+    handler(source, _importer, { kind }) {
+      const name = source.replace(/^node:/, "")
+      // A require makes no such namespace.
+      if (kind !== "import-statement" || !builtinModules.includes(name)) return null
+      return { id: `${prefix}node:${name}`, moduleSideEffects: false }
+    }
+  },
+  load(id) {
+    return id.startsWith(prefix) ? facade(id.slice(prefix.length)) : null
+  }
+}

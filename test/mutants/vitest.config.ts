@@ -1,0 +1,33 @@
+/** How tests run over a mutated copy of the tree: the given files, one after another in the given order. */
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { defineConfig } from "vitest/config"
+import { BaseSequencer, type TestSpecification } from "vitest/node"
+
+const state = process.env["MUTANTS_STATE"]!
+const { files, millis }: { readonly files: ReadonlyArray<string>; readonly millis: number } = JSON.parse(
+  readFileSync(join(state, "run.json"), "utf8")
+)
+const root = join(import.meta.dirname, "..", "..")
+
+class InOrder extends BaseSequencer {
+  override async sort(specifications: Array<TestSpecification>): Promise<Array<TestSpecification>> {
+    const place = new Map(files.map((file, index) => [join(root, file), index]))
+    return specifications.toSorted((one, other) => place.get(one.moduleId)! - place.get(other.moduleId)!)
+  }
+}
+
+export default defineConfig({
+  root,
+  test: {
+    include: [...files],
+    exclude: ["**/node_modules/**"],
+    setupFiles: ["test/mutants/setup.ts"],
+    sequence: { sequencer: InOrder },
+    fileParallelism: false,
+    testTimeout: millis,
+    hookTimeout: millis,
+    fsModuleCache: true,
+    fsModuleCachePath: join(state, "modules")
+  }
+})
