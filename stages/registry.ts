@@ -2,7 +2,7 @@
  * Every policy and terminal that the proxy knows, and the order in which policies run in each phase. Adding a policy is
  * one line in the list and one in each order that it takes part in; the compiler says which are missing.
  */
-import { registry } from "../src/pipeline/registry.ts"
+import { registry, terminalsBehind } from "../src/pipeline/registry.ts"
 import { apiKey } from "./api-key/stage.ts"
 import { authorization } from "./authorization/stage.ts"
 import { backendHost } from "./backend-host/stage.ts"
@@ -85,4 +85,4 @@ export const policies = registry(
   }
 )
 
-export const terminals = [backendAi, backendHost, backendLlm, backendMcp]
+export const terminals = terminalsBehind(policies, [backendAi, backendHost, backendLlm, backendMcp])

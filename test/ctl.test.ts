@@ -265,17 +265,19 @@ routes:
       assert.strictEqual(
         drawn.out.join("\n").trimEnd(),
         `flowchart TD
-  n0(["request"])
-  n1{"route selection"}
-  n2["timeout<br/>${file()}:5:16"]
-  n3[["static 127.0.0.1:9"]]
-  n4(["response"])
-  n0 --> n1
-  n1 --> n2
-  n2 -- respond --> n4
-  n2 -- fail --> n4
-  n2 --> n3
-  n3 --> n4`
+  subgraph r0["gateway/default/default/api to gateway/default/default/api/backend0"]
+    r0n0(["request"])
+    r0n1{"route selection"}
+    r0n2["timeout<br/>${file()}:5:16"]
+    r0n3[["static 127.0.0.1:9"]]
+    r0n4(["response"])
+    r0n0 --> r0n1
+    r0n1 --> r0n2
+    r0n2 --> r0n3
+    r0n2 -.->|"timeouts"| r0n3
+    r0n3 -->|fail| r0n4
+    r0n3 --> r0n4
+  end`
       )
     })
   )

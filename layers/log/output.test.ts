@@ -1,7 +1,17 @@
 /** Programs that write lines to their standard output, and end in every way that a program may. */
 import { spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs"
+import {
+  closeSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync
+} from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, assert, describe, it } from "@effect/vitest"
@@ -159,6 +169,18 @@ process.stdin.once("data", async () => {
     assert.deepStrictEqual(await ended, [0, null])
     assert.strictEqual(before + readFileSync(file, "utf8"), `${whole.slice(0, begun).join("")}after\n`)
     closeSync(stdout)
+  })
+
+  it("because the disk is full are counted, and keep the program from nothing", async () => {
+    // The device that is always full; systems without it have a closed descriptor instead.
+    const full = existsSync("/dev/full") ? openSync("/dev/full", "w") : openSync("/dev/null", "r")
+    const { ended, said } = run(
+      'for (let i = 0; i < 100; i++) log("line " + i)\nawait output.drained(5000)\nsay(JSON.stringify(output.lost)); process.exit()',
+      full
+    )
+    assert.strictEqual(await ended, 0)
+    assert.deepStrictEqual(JSON.parse(said()), { full: 0, failed: 100 })
+    closeSync(full)
   })
 
   it("because a reader is slow come later, in pieces that the pipe has room for", async () => {

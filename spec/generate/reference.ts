@@ -34,12 +34,18 @@ const refsOf = (value: unknown, into: Set<string> = new Set()): Set<string> => {
   return into
 }
 
+/** How far policies and kinds of backends have come, by configuration key; what a build does not have is in neither. */
+export interface Standing {
+  readonly policies: Readonly<Record<string, string>>
+  readonly backends: Readonly<Record<string, string>>
+}
+
 /** Writes all pages of a file schema. */
-export const referencePages = (file: Schema.Top, specs: PolicySpecs): Pages => {
+export const referencePages = (file: Schema.Top, specs: PolicySpecs, standing: Standing): Pages => {
   const { definitions } = document(file)
   const top = definitions["Standalone"]
   if (top === undefined) throw new Error("the schema of the file has no name")
-  const pages = [...sectionPages(top), ...policyPages(specs, definitions), ...connectionPage]
+  const pages = [...sectionPages(top), ...policyPages(specs, definitions, standing), ...connectionPage]
   const owners = ownersOf(pages, definitions)
   const link = linker(owners)
 
@@ -56,7 +62,7 @@ export const referencePages = (file: Schema.Top, specs: PolicySpecs): Pages => {
   const shared = [...owners].filter(([, owner]) => owner === typesFile).map(([name]) => name)
   const types = shared.map((name) => `## ${name}\n\n${describe(name, definitions, link(typesFile))}`)
   return Object.fromEntries([
-    ["README.md", index(top, pages, link("README.md"), specs)],
+    ["README.md", index(top, pages, link("README.md"), specs, standing)],
     ...written,
     [typesFile, `# Types\n\nWhat several pages refer to.\n\n${types.join("\n\n")}\n`]
   ])
@@ -74,7 +80,11 @@ const sectionPages = (top: Node): ReadonlyArray<Page> =>
     return root === undefined ? [] : [{ file: `${kebab(section)}.md`, title: `\`${section}\``, root }]
   })
 
-const policyPages = (specs: PolicySpecs, definitions: Document["definitions"]): ReadonlyArray<Page> =>
+const policyPages = (
+  specs: PolicySpecs,
+  definitions: Document["definitions"],
+  { policies }: Standing
+): ReadonlyArray<Page> =>
   Object.entries(specs).map(([name, spec]) => {
     const holder = Object.values(definitions).find(
       (node) => name in ((node["properties"] ?? {}) as object) && isPolicies(node, specs)
@@ -83,8 +93,19 @@ const policyPages = (specs: PolicySpecs, definitions: Document["definitions"]): 
     const names = field === undefined ? [] : [...refsOf(field)].filter((each) => !each.startsWith("Conditional"))
     const root = names[0]
     if (root === undefined) throw new Error(`policy ${name} has no definition`)
-    return { file: `policies/${kebab(name)}.md`, title: `\`${name}\``, root, note: whereWritten(spec) }
+    return {
+      file: `policies/${kebab(name)}.md`,
+      title: `\`${name}\``,
+      root,
+      note: [whereWritten(spec), sentence(policies[name] ?? notServed(spec))].join("\n\n")
+    }
   })
+
+const notServed = ({ isIdle }: PolicySpec): string =>
+  isIdle === undefined
+    ? "not served by this build; a file that asks for it is refused"
+    : "not served by this build; a file may ask for no more than what happens without it"
+const sentence = (words: string) => `${words[0]!.toUpperCase()}${words.slice(1)}.`
 
 /** Whether an object holds policies: most of its keys are their names. */
 const isPolicies = (node: Node, specs: PolicySpecs): boolean => {
@@ -211,15 +232,16 @@ const rules = (node: Node): ReadonlyArray<string> =>
     return told
   })
 
-const index = (top: Node, pages: ReadonlyArray<Page>, link: Link, specs: PolicySpecs): string => {
+const index = (top: Node, pages: ReadonlyArray<Page>, link: Link, specs: PolicySpecs, standing: Standing): string => {
   const sections = Object.entries(top["properties"] as Record<string, Node>).map(([key, field]) =>
     row(key, field, false, link)
   )
   const policies = pages
     .filter(({ file }) => file.startsWith("policies/"))
     .map(({ file, title }) => {
-      const { places } = specs[title.replaceAll("`", "")]!
-      return `| [${title}](${file}) | ${list(places.map((place) => placeText(place)))} |`
+      const name = title.replaceAll("`", "")
+      const where = list(specs[name]!.places.map((place) => placeText(place)))
+      return `| [${title}](${file}) | ${where} | ${sentence(standing.policies[name] ?? notServed(specs[name]!))} |`
     })
   return `${[
     "# Configuration reference",
@@ -228,6 +250,12 @@ const index = (top: Node, pages: ReadonlyArray<Page>, link: Link, specs: PolicyS
     "## Sections",
     ["| Section | Type | Default | Meaning |", "|---|---|---|---|", ...sections].join("\n"),
     "## Policies",
-    ["| Policy | Where |", "|---|---|", ...policies].join("\n")
+    ["| Policy | Where | State |", "|---|---|---|", ...policies].join("\n"),
+    "## Kinds of backends",
+    [
+      "| Kind | State |",
+      "|---|---|",
+      ...Object.entries(standing.backends).map(([kind, words]) => `| \`${kind}\` | ${sentence(words)} |`)
+    ].join("\n")
   ].join("\n\n")}\n`
 }

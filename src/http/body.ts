@@ -11,7 +11,6 @@ export class BodyAborted extends Data.TaggedError("BodyAborted")<{
   readonly detail: string
 }> {
   readonly status = this.source === "client" ? 400 : 502
-  readonly retryable = false
   override get message() {
     return `body ended early: ${this.detail}`
   }

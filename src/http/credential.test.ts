@@ -51,6 +51,10 @@ describe("a credential in the query", () => {
   ])("%s", (before, credential, after) => {
     assert.deepStrictEqual(taken(carrier, request(before)), [credential, after, []])
   })
+
+  it("a parameter without a name is not one whose name begins like it", () => {
+    assert.deepStrictEqual(taken(queryCarrier("=a"), request("/p?=a&%3Da=b")), ["b", "/p?=a", []])
+  })
 })
 
 describe("a credential in a cookie", () => {

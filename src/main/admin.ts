@@ -92,9 +92,7 @@ export const adminRoutes = (controls: Controls) => {
     route(
       "/debug/graph",
       Effect.map(HttpServerRequest.HttpServerRequest, (request) =>
-        queryOf(request).get("format") === "mermaid"
-          ? plain(200, controls.graphs().map(mermaid).join("\n"))
-          : json(controls.graphs())
+        queryOf(request).get("format") === "mermaid" ? plain(200, mermaid(controls.graphs())) : json(controls.graphs())
       )
     ),
     route(

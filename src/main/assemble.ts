@@ -7,12 +7,13 @@ import type { PolicySpecs } from "../../spec/standalone/policies.ts"
 import { emptySite, responseSteps, type SiteGraph } from "../pipeline/compile.ts"
 import { NoBackend } from "../pipeline/errors.ts"
 import type { Exchange } from "../pipeline/exchange.ts"
+import { readingSlots } from "../pipeline/expressions.ts"
 import { Latency, StageTimes } from "../pipeline/latency.ts"
 import { masked } from "../pipeline/masked.ts"
 import type { Registry, Services } from "../pipeline/registry.ts"
 import type { Backend, EffectivePolicies, Listener, Route } from "../pipeline/route.ts"
 import type { Step } from "../pipeline/run.ts"
-import { type ConfigPath, type ConfigProblem, unavailable } from "../pipeline/stage.ts"
+import { type AnySlot, type ConfigPath, type ConfigProblem, unavailable } from "../pipeline/stage.ts"
 import type { AnyTerminal, Callee } from "../pipeline/terminal.ts"
 import { type Attached, attachments } from "../routing/attach.ts"
 import { compileListeners } from "../routing/listeners.ts"
@@ -95,7 +96,7 @@ class Assembly {
   readonly #problems = new Problems()
   readonly #merge: Merging
   readonly #ways: Array<Way> = []
-  readonly #callees = new Map<string, Callee | undefined>()
+  readonly #callees = new Map<string, CompiledTerminal | undefined>()
   readonly #sites: Sites
   readonly #reached = new Set<Normalised.RouteGroup | Normalised.Backend>()
   readonly #attachedTo: (listener: Normalised.Listener) => Attached
@@ -307,22 +308,19 @@ class Assembly {
   #callee(
     source: Normalised.Backend,
     attachments: ReadonlyArray<PolicyAttachment<BackendLevel>>
-  ): Compiling<Callee | undefined> {
+  ): Compiling<CompiledTerminal | undefined> {
     const terminal = this.#terminal(source)
     if (terminal === undefined) return Effect.succeed(undefined)
-    const { destination, name } = source
+    const { destination } = source
     if (destination.kind === "ai") {
       const config = withInForce(destination.config, attachments, terminal.applies ?? [], this.#merge)
-      return this.#problems.collect(terminal.compile(config, configPath(source), name))
+      return this.#problems.collect(compileTerminal(terminal, config, source))
     }
     if (this.#callees.has(source.key)) return Effect.succeed(this.#callees.get(source.key))
-    return Effect.map(
-      this.#problems.collect(terminal.compile(destination.config, configPath(source), name)),
-      (callee) => {
-        this.#callees.set(source.key, callee)
-        return callee
-      }
-    )
+    return Effect.map(this.#problems.collect(compileTerminal(terminal, destination.config, source)), (callee) => {
+      this.#callees.set(source.key, callee)
+      return callee
+    })
   }
 }
 
@@ -363,12 +361,13 @@ const compiledBackend = (
   registry: Registry,
   times: StageTimes,
   source: Normalised.Backend,
-  { type, protocol, target, prepare, answered, call, keepsTime }: Callee,
+  { terminal, callee, reads }: CompiledTerminal,
   sites: readonly [gateway: SiteGraph, route: SiteGraph, backend: SiteGraph],
   ofTerminal: Normalised.Policies
 ): Backend => {
-  const own = (phase: "backend" | "backendResponse", run: Callee["prepare"]) =>
-    run === undefined ? [] : [terminalStep(source, phase, run, times)]
+  const { type, protocol, target, prepare, answered, call, keepsTime } = callee
+  const own = (phase: "backend" | "backendResponse", run: Prepare | undefined) =>
+    run === undefined ? [] : [terminalStep(source, terminal, phase, run, times)]
   const { request, effective } = sites[2]
   return {
     name: source.name,
@@ -378,6 +377,7 @@ const compiledBackend = (
     keepsTime,
     call,
     steps: [...request, ...own("backend", prepare)],
+    reads,
     backendResponse: [...own("backendResponse", answered), ...responseSteps(registry, "backendResponse", sites)],
     response: responseSteps(registry, "response", sites),
     effective: withTerminals(effective, ofTerminal)
@@ -426,11 +426,30 @@ const withInForce = (
   }
 }
 
+interface CompiledTerminal {
+  readonly terminal: AnyTerminal
+  readonly callee: Callee<AnySlot>
+  readonly reads: ReadonlyArray<AnySlot>
+}
+type Prepare = NonNullable<Callee<AnySlot>["prepare"]>
+
+const compileTerminal = (terminal: AnyTerminal, config: unknown, source: Normalised.Backend) =>
+  Effect.map(
+    readingSlots(
+      terminal.name,
+      terminal.reads,
+      terminal.writes,
+      terminal.compile(config, configPath(source), source.name)
+    ),
+    ([callee, reads]): CompiledTerminal => ({ terminal, callee, reads })
+  )
+
 /** A terminal takes part in the phases around its call like any policy, under its own name. */
 const terminalStep = (
   source: Normalised.Backend,
+  { nodes, writes }: AnyTerminal,
   phase: "backend" | "backendResponse",
-  run: NonNullable<Callee["prepare"]>,
+  run: Prepare,
   times: StageTimes
 ): Step => {
   const { kind } = source.destination
@@ -444,6 +463,9 @@ const terminalStep = (
     failOpen: false,
     // The engine alone calls steps, and what it hands them is the exchange itself.
     run: (view) => run(view as Exchange),
+    outcomes: phase === "backend" ? nodes.prepare : nodes.answered,
+    reads: phase === "backend" ? [] : writes,
+    writes: phase === "backend" ? writes : [],
     condition: undefined,
     holds: undefined,
     latency: new Latency(times(phase, kind, node))

@@ -7,7 +7,7 @@ import type { CustomFunctions } from "../cel/custom-functions.ts"
 import { compile } from "../cel/expression.ts"
 import { Unreadable, unreadable } from "../pipeline/errors.ts"
 import type { Exchange } from "../pipeline/exchange.ts"
-import { decided } from "../pipeline/expressions.ts"
+import { decided, readEarly } from "../pipeline/expressions.ts"
 import { failedReadings } from "../pipeline/fail-closed.ts"
 import { inBothReadings, pathReadings, readsPath } from "../pipeline/readings.ts"
 import type { CompileCondition } from "./sites.ts"
@@ -25,7 +25,7 @@ export const conditionReadings = [
 /** Compiles the conditions of a configuration, which may call its functions. */
 export const conditions =
   (functions: CustomFunctions): CompileCondition =>
-  (source, site) => {
+  (source, site, reading) => {
     const compiled = compile(source, { phase: site, functions })
     if (Result.isFailure(compiled))
       return Result.fail(
@@ -39,15 +39,19 @@ export const conditions =
     // Whether the body is there when a policy is chosen depends on how the client sends it, which must not decide.
     if (requestBody || requestBodyPrefix)
       return Result.fail([{ message: "a condition cannot read the body: a policy is chosen before the body has come" }])
+    const early = readEarly(expression, reading)
+    if (early.length > 0) return Result.fail(early)
     const holds = (x: Exchange) => {
       const value = decided(expression, x.variables)
       return value instanceof Unreadable ? value : value === true
     }
-    return Result.succeed(
-      readsPath(expression)
+    return Result.succeed({
+      text: source,
+      reads: [...reading.found],
+      holds: readsPath(expression)
         ? (x) => (x.request.otherPath === undefined ? holds(x) : inBothReadings(x.request, () => holds(x)))
         : holds
-    )
+    })
   }
 
 /** The expression of a trace, over the request as it was received. */

@@ -24,10 +24,10 @@ export const toolCodes: ReadonlyArray<ExitCode> = [
   {
     code: 1,
     meaning:
-      "it cannot be done, or the answer is no: an invalid file or expression, files that differ (diff), a file not in its canonical form (fmt --check), a warning (validate --strict)"
+      "it cannot be done, or the answer is no: an invalid file or expression, files that differ (diff), a file not in its canonical form (fmt --check), a warning (validate --strict), something that keeps a file from being served (doctor)"
   },
   { code: 2, meaning: "an evaluation failed (cel eval, cel explain), or a file to compare is invalid (diff)" },
-  { code: cannotServe, meaning: "validate: the file is valid, but this build cannot serve all of it" }
+  { code: cannotServe, meaning: "validate, doctor: the file is valid, but this build cannot serve all of it" }
 ]
 
 /** For the help of a program. */

@@ -14,11 +14,12 @@ import { isIdle } from "./idle-settings.ts"
 import { jsonSchema } from "./json-schemas.ts"
 import { metricsPage } from "./metrics-page.ts"
 import { type SchemaKind, schemaFile, schemaKinds } from "./schema-kinds.ts"
+import { standing } from "./standing.ts"
 import { warningsPage } from "./warnings-page.ts"
 
 /** Every generated file by its path below `spec/generated`. */
 export const generated = (): Readonly<Record<string, string>> => {
-  const pages = Object.entries(referencePages(language.schema, schemas)).map(([name, text]) => [
+  const pages = Object.entries(referencePages(language.schema, schemas, standing)).map(([name, text]) => [
     `reference/${name}`,
     text
   ])

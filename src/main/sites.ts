@@ -9,16 +9,18 @@ import {
   type PolicyEntry,
   type SiteGraph
 } from "../pipeline/compile.ts"
+import type { SlotReading } from "../pipeline/expressions.ts"
 import type { Registry } from "../pipeline/registry.ts"
-import type { ConfigProblem, Site } from "../pipeline/stage.ts"
+import type { AnySlot, ConfigProblem, Site } from "../pipeline/stage.ts"
 import { type Policies, type PolicyBranch, writtenAt } from "../routing/normalised.ts"
 import type { Compiling, Problems } from "./problems.ts"
 
 /** Compiles the condition of a conditional policy. */
 export type CompileCondition = (
   expression: string,
-  site: Site
-) => Result.Result<Condition["holds"], ReadonlyArray<Omit<ConfigProblem, "path">>>
+  site: Site,
+  reading: SlotReading
+) => Result.Result<Condition, ReadonlyArray<Omit<ConfigProblem, "path">>>
 
 export class Sites {
   readonly #registry: Registry
@@ -36,7 +38,10 @@ export class Sites {
   /** A site at which something does not compile is empty: its problems say so. */
   compile(site: Site, policies: Policies): Compiling<SiteGraph> {
     const attached = Object.values(policies).map(
-      ({ name, branches }): AttachedPolicy => ({ name, entries: branches.map((branch) => this.#entry(branch, site)) })
+      ({ name, branches }): AttachedPolicy => ({
+        name,
+        entries: branches.map((branch) => this.#entry(branch, site, name))
+      })
     )
     return Effect.map(
       this.#problems.collect(compileSite(this.#registry, site, attached, this.#compiled)),
@@ -44,14 +49,14 @@ export class Sites {
     )
   }
 
-  #entry(branch: PolicyBranch, site: Site): PolicyEntry {
+  #entry(branch: PolicyBranch, site: Site, policy: string): PolicyEntry {
     // Whatever a policy is attached to, its phase is the same.
-    const entry = this.#entries.get(branch) ?? this.#newEntry(branch, site)
+    const entry = this.#entries.get(branch) ?? this.#newEntry(branch, site, policy)
     this.#entries.set(branch, entry)
     return entry
   }
 
-  #newEntry(branch: PolicyBranch, site: Site): PolicyEntry {
+  #newEntry(branch: PolicyBranch, site: Site, policy: string): PolicyEntry {
     const { condition, config, path, origins } = branch
     const entry: PolicyEntry = {
       config,
@@ -59,9 +64,10 @@ export class Sites {
       writtenAt: origins === undefined ? undefined : (part) => writtenAt(branch, part)
     }
     if (condition === undefined) return entry
-    const compiled = this.#compileCondition(condition.expression, site)
-    if (Result.isSuccess(compiled))
-      return { ...entry, condition: { text: condition.expression, holds: compiled.success } }
+    const { reads = [], writes = [] } = this.#registry.byName.get(policy) ?? {}
+    const reading = { by: policy, declared: [...reads, ...writes], found: new Set<AnySlot>() }
+    const compiled = this.#compileCondition(condition.expression, site, reading)
+    if (Result.isSuccess(compiled)) return { ...entry, condition: compiled.success }
     for (const problem of compiled.failure) this.#problems.add({ ...problem, path: condition.path })
     return entry
   }

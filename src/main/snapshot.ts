@@ -7,7 +7,6 @@ import type { Positions } from "../../spec/config/positions.ts"
 import { countOf, formatText, inOrder, type Problem } from "../../spec/config/problem.ts"
 import { type RouteGraph, routeGraph } from "../pipeline/graph.ts"
 import type { Hidden } from "../pipeline/hidden.ts"
-import type { Registry } from "../pipeline/registry.ts"
 import type { ConfigPath } from "../pipeline/stage.ts"
 import type { Normalised } from "../routing/normalised.ts"
 import type { Random } from "../routing/weights.ts"
@@ -91,7 +90,7 @@ export const makeSnapshot = <R>(
       locate,
       hidden,
       frontend: frontendOf(config.frontend),
-      graphs: () => graphsOf(dialect.registry, assembled, positions, source.name),
+      graphs: () => graphsOf(assembled, positions, source.name),
       scope,
       inFlight: 0
     }
@@ -102,25 +101,13 @@ const parted = (problems: ReadonlyArray<Problem>) => {
   return [error, warning] as const
 }
 
-const slotsOf = (registry: Registry, name: string) => {
-  const policy = registry.byName.get(name)
-  const names = (slots: ReadonlyArray<{ readonly name: string }>) => slots.map((slot) => slot.name)
-  return { reads: names(policy?.reads ?? []), writes: names(policy?.writes ?? []) }
-}
-
-const graphsOf = (
-  registry: Registry,
-  assembled: Assembled,
-  positions: Positions,
-  file: string
-): ReadonlyArray<RouteGraph> => {
+const graphsOf = (assembled: Assembled, positions: Positions, file: string): ReadonlyArray<RouteGraph> => {
   const source = {
     text: positions.show,
     position: (path: ConfigPath) => {
       const { line, column } = positions.at(path)
       return `${file}:${line}:${column}`
-    },
-    slots: (name: string) => slotsOf(registry, name)
+    }
   }
   return assembled.ways.flatMap(({ listener, route, backends }) =>
     backends.length === 0

@@ -107,4 +107,20 @@ describe("variables of an exchange", () => {
       assert.strictEqual(Buffer.from(yield* large.readRequestBody()).toString(), "ABC")
     })
   )
+
+  it.effect("hold as many whole characters of a longer body as the limit takes", () =>
+    Effect.gen(function* () {
+      const text = "aé€😀z"
+      const whole = Buffer.from(text)
+      for (let limit = 0; limit < whole.length; limit++) {
+        let known = ""
+        for (const character of text) {
+          if (Buffer.byteLength(known + character) > limit) break
+          known += character
+        }
+        const x = exchange(streaming([whole]))
+        assert.strictEqual(Buffer.from(yield* x.readRequestPrefix(limit)).toString(), known, `${limit} bytes`)
+      }
+    })
+  )
 })

@@ -6,6 +6,7 @@ import { Cause, Effect, Exit, Option, type Scope } from "effect"
 import { effectivePolicyKeys } from "../../spec/trace-events.ts"
 import { Unreadable } from "./errors.ts"
 import type { Exchange } from "./exchange.ts"
+import { readingSlots } from "./expressions.ts"
 import { Latency, StageTimes } from "./latency.ts"
 import { masked } from "./masked.ts"
 import type { Registry, Services } from "./registry.ts"
@@ -13,8 +14,10 @@ import type { EffectivePolicies } from "./route.ts"
 import type { Step } from "./run.ts"
 import {
   type AnyPolicy,
+  type AnySlot,
   type ConfigPath,
   type ConfigProblem,
+  type OutcomeKind,
   type ResponsePhase,
   type Site,
   unavailable
@@ -25,6 +28,8 @@ export interface Condition {
   readonly text: string
   /** What it cannot read refuses the request: whether the entry applies is not to be told. */
   readonly holds: (exchange: Exchange) => boolean | Unreadable
+  /** The slots that it reads. */
+  readonly reads: ReadonlyArray<AnySlot>
 }
 
 /** One configuration of a policy. Several of them are the entries of a conditional policy. */
@@ -55,11 +60,16 @@ export interface SiteGraph {
 
 const none: ReadonlyArray<Step> = Object.freeze([])
 
+type PolicyNode = Effect.Success<ReturnType<AnyPolicy["compile"]>>[number]
+
+/** The nodes of an entry, and the slots that they read. */
+interface CompiledEntry {
+  readonly nodes: ReadonlyArray<PolicyNode>
+  readonly reads: ReadonlyArray<AnySlot>
+}
+
 /** What entries compiled to. Sites that share an entry share its nodes, and so what they hold. */
-export type CompiledEntries = Map<
-  PolicyEntry,
-  Exit.Exit<Effect.Success<ReturnType<AnyPolicy["compile"]>>, ReadonlyArray<ConfigProblem>>
->
+export type CompiledEntries = Map<PolicyEntry, Exit.Exit<CompiledEntry, ReadonlyArray<ConfigProblem>>>
 
 /**
  * Compiles the policies of a site. Problems carry paths from the root of the configuration.
@@ -105,7 +115,7 @@ const compileEntries = Effect.fnUntraced(function* (
     const steps: Array<Step> = []
     const choice = entries.length > 1 || entries[0]?.condition !== undefined ? new Choice(entries) : undefined
     for (const [index, entry] of entries.entries()) {
-      const exit = known.get(entry) ?? (yield* Effect.exit(policy.compile(entry.config, { site, path: entry.path })))
+      const exit = known.get(entry) ?? (yield* Effect.exit(compileEntry(policy, entry, site)))
       known.set(entry, exit)
       if (Exit.isFailure(exit)) {
         const found = Cause.findErrorOption(exit.cause)
@@ -113,12 +123,22 @@ const compileEntries = Effect.fnUntraced(function* (
         for (const problem of found.value) problems.push({ ...problem, path: placed(entry, problem.path) })
         continue
       }
-      for (const node of exit.value) steps.push(step(policy, entry, site, node, choice && { choice, index }, times))
+      const { nodes, reads } = exit.value
+      for (const node of nodes) steps.push(step(policy, entry, site, node, reads, choice && { choice, index }, times))
     }
     compiled.set(name, steps)
   }
   return { compiled, problems } satisfies CompiledPolicies
 })
+
+const compileEntry = (policy: AnyPolicy, { config, path, condition }: PolicyEntry, site: Site) =>
+  Effect.map(
+    readingSlots(policy.name, policy.reads, policy.writes, policy.compile(config, { site, path })),
+    ([nodes, reads]): CompiledEntry => ({
+      nodes,
+      reads: condition === undefined ? reads : [...new Set([...reads, ...condition.reads])]
+    })
+  )
 
 const placed = (entry: PolicyEntry, part: ConfigPath): ConfigPath =>
   entry.writtenAt === undefined ? [...entry.path, ...part] : entry.writtenAt(part)
@@ -216,7 +236,8 @@ const step = (
   policy: AnyPolicy,
   entry: PolicyEntry,
   site: Site,
-  node: Effect.Success<ReturnType<AnyPolicy["compile"]>>[number],
+  node: PolicyNode,
+  reads: ReadonlyArray<AnySlot>,
   place: { readonly choice: Choice; readonly index: number } | undefined,
   times: StageTimes
 ): Step => {
@@ -246,10 +267,32 @@ const step = (
     path: entry.path,
     failOpen: policy.failOpen?.(entry.config, node.name) ?? false,
     run,
+    outcomes: outcomesAt(
+      node.outcomes ?? policy.outcomes,
+      own !== undefined || entry.condition !== undefined,
+      place !== undefined && phase === site
+    ),
+    reads: node.reads?.filter((slot) => reads.includes(slot)) ?? reads,
+    writes: node.writes ?? policy.writes,
     condition: [entry.condition?.text, own?.text].filter((text) => text !== undefined).join(" && ") || undefined,
     holds,
     latency: new Latency(times(phase, policy.name, node.name))
   }
+}
+
+/**
+ * What a node can make of a request at its place. One with a condition may be passed over, and so may one in an entry that comes
+ * after others which let a request go on; of a conditional policy, what no condition could read refuses.
+ */
+const outcomesAt = (
+  declared: ReadonlyArray<OutcomeKind>,
+  conditional: boolean,
+  refuses: boolean
+): ReadonlyArray<OutcomeKind> => {
+  const added: Array<OutcomeKind> = []
+  if (conditional) added.push("next")
+  if (refuses) added.push("fail")
+  return added.every((kind) => declared.includes(kind)) ? declared : [...new Set([...declared, ...added])]
 }
 
 const shown = (entries: ReadonlyArray<PolicyEntry>): unknown => {

@@ -4,6 +4,7 @@ import { Timer } from "../services/timer.ts"
 import { TimedOut } from "./errors.ts"
 import type { Exchange } from "./exchange.ts"
 import { timeouts } from "./slots.ts"
+import type { Reading } from "./view.ts"
 
 export const requestTimedOut = new TimedOut()
 const late = Exit.fail(requestTimedOut)
@@ -13,7 +14,7 @@ const late = Exit.fail(requestTimedOut)
  * @param clock the monotonic clock that `exchange.arrived` was read from.
  */
 export const within = <A, E>(
-  x: Exchange,
+  x: Pick<Exchange, "arrived"> & Reading<typeof timeouts>,
   clock: () => number,
   work: Effect.Effect<A, E>
 ): Effect.Effect<A, E | TimedOut> => {

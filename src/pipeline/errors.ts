@@ -10,7 +10,6 @@ export class BodyTooLarge
 {
   readonly status = this.side === "request" ? 413 : 502
   readonly source: FaultSource = this.side === "request" ? "client" : "backend"
-  readonly retryable = false
   readonly content = { type: undefined, body: "" }
   override get message() {
     return `${this.side} body over ${this.limit} bytes`
@@ -33,7 +32,6 @@ export class Unreadable
 {
   readonly status = unreadableFor[this.by][0]
   readonly source = "client"
-  readonly retryable = false
   readonly headers = this.by === "coding" ? ["accept-encoding", contentCodingNames] : undefined
   override get message() {
     return unreadableFor[this.by][1]
@@ -58,7 +56,6 @@ export class NotFound
   readonly status = 404
   readonly reason = "NotFound"
   readonly source = "client"
-  readonly retryable = false
   override get message() {
     return `${this.what} not found`
   }
@@ -78,7 +75,6 @@ export class NoBackend
 {
   readonly status = 500
   readonly source = "proxy"
-  readonly retryable = false
   override get message() {
     return this.detail
   }
@@ -89,7 +85,6 @@ export class TimedOut extends Data.TaggedError("TimedOut") implements StageError
   readonly status = 504
   readonly reason = "Timeout"
   readonly source = "proxy"
-  readonly retryable = false
   override readonly message = "request timeout"
 }
 
@@ -98,7 +93,6 @@ export class ClientStalled extends Data.TaggedError("ClientStalled") implements 
   readonly status = 408
   readonly reason = "Timeout"
   readonly source = "client"
-  readonly retryable = true
   override readonly message = "the request body did not come in time"
 }
 
@@ -106,7 +100,6 @@ export class ClientStalled extends Data.TaggedError("ClientStalled") implements 
 export class FilterFailed extends Data.TaggedError("FilterFailed")<{ readonly detail: string }> implements StageError {
   readonly status = 500
   readonly source = "proxy"
-  readonly retryable = false
   override get message() {
     return `failed to apply filters: ${this.detail}`
   }
@@ -116,7 +109,6 @@ export class FilterFailed extends Data.TaggedError("FilterFailed")<{ readonly de
 export class Defect extends Data.TaggedError("Defect")<{ readonly cause: unknown }> implements StageError {
   readonly status = 500
   readonly source = "proxy"
-  readonly retryable = false
   override get message() {
     return "internal error"
   }

@@ -8,11 +8,47 @@ import { undecodable } from "../http/content-coding.ts"
 import { type ContentFailure, type Readable, readContent, readContentPrefix } from "./content.ts"
 import { BodyTooLarge, type Unreadable, unreadable } from "./errors.ts"
 import { type FailedReading, failedReadings } from "./fail-closed.ts"
-import type { ConfigPath, ConfigProblem } from "./stage.ts"
+import { expressionSlots } from "./slots.ts"
+import type { AnySlot, ConfigPath, ConfigProblem } from "./stage.ts"
 
 /** The functions of the configuration, which every expression in it may call. */
 export const ConfiguredFunctions = Context.Reference<CustomFunctions>("headgate/pipeline/ConfiguredFunctions", {
   defaultValue: () => noFunctions
+})
+
+/**
+ * Which of the slots that are variables, too, may be read by the expressions of whoever is being compiled, and which they do read.
+ * What nobody can have left before would be missing in every request.
+ */
+export interface SlotReading {
+  /** As configuration files name it. */
+  readonly by: string
+  readonly declared: ReadonlyArray<AnySlot>
+  readonly found: Set<AnySlot>
+}
+
+/**
+ * Compiles what may hold expressions.
+ * @returns with what it compiled to, the slots that it reads: those of expressions only where one reads them.
+ */
+export const readingSlots = <A, E, R>(
+  by: string,
+  reads: ReadonlyArray<AnySlot>,
+  writes: ReadonlyArray<AnySlot>,
+  compiling: Effect.Effect<A, E, R>
+): Effect.Effect<readonly [compiled: A, reads: ReadonlyArray<AnySlot>], E, R> => {
+  const reading: SlotReading = { by, declared: [...reads, ...writes], found: new Set() }
+  return Effect.map(Effect.provideService(compiling, SlotReading, reading), (compiled) => {
+    const found = reads.filter((slot) => reading.found.has(slot) || !isVariable(slot))
+    return [compiled, found.length === reads.length ? reads : found]
+  })
+}
+
+const isVariable = (slot: AnySlot): boolean => expressionSlots.some((each) => each === slot)
+
+/** Without it, expressions may read everything. */
+export const SlotReading = Context.Reference<SlotReading | undefined>("headgate/pipeline/SlotReading", {
+  defaultValue: () => undefined
 })
 
 /** What may not be readable where the body is prepared for an expression. */
@@ -45,17 +81,32 @@ export const compileExpression = (
   phase: Phase,
   path: ConfigPath
 ): Effect.Effect<Expression, ReadonlyArray<ConfigProblem>> =>
-  Effect.flatMap(ConfiguredFunctions, (functions) => {
+  Effect.flatMap(Effect.all([ConfiguredFunctions, SlotReading]), ([functions, reading]) => {
     const compiled = compile(source, { phase, functions })
-    return Result.isSuccess(compiled)
-      ? Effect.succeed(compiled.success)
-      : Effect.fail(
-          compiled.failure.map(({ message, line, column, start }) => ({
-            path,
-            message: `invalid expression: ${message} (at ${line}:${column})`,
-            within: { text: source, offset: start }
-          }))
-        )
+    if (Result.isSuccess(compiled)) {
+      const early = reading === undefined ? [] : readEarly(compiled.success, reading)
+      return early.length === 0
+        ? Effect.succeed(compiled.success)
+        : Effect.fail(early.map((problem) => ({ path, ...problem })))
+    }
+    return Effect.fail(
+      compiled.failure.map(({ message, line, column, start }) => ({
+        path,
+        message: `invalid expression: ${message} (at ${line}:${column})`,
+        within: { text: source, offset: start }
+      }))
+    )
+  })
+
+/** Notes the slots that an expression reads; those that it reads before anybody can have filled them are problems. */
+export const readEarly = ({ source, attributes }: Expression, { by, declared, found }: SlotReading) =>
+  expressionSlots.flatMap((slot) => {
+    const { name } = slot
+    if (!attributes.roots.has(name)) return []
+    found.add(slot)
+    if (declared.includes(slot)) return []
+    const message = `invalid expression: ${name} is not known here, because ${by} runs before whoever could tell it`
+    return [{ message, within: { text: source, offset: Math.max(source.search(new RegExp(`\\b${name}\\b`)), 0) } }]
   })
 
 /**

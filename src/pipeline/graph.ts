@@ -1,10 +1,10 @@
 /**
- * The graph of a route as plain data: every node a request may run through, and the edges between them. It is what the
+ * The graph of a route as plain data: every node that a request may run through, and the edges that it may take between them. It is what the
  * admin interface dumps, the command-line tool draws, and the checks at load walk.
  */
 import type { Backend, Listener, Route } from "./route.ts"
 import type { Step } from "./run.ts"
-import type { ConfigPath, Phase } from "./stage.ts"
+import type { AnySlot, ConfigPath, Phase } from "./stage.ts"
 
 export interface GraphNode {
   /** Unique in the graph. */
@@ -37,150 +37,228 @@ export interface RouteGraph {
   readonly edges: ReadonlyArray<GraphEdge>
 }
 
-/** What drawing a graph needs to know of the configuration and the registry. */
+/** What drawing a graph needs to know of the configuration. */
 export interface GraphSource {
   readonly text: (path: ConfigPath) => string
   readonly position: (path: ConfigPath) => string | null
-  /** The slots that a policy reads and writes, by name. */
-  readonly slots: (policy: string) => { readonly reads: ReadonlyArray<string>; readonly writes: ReadonlyArray<string> }
 }
 
-/** Lays out one way through a listener, a route and a backend. */
+/** A way that is being drawn: its nodes one after the other, and the edges between them. */
+class Drawing {
+  readonly nodes: Array<GraphNode> = []
+  readonly edges: Array<GraphEdge> = []
+  readonly #source: GraphSource
+  readonly #ids: ReadonlyMap<Step, string>
+  readonly #writers = new Map<AnySlot, Array<string>>()
+  /** Edges that lead to whatever comes next. */
+  #open: Array<Pick<GraphEdge, "from" | "kind">> = []
+
+  constructor(source: GraphSource, ids: ReadonlyMap<Step, string>) {
+    this.#source = source
+    this.#ids = ids
+  }
+
+  /** A node to which everything leads that is open; on to the next one it leads by itself. */
+  place(node: GraphNode): void {
+    this.nodes.push(node)
+    this.lead(node.id)
+    this.#open = [{ from: node.id, kind: "next" }]
+  }
+
+  /** Everything that is open leads there. */
+  lead(to: string): void {
+    for (const { from, kind } of this.#open) this.edge(from, to, kind)
+    this.#open = []
+  }
+
+  /** @param onStop where an answer or a refusal leads to. */
+  step(step: Step, onStop: string): void {
+    const id = this.node(step)
+    this.lead(id)
+    for (const kind of kindsOf(step))
+      if (kind === "next" || kind === "failOpen") this.#open.push({ from: id, kind })
+      else this.edge(id, onStop, kind)
+  }
+
+  /** Steps of a response: an answer or a refusal of one leads on to the next, too. */
+  chain(steps: ReadonlyArray<Step>, end: string): void {
+    for (const [index, step] of steps.entries()) {
+      const onward = steps[index + 1]
+      for (const kind of kindsOf(step))
+        this.edge(this.#ids.get(step)!, onward === undefined ? end : this.#ids.get(onward)!, kind)
+    }
+  }
+
+  /** The node of a step, and the slots that it reads and writes. */
+  node(step: Step): string {
+    const id = this.#ids.get(step)!
+    this.nodes.push({
+      id,
+      kind: "stage",
+      phase: step.phase,
+      policy: step.policy,
+      label: step.node,
+      path: this.#source.text(step.path),
+      position: this.#source.position(step.path),
+      condition: step.condition ?? null,
+      failMode: step.failOpen ? "failOpen" : "failClosed"
+    })
+    this.read(id, step.reads)
+    for (const slot of step.writes) this.#writers.set(slot, [...(this.#writers.get(slot) ?? []), id])
+    return id
+  }
+
+  read(id: string, slots: ReadonlyArray<AnySlot>): void {
+    for (const slot of slots)
+      for (const writer of this.#writers.get(slot) ?? []) this.edge(writer, id, "data", slot.name)
+  }
+
+  edge(from: string, to: string, kind: GraphEdge["kind"], label: string | null = null): void {
+    const known = this.edges.some(
+      (edge) => edge.from === from && edge.to === to && edge.kind === kind && edge.label === label
+    )
+    if (!known) this.edges.push({ from, to, kind, label })
+  }
+}
+
+/** The ways on from a node. */
+const kindsOf = ({ outcomes, failOpen }: Step): ReadonlyArray<GraphEdge["kind"]> =>
+  outcomes.map((kind) => (kind === "fail" && failOpen ? "failOpen" : kind))
+
+const plain = (id: string, kind: GraphNode["kind"], label: string): GraphNode => ({
+  id,
+  kind,
+  phase: null,
+  policy: null,
+  label,
+  path: null,
+  position: null,
+  condition: null,
+  failMode: null
+})
+
+/**
+ * Lays out one way through a listener, a route and a backend, as far as a request can come: nothing stands behind a node that
+ * answers every request.
+ */
 export const routeGraph = (
   source: GraphSource,
   listener: Listener,
   route: Route,
   backend: Backend | undefined
 ): RouteGraph => {
-  const nodes: Array<GraphNode> = []
-  const edges: Array<GraphEdge> = []
-  const plain = (id: string, kind: GraphNode["kind"], label: string): GraphNode => ({
-    id,
-    kind,
-    phase: null,
-    policy: null,
-    label,
-    path: null,
-    position: null,
-    condition: null,
-    failMode: null
-  })
-  let last: string | undefined
-  const push = (node: GraphNode) => {
-    nodes.push(node)
-    if (last !== undefined) edges.push({ from: last, to: node.id, kind: "next", label: null })
-    last = node.id
+  const ids = stepIds(listener, route, backend)
+  const drawing = new Drawing(source, ids)
+  // A stop runs the response nodes of the sites that the request has entered.
+  const responses = new Map([
+    ["response of the gateway", listener.response],
+    ["response of the route", route.response],
+    ["response of the backend", backend?.response ?? []]
+  ])
+  const [ofGateway, ofRoute, ofBackend] = [...responses.keys()] as [string, string, string]
+  drawing.place(plain("request", "start", "request"))
+  for (const step of listener.steps) drawing.step(step, ofGateway)
+  drawing.place(plain("route selection", "routeSelection", "route selection"))
+  for (const step of route.steps) drawing.step(step, ofRoute)
+  if (backend === undefined) drawing.lead(ofRoute)
+  else {
+    for (const step of backend.steps) drawing.step(step, ofBackend)
+    drawing.place(plain("backend call", "backendCall", `${backend.type} ${backend.target}`))
+    drawing.read("backend call", backend.reads ?? [])
+    drawing.edge("backend call", ofBackend, "fail")
+    for (const step of backend.backendResponse) drawing.step(step, ofBackend)
+    drawing.lead(ofBackend)
   }
-  const writers = new Map<string, string>()
-  const pushSteps = (steps: ReadonlyArray<Step>, onStop: string) => {
-    for (const step of steps) {
-      const id = idOf(nodes, step)
-      push({
-        id,
-        kind: "stage",
-        phase: step.phase,
-        policy: step.policy,
-        label: step.node,
-        path: source.text(step.path),
-        position: source.position(step.path),
-        condition: step.condition ?? null,
-        failMode: step.failOpen ? "failOpen" : "failClosed"
-      })
-      if (step.phase !== "response" && step.phase !== "backendResponse") {
-        edges.push({ from: id, to: onStop, kind: "respond", label: null })
-        if (!step.failOpen) edges.push({ from: id, to: onStop, kind: "fail", label: null })
-      }
-      const { reads, writes } = source.slots(step.policy)
-      for (const name of reads) {
-        const writer = writers.get(name)
-        if (writer !== undefined && writer !== id) edges.push({ from: writer, to: id, kind: "data", label: name })
-      }
-      for (const name of writes) writers.set(name, id)
-    }
+  const entered = reachable(drawing.edges)
+  for (const step of backend?.response ?? route.response) drawing.node(step)
+  for (const [name, steps] of responses) if (entered.has(name)) drawing.chain(steps, "response")
+  drawing.nodes.push(plain("response", "end", "response"))
+  const startOf = (name: string) => {
+    const steps = responses.get(name)
+    if (steps === undefined) return name
+    return steps[0] === undefined ? "response" : ids.get(steps[0])!
   }
-  push(plain("request", "start", "request"))
-  pushSteps(listener.steps, "gateway response")
-  push(plain("route selection", "routeSelection", "route selection"))
-  pushSteps(route.steps, "route response")
-  if (backend !== undefined) {
-    pushSteps(backend.steps, "backend response")
-    push(plain("backend call", "backendCall", `${backend.type} ${backend.target}`))
-    pushSteps(backend.backendResponse, "backend response")
-  }
-  const response = backend?.response ?? route.response
-  const ends = new Map<string, string>()
-  const before = nodes.length
-  pushSteps(response, "response")
-  const first = nodes[before]?.id ?? "response"
-  push(plain("response", "end", "response"))
-  // A stop in a phase joins the response nodes of the sites entered so far; the first of them that it shares is drawn.
-  const entry = (steps: ReadonlyArray<Step>) => {
-    const index = response.findIndex((step) => steps.includes(step))
-    return index < 0 ? "response" : (nodes[before + index]?.id ?? "response")
-  }
-  ends.set("gateway response", entry(listener.response))
-  ends.set("route response", entry(route.response))
-  ends.set("backend response", first)
+  const edges = drawing.edges.map((edge) => ({ ...edge, to: startOf(edge.to) }))
+  const reached = reachable(edges)
   return {
     listener: listener.key,
     route: route.key,
     backend: backend?.name ?? null,
-    nodes,
-    edges: edges
-      .map((edge) => ({ ...edge, to: ends.get(edge.to) ?? edge.to }))
-      .concat(
-        nodes.flatMap((node, index) =>
-          node.failMode === "failOpen" && nodes[index + 1] !== undefined
-            ? [{ from: node.id, to: nodes[index + 1]!.id, kind: "failOpen" as const, label: null }]
-            : []
-        )
-      )
+    nodes: drawing.nodes.filter(({ id }) => reached.has(id)),
+    edges: edges.filter(({ from, to }) => reached.has(from) && reached.has(to))
   }
 }
 
-const idOf = (nodes: ReadonlyArray<GraphNode>, step: Step): string => {
-  const id = `${step.site} ${step.node}${step.phase === step.site ? "" : ` (${step.phase})`}`
-  const twins = nodes.filter((node) => node.id === id || node.id.startsWith(`${id} #`)).length
-  return twins === 0 ? id : `${id} #${twins + 1}`
+/** What control leads to from the request on. */
+const reachable = (edges: ReadonlyArray<GraphEdge>): ReadonlySet<string> => {
+  const onward = Map.groupBy(
+    edges.filter(({ kind }) => kind !== "data"),
+    ({ from }) => from
+  )
+  const found = new Set(["request"])
+  for (const id of found) for (const { to } of onward.get(id) ?? []) found.add(to)
+  return found
 }
 
-const quoted = (text: string) => `"${text.replaceAll('"', "#quot;").replaceAll("\n", " ")}"`
+/** The nodes of the steps on a way; several nodes of one name are told apart by their number. */
+export const stepIds = (listener: Listener, route: Route, backend: Backend | undefined): ReadonlyMap<Step, string> => {
+  const twins = new Map<string, number>()
+  const idOf = ({ site, node, phase }: Step): string => {
+    const id = `${site} ${node}${phase === site ? "" : ` (${phase})`}`
+    const count = (twins.get(id) ?? 0) + 1
+    twins.set(id, count)
+    return count === 1 ? id : `${id} #${count}`
+  }
+  const steps = [
+    ...listener.steps,
+    ...route.steps,
+    ...(backend?.steps ?? []),
+    ...(backend?.backendResponse ?? []),
+    ...(backend?.response ?? route.response)
+  ]
+  return new Map(steps.map((step) => [step, idOf(step)]))
+}
 
-/** The graph as a Mermaid flow chart. */
-export const mermaid = (graph: RouteGraph): string => {
-  const ids = new Map(graph.nodes.map((node, index) => [node.id, `n${index}`]))
-  const shape = (node: GraphNode) => {
-    const text = quoted(
-      [node.label, node.position, node.condition === null ? null : `if ${node.condition}`]
-        .filter((t) => t !== null)
-        .join("<br/>")
-    )
-    switch (node.kind) {
-      case "start":
-      case "end":
-        return `([${text}])`
-      case "routeSelection":
-        return `{${text}}`
-      case "backendCall":
-        return `[[${text}]]`
-      case "stage":
-        return `[${text}]`
-    }
-  }
-  const arrow = (edge: GraphEdge) => {
-    switch (edge.kind) {
-      case "next":
-        return "-->"
-      case "data":
-        return `-. ${quoted(edge.label ?? "")} .->`
-      default:
-        return `-- ${edge.kind} -->`
-    }
-  }
+const escapes: Readonly<Record<string, string>> = {
+  '"': "#quot;",
+  "#": "#35;",
+  "`": "#96;",
+  "&": "#amp;",
+  "<": "#lt;",
+  ">": "#gt;",
+  "\n": " "
+}
+const escaped = (text: string) => text.replaceAll(/["#`&<>\n]/g, (character) => escapes[character]!)
+
+/** Graphs as one Mermaid flow chart, each in a box of its own. */
+export const mermaid = (graphs: ReadonlyArray<RouteGraph>): string =>
+  ["flowchart TD", ...graphs.flatMap((graph, index) => boxed(graph, `r${index}`)), ""].join("\n")
+
+const boxed = ({ route, backend, nodes, edges }: RouteGraph, box: string): ReadonlyArray<string> => {
+  const ids = new Map(nodes.map(({ id }, index) => [id, `${box}n${index}`]))
   return [
-    "flowchart TD",
-    ...graph.nodes.map((node) => `  ${ids.get(node.id)}${shape(node)}`),
-    ...graph.edges.map((edge) => `  ${ids.get(edge.from)} ${arrow(edge)} ${ids.get(edge.to)}`),
-    ""
-  ].join("\n")
+    `  subgraph ${box}["${escaped(backend === null ? route : `${route} to ${backend}`)}"]`,
+    ...nodes.map((node) => `    ${ids.get(node.id)}${shape(node)}`),
+    ...edges.map((edge) => `    ${ids.get(edge.from)} ${arrow(edge)} ${ids.get(edge.to)}`),
+    "  end"
+  ]
 }
+
+const shape = ({ kind, label, position, condition }: GraphNode): string => {
+  const lines = [label, position, condition === null ? null : `if ${condition}`].filter((line) => line !== null)
+  const text = `"${lines.map(escaped).join("<br/>")}"`
+  switch (kind) {
+    case "start":
+    case "end":
+      return `([${text}])`
+    case "routeSelection":
+      return `{${text}}`
+    case "backendCall":
+      return `[[${text}]]`
+    case "stage":
+      return `[${text}]`
+  }
+}
+
+const arrow = ({ kind, label }: GraphEdge): string =>
+  kind === "next" ? "-->" : kind === "data" ? `-.->|"${escaped(label ?? "")}"|` : `-->|${kind}|`

@@ -5,6 +5,7 @@
  */
 import { type Effect, Schema, type Scope } from "effect"
 import type { AnyPolicy, Policy, ResponsePhase, Site, SlotName } from "./stage.ts"
+import type { AnyTerminal, Terminal } from "./terminal.ts"
 
 type ByName<L extends ReadonlyArray<AnyPolicy>> = { readonly [P in L[number] as P["name"]]: P }
 
@@ -123,3 +124,19 @@ export const registry = <const L extends ReadonlyArray<AnyPolicy>, const O exten
     ) as unknown as Schema.Struct<Fields<L>>
   }
 }
+
+type TerminalReads<T> = T extends Terminal<infer _N, infer _S, infer _Q, infer R, infer _W> ? SlotName<R> : never
+
+/** What terminals read and no policy writes. */
+type Unfed<L extends ReadonlyArray<AnyPolicy>, T extends ReadonlyArray<AnyTerminal>> = {
+  [I in keyof T]: Exclude<TerminalReads<T[I]>, Writes<L[number]>>
+}[number]
+
+/** The terminals behind the policies of a registry. One that reads a slot which none of them writes is a type error. */
+export const terminalsBehind = <const L extends ReadonlyArray<AnyPolicy>, const T extends ReadonlyArray<AnyTerminal>>(
+  _: Registry<L>,
+  terminals: T &
+    ([Unfed<L, T>] extends [never]
+      ? unknown
+      : { readonly terminals: `one of them reads ${Unfed<L, T>}, written by no policy` })
+): T => terminals

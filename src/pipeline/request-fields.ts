@@ -29,6 +29,8 @@ const ofRequest: ReadonlyArray<Field> = [
   ["http.status", (_, outcome) => outcome.status]
 ]
 
+const ofBoth = [...ofWay, ...ofRequest]
+
 /** They stand in the log alone, behind what protocols and policies add. */
 const ofEnd: ReadonlyArray<Field> = [
   ["error", (x, outcome) => x.error?.message ?? outcome.failure],
@@ -39,7 +41,7 @@ const ofEnd: ReadonlyArray<Field> = [
 /** The fields that identify a request, by name. What protocols and policies add wins over a field of the same name. */
 export const requestFacts = (x: Exchange, outcome: Outcome): Record<string, Value> => {
   const facts: Record<string, Value> = {}
-  for (const [name, read] of [...ofWay, ...ofRequest]) {
+  for (const [name, read] of ofBoth) {
     const value = read(x, outcome, "", 0)
     if (value !== undefined) facts[name] = value
   }
@@ -47,7 +49,7 @@ export const requestFacts = (x: Exchange, outcome: Outcome): Record<string, Valu
   return facts
 }
 
-const own = new Set([...ofWay, ...ofRequest, ...ofEnd].map(([name]) => name))
+const own = new Set([...ofBoth, ...ofEnd].map(([name]) => name))
 
 const overrides = (facts: ReadonlyMap<string, Value>): boolean => {
   for (const name of facts.keys()) if (own.has(name)) return true

@@ -6,7 +6,7 @@ import type { Effect } from "effect"
 import type { Answer } from "../http/message.ts"
 import type { Exchange } from "./exchange.ts"
 import type { Step } from "./run.ts"
-import type { StageError } from "./stage.ts"
+import type { AnySlot, StageError } from "./stage.ts"
 
 /**
  * For the trace: the configuration of each policy in force at a site, by trace key; `null` where there is none. Made when
@@ -64,6 +64,8 @@ export interface Backend {
   /** The address that is called, as far as it is known before the call: `host:port` or `unix:path`. */
   readonly target: string
   readonly steps: ReadonlyArray<Step>
+  /** The slots that its terminal reads. */
+  readonly reads?: ReadonlyArray<AnySlot> | undefined
   readonly backendResponse: ReadonlyArray<Step>
   /** All response nodes: gateway, route and backend. */
   readonly response: ReadonlyArray<Step>

@@ -8,7 +8,17 @@ import { requestTimedOut, within } from "./deadline.ts"
 import { Defect, Unreadable } from "./errors.ts"
 import type { Exchange } from "./exchange.ts"
 import type { Latency } from "./latency.ts"
-import { type ConfigPath, next, type Phase, type Run, type Site, type StageError, type Verdict } from "./stage.ts"
+import {
+  type AnySlot,
+  type ConfigPath,
+  next,
+  type OutcomeKind,
+  type Phase,
+  type Run,
+  type Site,
+  type StageError,
+  type Verdict
+} from "./stage.ts"
 
 /** A node of a policy, compiled into its place. */
 export interface Step {
@@ -21,6 +31,10 @@ export interface Step {
   readonly failOpen: boolean
   // biome-ignore lint/suspicious/noExplicitAny: the slots of a node were checked when its policy was defined.
   readonly run: Run<any, any, StageError>
+  /** What it can make of a request here: what its policy declares, and what its condition adds. */
+  readonly outcomes: ReadonlyArray<OutcomeKind>
+  readonly reads: ReadonlyArray<AnySlot>
+  readonly writes: ReadonlyArray<AnySlot>
   readonly condition: string | undefined
   readonly holds: ((exchange: Exchange) => boolean) | undefined
   readonly latency: Latency

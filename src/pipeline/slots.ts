@@ -54,6 +54,9 @@ export const modelAccess = slot<ModelAccess>()("modelAccess")
 /** Who presented a verified token. */
 export const jwt = slot<TokenBearer>()("jwt")
 
+/** The slots that expressions read, each as the variable of its name. A policy with expressions reads them all. */
+export const expressionSlots = [apiKey, jwt] as const
+
 /** A request's share of its token budgets, from the estimate at its admission to the real count. */
 export interface TokenShare {
   /**

@@ -58,8 +58,6 @@ export interface StageError {
   /** The text of the answer. Never holds a secret, nor anything of the inside of the proxy. */
   readonly message: string
   readonly source: FaultSource
-  /** Whether another attempt may succeed. */
-  readonly retryable: boolean
   /** The word for it in metrics and the log: `JwtAuth`, `RateLimit` … Default: `InvalidRequest`, `Internal` or `UpstreamFailure`, by source. */
   readonly reason?: string | undefined
   /** Further headers of the answer: name, value, name, value … */
@@ -83,6 +81,10 @@ export interface Node<Reads extends AnySlot, Writes extends AnySlot, E extends S
   /** `request`: the phase of the site at which the policy is attached. */
   readonly phase: "request" | ResponsePhase
   readonly run: Run<Reads, Writes, E>
+  /** What of its policy's declarations holds for this node; all of it when left out. */
+  readonly outcomes?: ReadonlyArray<OutcomeKind> | undefined
+  readonly reads?: ReadonlyArray<Reads> | undefined
+  readonly writes?: ReadonlyArray<Writes> | undefined
   /** Runs only when this holds; an edge of the graph bears the text. */
   readonly when?: { readonly text: string; readonly holds: (exchange: View<Reads, Writes>) => boolean } | undefined
 }
@@ -151,6 +153,10 @@ export interface Policy<
   readonly sites: ReadonlyArray<At>
   /** The response phases in which it may have nodes. */
   readonly responds: ReadonlyArray<In>
+  /**
+   * The slots that it reads, those of its expressions included: an expression may read a caller's key or token only where that
+   * is declared (`expressionSlots`).
+   */
   readonly reads: ReadonlyArray<Reads>
   readonly writes: ReadonlyArray<Writes>
   /** What its nodes can make of a request. The laws check that each is reached, and that no other is. */

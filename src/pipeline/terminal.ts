@@ -4,28 +4,44 @@ import type { Answer } from "../http/message.ts"
 import type { Exchange } from "./exchange.ts"
 import type { FailedReading } from "./fail-closed.ts"
 import type { Backend } from "./route.ts"
-import type { ConfigPath, ConfigProblem, Maturity, OutcomeKind, StageError, Verdict } from "./stage.ts"
+import type { AnySlot, ConfigPath, ConfigProblem, Maturity, OutcomeKind, StageError, Verdict } from "./stage.ts"
+import type { View } from "./view.ts"
+
+/** What a terminal sees of the exchange: everything, but of the slots those alone that it declares. */
+export type Call<Slots extends AnySlot> = Omit<Exchange, "get" | "set"> & Pick<View<Slots, Slots>, "get" | "set">
 
 /** What compiling a terminal yields. */
-export type Callee = Pick<Backend, "type" | "protocol" | "target" | "keepsTime"> & {
+export type Callee<Slots extends AnySlot> = Pick<Backend, "type" | "protocol" | "target" | "keepsTime"> & {
   /**
    * Runs last in the backend phase, before the request counts as final: what the protocol makes of it. It may answer or
    * refuse like any node.
    */
-  readonly prepare?: ((exchange: Exchange) => Effect.Effect<Verdict, StageError>) | undefined
+  readonly prepare?: ((exchange: Call<Slots>) => Effect.Effect<Verdict, StageError>) | undefined
   /** Runs first in the backend response phase, on a response of the backend. */
-  readonly answered?: ((exchange: Exchange) => Effect.Effect<Verdict, StageError>) | undefined
+  readonly answered?: ((exchange: Call<Slots>) => Effect.Effect<Verdict, StageError>) | undefined
   /** Calls the backend. Ends with the response head; interrupting it ends the call. */
-  readonly call: (exchange: Exchange) => Effect.Effect<Answer, StageError>
+  readonly call: (exchange: Call<Slots>) => Effect.Effect<Answer, StageError>
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: the bound must admit every encoded side.
-export interface Terminal<Name extends string, S extends Schema.Codec<any, any>, R> {
+export interface Terminal<
+  Name extends string,
+  // biome-ignore lint/suspicious/noExplicitAny: the bound must admit every encoded side.
+  S extends Schema.Codec<any, any>,
+  R,
+  Reads extends AnySlot,
+  Writes extends AnySlot
+> {
   /** The key of the backend in configuration files: `host`, `mcp`, `ai` … */
   readonly name: Name
   readonly schema: S
+  /** The slots of policies that it reads, its expressions included. */
+  readonly reads: ReadonlyArray<Reads>
+  /** The slots of its own, between preparing a call and the answer. */
+  readonly writes: ReadonlyArray<Writes>
   /** What can come of a request that reaches it: the backend's answer, an answer of its own, a failure. Its cases show each. */
   readonly outcomes: ReadonlyArray<OutcomeKind>
+  /** What its nodes before and after its call can make of a request. */
+  readonly nodes: { readonly prepare: ReadonlyArray<OutcomeKind>; readonly answered: ReadonlyArray<OutcomeKind> }
   readonly maturity: Maturity
   /** What decides in it and may fail to read something, and what is answered then. */
   readonly failsClosed?: ReadonlyArray<FailedReading> | undefined
@@ -39,13 +55,19 @@ export interface Terminal<Name extends string, S extends Schema.Codec<any, any>,
     config: S["Type"],
     at: ConfigPath,
     name: string
-  ) => Effect.Effect<Callee, ReadonlyArray<ConfigProblem>, R | Scope.Scope>
+  ) => Effect.Effect<Callee<Reads | Writes>, ReadonlyArray<ConfigProblem>, R | Scope.Scope>
 }
 // biome-ignore lint/suspicious/noExplicitAny: existential over every terminal.
-export type AnyTerminal = Terminal<string, any, any>
+export type AnyTerminal = Terminal<string, any, any, any, any>
 
 /** Defines a terminal; infers every type parameter. */
-// biome-ignore lint/suspicious/noExplicitAny: see Terminal.
-export const terminal = <const Name extends string, S extends Schema.Codec<any, any>, R>(
-  definition: Terminal<Name, S, R>
-): Terminal<Name, S, R> => definition
+export const terminal = <
+  const Name extends string,
+  // biome-ignore lint/suspicious/noExplicitAny: see Terminal.
+  S extends Schema.Codec<any, any>,
+  R,
+  Reads extends AnySlot = never,
+  Writes extends AnySlot = never
+>(
+  definition: Terminal<Name, S, R, Reads, Writes>
+): Terminal<Name, S, R, Reads, Writes> => definition

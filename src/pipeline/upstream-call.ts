@@ -14,13 +14,18 @@ import { requestTimedOut } from "./deadline.ts"
 import type { TimedOut } from "./errors.ts"
 import type { Exchange } from "./exchange.ts"
 import { timeouts } from "./slots.ts"
+import type { Reading } from "./view.ts"
 
 /** The name of a backend as an authority, for those that are known by name: an address says nothing of a virtual host. */
 export const ownAuthority = (target: Address): string | undefined =>
   target.kind === "unix" || isIP(target.host) !== 0 ? undefined : target.host
 
+/** An exchange that keeps time. */
+type Timed = Pick<Exchange, "called" | "arrived"> & Reading<typeof timeouts>
+type Sent = Timed & Pick<Exchange, "request" | "requestBody" | "upgrade" | "inform">
+
 /** Sends the exchange's request. Fails by itself when the time of the call, or of the whole request, is up. */
-export const callUpstream = (x: Exchange, upstream: Upstream): Effect.Effect<Answer, UpstreamError | TimedOut> => {
+export const callUpstream = (x: Sent, upstream: Upstream): Effect.Effect<Answer, UpstreamError | TimedOut> => {
   const { request } = x
   const patience = patienceOf(x)
   if (patience !== undefined && patience.milliseconds <= 0) return Exit.fail(patience.failure())
@@ -39,7 +44,7 @@ export const callUpstream = (x: Exchange, upstream: Upstream): Effect.Effect<Ans
 const late = () => requestTimedOut
 
 /** What is left to the whole request, or what one call may take, whichever ends first. */
-export const patienceOf = (x: Exchange): Patience<UpstreamTimedOut | TimedOut> | undefined => {
+export const patienceOf = (x: Timed): Patience<UpstreamTimedOut | TimedOut> | undefined => {
   const limits = x.get(timeouts)
   if (limits === undefined) return undefined
   const { request, backend } = limits

@@ -28,6 +28,9 @@ export interface Outcome {
   readonly bytes: number
 }
 
+/** What reads one slot. */
+export type Reading<S extends AnySlot> = Pick<View<S, never>, "get">
+
 export interface View<Reads extends AnySlot, Writes extends AnySlot> {
   readonly request: RequestHead
   /** The request body. Assigning replaces it; whoever does so also mends `content-length`. */

@@ -6,7 +6,7 @@ import { missing } from "./unavailable.ts"
 
 describe("what a build does not have", () => {
   const text = `
-frontendPolicies: { connect: { mode: deny } }
+frontendPolicies: { connect: { mode: deny }, http: { http2FrameSize: 32Ki, http1HeaderCase: preserve, http1IdleTimeout: 1s } }
 gateways:
   default: { port: 80, cors: {} }
   tcp: { port: 81, protocol: TCP }
@@ -35,6 +35,8 @@ policies:
       .map((complaint) => positions.locate(complaint))
       .map(({ line, path, message }) => `${line} ${path}: ${message}`)
     assert.deepStrictEqual(lines, [
+      "2 frontendPolicies.http.http2FrameSize: HTTP/2 is not available yet",
+      "2 frontendPolicies.http.http1HeaderCase: preserving the case of header names is not available yet",
       "7 routes[0].policies.delay: policy delay is not available yet",
       "8 routes[0].backends[0].policies.http: policy http is not available yet",
       "9 tcpRoutes[0]: a TCP route is not available yet",

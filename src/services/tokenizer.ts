@@ -8,7 +8,6 @@ export type Encoding = "cl100k_base" | "o200k_base"
 export class TokenizerUnavailable extends Data.TaggedError("TokenizerUnavailable")<{ readonly encoding: Encoding }> {
   readonly status = 503
   readonly source = "proxy"
-  readonly retryable = true
   override get message() {
     return `tokenizer ${this.encoding} is not available`
   }

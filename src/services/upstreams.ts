@@ -84,7 +84,6 @@ export class UpstreamFailed extends Data.TaggedError("UpstreamFailed")<{
   readonly status = 503
   readonly reason = "UpstreamFailure"
   readonly source = "backend"
-  readonly retryable = true
   override get message() {
     return this.kind === "dns"
       ? "backends required DNS resolution which failed"
@@ -100,7 +99,6 @@ export class UpgradeMismatched extends Data.TaggedError("UpgradeMismatched")<{
   readonly status = 502
   readonly reason = "UpstreamFailure"
   readonly source = "backend"
-  readonly retryable = false
   override get message() {
     return `request upgrade failed, backend tried ${this.offered} but ${this.requested} was requested`
   }
@@ -111,7 +109,6 @@ export class UnknownTransferCoding extends Data.TaggedError("UnknownTransferCodi
   readonly status = 502
   readonly reason = "UpstreamFailure"
   readonly source = "backend"
-  readonly retryable = false
   override get message() {
     return "upstream call failed: protocol: the response has an unknown transfer-encoding"
   }
@@ -122,7 +119,6 @@ export class UpstreamTimedOut extends Data.TaggedError("UpstreamTimedOut")<{ rea
   readonly status = 504
   readonly reason = "Timeout"
   readonly source = "backend"
-  readonly retryable = true
   override get message() {
     return "upstream call timeout"
   }

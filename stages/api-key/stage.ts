@@ -21,7 +21,6 @@ export class ApiKeyRefused
   readonly status = 401
   readonly reason = "APIKeyAuth"
   readonly source = "client"
-  readonly retryable = false
   override get message() {
     return `api key authentication failure: ${this.detail}`
   }
@@ -56,6 +55,7 @@ export const apiKey = policy({
         {
           name: "apiKey",
           phase: "request",
+          outcomes: mode === "permissive" ? ["next"] : ["next", "fail"],
           run: (x): Exit.Exit<Verdict, ApiKeyRefused | Unreadable> => {
             const key = credential.read(x)
             if (key === undefined) return missing

@@ -5,6 +5,7 @@ import type { Unreadable } from "../../src/pipeline/errors.ts"
 import { contentReadings, expressionReadings } from "../../src/pipeline/expressions.ts"
 import { pathReadings } from "../../src/pipeline/readings.ts"
 import { compileRules, ruled } from "../../src/pipeline/rules.ts"
+import { expressionSlots } from "../../src/pipeline/slots.ts"
 import { next, policy, type StageError, type Verdict } from "../../src/pipeline/stage.ts"
 import type { View } from "../../src/pipeline/view.ts"
 import { Authorization } from "./schema.ts"
@@ -14,7 +15,6 @@ export class NotAuthorized extends Data.TaggedError("NotAuthorized")<{}> impleme
   readonly status = 403
   readonly reason = "Authorization"
   readonly source = "client"
-  readonly retryable = false
   override get message() {
     return "authorization failed"
   }
@@ -26,7 +26,7 @@ export const authorization = policy({
   schema: Authorization,
   sites: ["gateway", "route", "backend"],
   responds: [],
-  reads: [],
+  reads: expressionSlots,
   writes: [],
   outcomes: ["next", "fail"],
   failsClosed: [

@@ -6,6 +6,7 @@ export { BackendAuth }
 
 export const backendAuth = declared(BackendAuth, {
   places: ["route", "backend"],
-  onRoute: "backend", // Otherwise it is one that the caller brought along.
+  onRoute: "backend",
+  // Otherwise it is one that the caller brought along.
   showsCredential: (auth) => !("passthrough" in auth || "oauthTokenExchange" in auth || "crossAppAccess" in auth)
 })

@@ -1,17 +1,22 @@
 /** host: calls a plain HTTP backend at a host and port, or at a Unix socket. */
 import { Effect } from "effect"
 import { formatAddress, HostPort } from "../../spec/target.ts"
-import type { Exchange } from "../../src/pipeline/exchange.ts"
-import { authorityRewritten } from "../../src/pipeline/slots.ts"
+import { authorityRewritten, timeouts } from "../../src/pipeline/slots.ts"
 import { next } from "../../src/pipeline/stage.ts"
-import { type Callee, terminal } from "../../src/pipeline/terminal.ts"
+import { type Call, type Callee, terminal } from "../../src/pipeline/terminal.ts"
 import { callUpstream, ownAuthority } from "../../src/pipeline/upstream-call.ts"
 import { type Upstream, Upstreams } from "../../src/services/upstreams.ts"
+
+const reads = [authorityRewritten, timeouts] as const
+type HostSlots = (typeof reads)[number]
 
 export const backendHost = terminal({
   name: "host",
   schema: HostPort,
+  reads,
+  writes: [],
   outcomes: ["next", "fail"],
+  nodes: { prepare: ["next"], answered: [] },
   maturity: { status: "stable", untrusted: "client+backend" },
   compile: (target) =>
     Effect.flatMap(Upstreams, (upstreams) =>
@@ -21,7 +26,7 @@ export const backendHost = terminal({
     )
 })
 
-const callee = (target: string, authority: string | undefined, upstream: Upstream): Callee => ({
+const callee = (target: string, authority: string | undefined, upstream: Upstream): Callee<HostSlots> => ({
   type: "static",
   protocol: "http",
   target,
@@ -31,7 +36,7 @@ const callee = (target: string, authority: string | undefined, upstream: Upstrea
 })
 
 /** A backend that is known by name is asked under that name, unless a policy has chosen another. */
-const named = (authority: string) => (x: Exchange) => {
+const named = (authority: string) => (x: Call<HostSlots>) => {
   if (x.get(authorityRewritten) === undefined) x.request.authority = authority
   return next
 }

@@ -1,5 +1,4 @@
 /** What a call of a model used and cost: metrics, limits and the log learn it when the answer is over, however it ends. */
-import type { Exchange } from "../../src/pipeline/exchange.ts"
 import type { TokenShare } from "../../src/pipeline/slots.ts"
 import type { Catalog } from "../../src/protocols/llm/cost/catalog.ts"
 import { type Attempt, Ledger } from "../../src/protocols/llm/cost/ledger.ts"
@@ -13,6 +12,7 @@ import { timePerOutputToken } from "../../src/protocols/llm/usage/stream-facts.t
 import { inputTokens, type Usage, usageFrom } from "../../src/protocols/llm/usage/usage.ts"
 import type { Metrics } from "../../src/services/metrics.ts"
 import type { Endpoint } from "./endpoint.ts"
+import type { Exchange } from "./exchange.ts"
 import { type CallSeries, makeCallSeries, type TokenType } from "./series.ts"
 
 /** One call of a model, from its admission on. */

@@ -1,7 +1,6 @@
 /** ai: models of one provider, or of several in groups, behind a route of one's own. */
 import type { Buffer } from "node:buffer"
 import { Effect, Exit, Result } from "effect"
-import type { Exchange } from "../../src/pipeline/exchange.ts"
 import * as slots from "../../src/pipeline/slots.ts"
 import type { ConfigProblem } from "../../src/pipeline/stage.ts"
 import { terminal } from "../../src/pipeline/terminal.ts"
@@ -20,6 +19,7 @@ import {
 } from "../../src/protocols/llm/models/route-type.ts"
 import { compileEndpoint, type Endpoint, endpointPolicies } from "./endpoint.ts"
 import { type Engine, type Keep, makeEngine, modelCalls } from "./engine.ts"
+import { type Exchange, preparedCall, reads } from "./exchange.ts"
 import { LlmFailed, ModelRefused, methodNotAllowed } from "./refused.ts"
 import { admit, asObject, forwarded, knownFromHere, type Outcome, readBody } from "./request.ts"
 import { AiSchema, type EndpointConfig } from "./schema.ts"
@@ -32,7 +32,10 @@ type Groups = ReadonlyArray<ReadonlyArray<Provider>>
 export const backendAi = terminal({
   name: "ai",
   schema: AiSchema,
+  reads,
+  writes: [preparedCall],
   outcomes: ["next", "respond", "fail"],
+  nodes: { prepare: ["next", "respond", "fail"], answered: ["next", "fail"] },
   maturity: { status: "stable", untrusted: "client+backend" },
   applies: endpointPolicies,
   compile: (config) =>

@@ -1,11 +1,11 @@
 /** What configuration sets, computes or fills in, in the body of a request: before it is translated, and at the very end. */
 import { Effect, Result } from "effect"
 import { CelError, type Expression, toJson } from "../../src/cel/expression.ts"
-import type { Exchange } from "../../src/pipeline/exchange.ts"
 import { compileExpression } from "../../src/pipeline/expressions.ts"
 import type { ConfigProblem } from "../../src/pipeline/stage.ts"
 import { applyComputed, applyMutations, type Computed } from "../../src/protocols/llm/enrich/mutations.ts"
 import { type JsonObject, parseJson } from "../../src/protocols/llm/formats/json.ts"
+import type { Exchange } from "./exchange.ts"
 import type { EndpointPolicies } from "./schema.ts"
 
 /** Changes a body; the very same object where nothing is to change. */

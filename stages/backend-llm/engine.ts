@@ -1,8 +1,7 @@
 /** What calls of models have in common, whatever chose the model: preparing, calling, reading the answer, closing the books. */
 import { Effect, Exit } from "effect"
 import type { Answer } from "../../src/http/message.ts"
-import type { Exchange } from "../../src/pipeline/exchange.ts"
-import { type StageError, slot } from "../../src/pipeline/stage.ts"
+import type { StageError } from "../../src/pipeline/stage.ts"
 import type { Callee } from "../../src/pipeline/terminal.ts"
 import { callUpstream } from "../../src/pipeline/upstream-call.ts"
 import { Catalogs } from "../../src/protocols/llm/cost/catalogs.ts"
@@ -17,6 +16,7 @@ import { Tokenizer } from "../../src/services/tokenizer.ts"
 import { type Accounting, makeAccounting } from "./account.ts"
 import { answered } from "./answer.ts"
 import type { Endpoint } from "./endpoint.ts"
+import { type Exchange, type ModelSlots, preparedCall } from "./exchange.ts"
 import { isMockFormat } from "./mock-upstream.ts"
 import { LlmFailed } from "./refused.ts"
 import type { Outcome, Prepared } from "./request.ts"
@@ -45,9 +45,6 @@ export const makeEngine = Effect.gen(function* () {
   return engine
 })
 
-/** What the preparation of a request leaves for its call and its answer. */
-const preparedCall = slot<Prepared>()("llmCall")
-
 /** Takes what a call needs. */
 export type Keep = (prepared: Prepared) => void
 
@@ -56,7 +53,7 @@ export const modelCalls = (
   engine: Engine,
   endpoints: ReadonlyArray<Endpoint>,
   prepare: (x: Exchange, keep: Keep) => Outcome
-): Callee => ({
+): Callee<ModelSlots> => ({
   type: "ai",
   protocol: "llm",
   target: [...new Set(endpoints.map(({ provider }) => provider.name))].join(","),

@@ -12,7 +12,6 @@ export class ModelRefused
   readonly status = this.refusal.status
   readonly reason = "InvalidRequest"
   readonly source = "client"
-  readonly retryable = false
   readonly content = { type: "application/json", body: this.refusal.body }
   override get message() {
     return this.refusal.message
@@ -26,7 +25,6 @@ export class GuardRejected implements StageError {
   readonly message = "rejected by a guard"
   readonly reason = "Guardrail"
   readonly source = "client"
-  readonly retryable = false
   readonly headers: ReadonlyArray<string>
   readonly content: { readonly type: undefined; readonly body: string }
 
@@ -50,7 +48,6 @@ export class LlmFailed
 {
   readonly source: FaultSource =
     this.reason === "InvalidRequest" ? "client" : this.side === "response" ? "backend" : "proxy"
-  readonly retryable = false
   override get message() {
     return `failed to process LLM ${this.side}: ${this.detail}`
   }

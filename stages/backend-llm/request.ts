@@ -9,7 +9,6 @@ import { doubtOf } from "../../src/cel/json-text.ts"
 import { HeaderList } from "../../src/http/header-list.ts"
 import { undoCodings } from "../../src/pipeline/content.ts"
 import { unreadable } from "../../src/pipeline/errors.ts"
-import type { Exchange } from "../../src/pipeline/exchange.ts"
 import * as slots from "../../src/pipeline/slots.ts"
 import { next, respond, type StageError, type Verdict } from "../../src/pipeline/stage.ts"
 import type { Attempt } from "../../src/protocols/llm/cost/ledger.ts"
@@ -35,6 +34,7 @@ import { noFacts } from "../../src/protocols/llm/usage/stream-facts.ts"
 import type { ModelCall } from "./account.ts"
 import type { Endpoint } from "./endpoint.ts"
 import type { Engine, Keep } from "./engine.ts"
+import type { Exchange } from "./exchange.ts"
 import { isGuarding, runGuards } from "./guards.ts"
 import { LlmVariable } from "./llm-variable.ts"
 import { addressed, edited, written } from "./provider-body.ts"
@@ -382,6 +382,5 @@ export const failureOf = ({ status, message, source }: LlmError): StageError => 
   status,
   message,
   source,
-  retryable: false,
   reason: status === 400 ? "InvalidRequest" : "UpstreamFailure"
 })

@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { terminal } from "../../src/pipeline/terminal.ts"
 import { indexModels } from "../../src/protocols/llm/models/selection.ts"
 import { makeEngine, modelCalls } from "./engine.ts"
+import { preparedCall, reads } from "./exchange.ts"
 import { compileModels } from "./models.ts"
 import { guardReadings, routed, routerReadings } from "./router.ts"
 import { LlmRouterSchema } from "./schema.ts"
@@ -11,7 +12,10 @@ import { compileVirtual } from "./virtual.ts"
 export const backendLlm = terminal({
   name: "llm",
   schema: LlmRouterSchema,
+  reads,
+  writes: [preparedCall],
   outcomes: ["next", "respond", "fail"],
+  nodes: { prepare: ["next", "respond", "fail"], answered: ["next", "fail"] },
   maturity: { status: "stable", untrusted: "client+backend" },
   failsClosed: [
     ...routerReadings("llm.models.authorization"),

@@ -13,5 +13,4 @@ export class McpRefused
 {
   readonly reason = this.status === 504 ? "Timeout" : "MCP"
   readonly source = this.status < 500 ? "client" : "backend"
-  readonly retryable = false
 }

@@ -8,7 +8,6 @@ import { HeaderList } from "../../src/http/header-list.ts"
 import type { Answer } from "../../src/http/message.ts"
 import { within } from "../../src/pipeline/deadline.ts"
 import type { TimedOut } from "../../src/pipeline/errors.ts"
-import type { Exchange } from "../../src/pipeline/exchange.ts"
 import { failedReadings } from "../../src/pipeline/fail-closed.ts"
 import { mcpAuthorizer } from "../../src/pipeline/mcp-rules.ts"
 import * as slots from "../../src/pipeline/slots.ts"
@@ -28,6 +27,7 @@ import { Monotonic } from "../../src/services/monotonic.ts"
 import type { UpstreamTimedOut } from "../../src/services/upstreams.ts"
 import { withoutCredentials } from "./credentials.ts"
 import { EventStreamBody } from "./event-stream-body.ts"
+import { type Exchange, reads } from "./exchange.ts"
 import { McpRefused } from "./refused.ts"
 import { McpBackend } from "./schema.ts"
 import { makeMcpSeries } from "./series.ts"
@@ -49,7 +49,10 @@ const readings = failedReadings(
 export const backendMcp = terminal({
   name: "mcp",
   schema: McpBackend,
+  reads,
+  writes: [],
   outcomes: ["next", "fail"],
+  nodes: { prepare: [], answered: [] },
   maturity: { status: "stable", untrusted: "client+backend" },
   failsClosed: readings,
   compile: (config, at, name) =>

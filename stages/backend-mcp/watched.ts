@@ -1,9 +1,9 @@
 /** Shows the calls that the relay makes for one request to whoever watches that request. */
 import { formatTraceparent } from "../../src/http/trace-context.ts"
-import type { Exchange } from "../../src/pipeline/exchange.ts"
 import type { OutboundWatch } from "../../src/pipeline/outbound.ts"
 import type { McpTarget } from "../../src/protocols/mcp/config.ts"
 import type { McpObserver, McpUpstreamCall } from "../../src/protocols/mcp/contract.ts"
+import type { Exchange } from "./exchange.ts"
 
 /** `undefined` when nobody watches. */
 export const observerOf = (x: Exchange, targets: ReadonlyArray<McpTarget>): McpObserver | undefined => {

@@ -26,6 +26,7 @@ export const buffer = policy({
           // Holds for later stages, too, whatever becomes of the body here.
           name: "buffer.limits",
           phase: "request",
+          outcomes: ["next"],
           run: (x) => {
             x.set(bodyLimits, limits)
             return next
@@ -36,6 +37,7 @@ export const buffer = policy({
         nodes.push({
           name: "buffer",
           phase: "request",
+          writes: [],
           run: (x) =>
             x.requestBody === undefined || x.upgrade !== undefined
               ? next
@@ -45,6 +47,7 @@ export const buffer = policy({
         nodes.push({
           name: "buffer.response",
           phase: "response",
+          writes: [],
           run: (x) =>
             x.response === undefined || x.response.status === 101
               ? next

@@ -4,6 +4,7 @@ import { CelError, type CelValue, type Expression, toJson, toText } from "../../
 import { HeaderList, isHeaderValue } from "../../src/http/header-list.ts"
 import { FilterFailed } from "../../src/pipeline/errors.ts"
 import { compileExpression, preparation } from "../../src/pipeline/expressions.ts"
+import { expressionSlots } from "../../src/pipeline/slots.ts"
 import { type ConfigProblem, policy, respond } from "../../src/pipeline/stage.ts"
 import type { View } from "../../src/pipeline/view.ts"
 import { DirectResponse } from "./schema.ts"
@@ -14,7 +15,7 @@ export const directResponse = policy({
   schema: DirectResponse,
   sites: ["route"],
   responds: [],
-  reads: [],
+  reads: expressionSlots,
   writes: [],
   outcomes: ["respond", "fail"],
   maturity: { status: "stable", untrusted: "client" },
@@ -59,6 +60,7 @@ export const directResponse = policy({
         {
           name: "directResponse",
           phase: "request",
+          outcomes: content === undefined && prepare === undefined ? ["respond"] : ["respond", "fail"],
           run: (x) =>
             prepare === undefined
               ? answer(x)

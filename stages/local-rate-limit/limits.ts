@@ -26,7 +26,6 @@ export class RateLimited implements StageError {
   readonly message = "rate limit exceeded"
   readonly reason = "RateLimit"
   readonly source = "client"
-  readonly retryable = false
   readonly headers: ReadonlyArray<string>
 
   constructor(limit: Limit, draw: Draw) {

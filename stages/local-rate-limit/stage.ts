@@ -7,7 +7,7 @@ import { formatPath } from "../../spec/config/path.ts"
 import type { ContentFailure } from "../../src/pipeline/content.ts"
 import type { Unreadable } from "../../src/pipeline/errors.ts"
 import { compileExpression, contentReadings, expressionReadings, preparation } from "../../src/pipeline/expressions.ts"
-import { type TokenBudgets, tokenBudgets } from "../../src/pipeline/slots.ts"
+import { expressionSlots, type TokenBudgets, tokenBudgets } from "../../src/pipeline/slots.ts"
 import { type ConfigProblem, type Node, next, policy, type Verdict } from "../../src/pipeline/stage.ts"
 import type { View } from "../../src/pipeline/view.ts"
 import { RateLimits } from "../../src/services/rate-limits.ts"
@@ -20,7 +20,7 @@ export const localRateLimit = policy({
   schema: LocalRateLimit,
   sites: ["route"],
   responds: [],
-  reads: [],
+  reads: expressionSlots,
   writes: [tokenBudgets],
   outcomes: ["next", "fail"],
   failsClosed: [...contentReadings("localRateLimit"), ...expressionReadings("localRateLimit")],
@@ -46,12 +46,13 @@ export const localRateLimit = policy({
 
       const nodes: Array<Node<never, typeof tokenBudgets, RateLimited | ContentFailure>> = []
       if (limits.requests.length > 0)
-        nodes.push({ name: "localRateLimit", phase: "request", run: counting(limits.requests) })
+        nodes.push({ name: "localRateLimit", phase: "request", writes: [], run: counting(limits.requests) })
       if (limits.tokens.length > 0) {
         const budgets = budgetsOf(limits.tokens)
         nodes.push({
           name: "localRateLimit.tokens",
           phase: "request",
+          outcomes: ["next"],
           run: (x) => {
             x.set(tokenBudgets, budgets)
             return next

@@ -17,7 +17,6 @@ export class ProviderUnavailable
   readonly status = 500
   readonly reason = "JwtAuth"
   readonly source = "proxy"
-  readonly retryable = true
   readonly content = { type: undefined, body: "" }
   override get message() {
     return `identity provider: ${this.detail}`

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { HeaderList } from "../../src/http/header-list.ts"
 import { RequestHead } from "../../src/http/message.ts"
-import type { FetchRequest } from "../../src/services/http-fetch.ts"
+import { FetchFailed, type FetchRequest } from "../../src/services/http-fetch.ts"
 import { tokenForwarding } from "./entra.ts"
 
 /** What reaches the provider of a token request. */
@@ -62,6 +62,22 @@ describe("what reaches Entra", () => {
         ...["accept", "application/json"],
         ...["authorization", "Basic YTpi"]
       ])
+    })
+  )
+
+  it.effect("is not asked by another method, and its silence is told as what it is", () =>
+    Effect.gen(function* () {
+      const redeem = tokenForwarding(
+        ({ url }) => Effect.fail(new FetchFailed({ url, detail: "connection refused" })),
+        new URL("https://login.microsoftonline.com/T1/v2.0"),
+        { id: "client-1", secret: undefined }
+      )
+      const request = (method: string) => new RequestHead(method, "https", "mcp.example", "/token", new HeaderList())
+      const { status, headers } = yield* redeem(request("GET"), new Uint8Array(0))
+      assert.deepStrictEqual([status, headers.get("allow")], [405, "POST"])
+      const error = yield* Effect.flip(redeem(request("POST"), new TextEncoder().encode(code)))
+      assert.strictEqual(error._tag, "ProviderUnavailable")
+      assert.include(error.detail, "connection refused")
     })
   )
 })

@@ -39,7 +39,6 @@ export class TokenRequired implements StageError {
   readonly status = 401
   readonly reason = "JwtAuth"
   readonly source = "client"
-  readonly retryable = false
   /** Why, for whoever watches. */
   readonly message: string
   readonly headers: ReadonlyArray<string>
@@ -135,12 +134,18 @@ export const mcpAuthentication = policy({
         {
           name: "mcpAuthentication.wellKnown",
           phase: "request",
+          outcomes: ["respond", "fail"],
+          reads: [],
+          writes: [],
           when: { text: "the path is that of OAuth metadata", holds: (x) => isWellKnown(x.request.path) },
           run: wellKnown
         },
         {
           name: "mcpAuthentication.extract",
           phase: "request",
+          outcomes: mode === "permissive" ? ["next"] : ["next", "fail"],
+          reads: [credentialHeaders],
+          writes: [credentialHeaders, presented],
           run: (x) => {
             const token = credential.read(x)
             if (token instanceof Unreadable) return mode === "permissive" ? next : Exit.fail(token)
@@ -152,6 +157,10 @@ export const mcpAuthentication = policy({
         {
           name: "mcpAuthentication.verify",
           phase: "request",
+          // In every mode: while it waits for keys, the time of the request may be up.
+          outcomes: ["next", "fail"],
+          reads: [presented],
+          writes: [verified],
           when: { text: "a token was presented", holds: (x) => x.get(presented) !== undefined },
           run: (x) => {
             const known = Effect.flatMapEager(verify(x.get(presented)!, x.now), (bearer) => {
@@ -170,6 +179,9 @@ export const mcpAuthentication = policy({
         {
           name: "mcpAuthentication.claims",
           phase: "request",
+          outcomes: ["next"],
+          reads: [verified],
+          writes: [jwt],
           when: { text: "the token was verified", holds: (x) => x.get(verified) !== undefined },
           run: (x) => {
             const bearer = x.get(verified)!

@@ -7,7 +7,7 @@ import type { ContentFailure } from "../../src/pipeline/content.ts"
 import { contentReadings, expressionReadings } from "../../src/pipeline/expressions.ts"
 import { pathReadings } from "../../src/pipeline/readings.ts"
 import { compileRules } from "../../src/pipeline/rules.ts"
-import { mcpRules } from "../../src/pipeline/slots.ts"
+import { expressionSlots, mcpRules } from "../../src/pipeline/slots.ts"
 import { next, policy, type Verdict } from "../../src/pipeline/stage.ts"
 import { McpAuthorization } from "./schema.ts"
 
@@ -19,7 +19,7 @@ export const mcpAuthorization = policy({
   schema: McpAuthorization,
   sites: ["backend"],
   responds: [],
-  reads: [],
+  reads: expressionSlots,
   writes: [mcpRules],
   outcomes: ["next", "fail"],
   failsClosed: [

@@ -29,6 +29,7 @@ export const requestRedirect = policy({
         {
           name: "requestRedirect",
           phase: "request",
+          outcomes: config.path?.prefix === undefined ? ["respond"] : ["respond", "fail"],
           run: (x) => {
             const scheme: Scheme = explicit ?? x.request.scheme
             const authority = rewriteAuthority(x.request.authority, config.authority, scheme, explicit !== undefined)

@@ -31,6 +31,8 @@ export const urlRewrite = policy({
         {
           name: "urlRewrite",
           phase: "request",
+          outcomes: path === undefined ? ["next"] : ["next", "fail"],
+          writes: authority === undefined || authority === "auto" ? [] : [authorityRewritten],
           run: (x): Exit.Exit<Verdict, FilterFailed | Unreadable> => {
             if (path !== undefined) {
               const rewritten = rewritePath(x.request, path, x.matchedPrefix)

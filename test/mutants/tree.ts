@@ -9,6 +9,7 @@ import { dirname, join, relative, sep } from "node:path"
 import { instrumented } from "./instrument.ts"
 import type { Mutant } from "./mutations.ts"
 import { root } from "./sample.ts"
+import type { Settings } from "./vitest.config.ts"
 
 /** How a run of tests ended. */
 export interface Ended {
@@ -19,15 +20,13 @@ export interface Ended {
   readonly slowest: number
 }
 
-export interface Run {
+export interface Run extends Settings {
   /** Which mutant is awake; -1: none is, and it is recorded which are reached. */
   readonly awake: number
-  /** In this order. */
-  readonly files: ReadonlyArray<string>
+  /** Whether the first failure ends it. */
   readonly bail: boolean
-  /** What one test may take, in milliseconds, and all of them together. */
-  readonly testMillis: number
-  readonly millis: number
+  /** What all tests may take together, in milliseconds. */
+  readonly limit: number
 }
 
 /** What vitest's JSON report says, as far as it is read. */
@@ -87,11 +86,11 @@ export class Tree implements Disposable {
   }
 
   /** Runs test files, one after another. */
-  async run({ awake, files, bail, testMillis, millis }: Run): Promise<Ended> {
+  async run({ awake, bail, limit, ...settings }: Run): Promise<Ended> {
     const report = join(this.#state, "report.json")
     rmSync(report, { force: true })
     writeFileSync(join(this.#state, "awake"), String(awake))
-    writeFileSync(join(this.#state, "run.json"), JSON.stringify({ files, millis: testMillis }))
+    writeFileSync(join(this.#state, "run.json"), JSON.stringify(settings))
     const { code, output } = await this.#spawn(
       this.#tree,
       [
@@ -102,7 +101,7 @@ export class Tree implements Disposable {
         `--outputFile.json=${report}`,
         ...(bail ? ["--bail=1"] : [])
       ],
-      millis
+      limit
     )
     if (code === undefined) return { kind: "out of time", failures: [], slowest: 0 }
     if (!existsSync(report))

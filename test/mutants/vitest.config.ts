@@ -4,10 +4,18 @@ import { join } from "node:path"
 import { defineConfig } from "vitest/config"
 import { BaseSequencer, type TestSpecification } from "vitest/node"
 
+/** What a run of tests is told. */
+export interface Settings {
+  /** In this order. */
+  readonly files: ReadonlyArray<string>
+  /** Whether each file has a process to itself. */
+  readonly isolate: boolean
+  /** What one test may take, in milliseconds. */
+  readonly millis: number
+}
+
 const state = process.env["MUTANTS_STATE"]!
-const { files, millis }: { readonly files: ReadonlyArray<string>; readonly millis: number } = JSON.parse(
-  readFileSync(join(state, "run.json"), "utf8")
-)
+const { files, isolate, millis }: Settings = JSON.parse(readFileSync(join(state, "run.json"), "utf8"))
 const root = join(import.meta.dirname, "..", "..")
 
 class InOrder extends BaseSequencer {
@@ -25,6 +33,7 @@ export default defineConfig({
     setupFiles: ["test/mutants/setup.ts"],
     sequence: { sequencer: InOrder },
     fileParallelism: false,
+    isolate,
     testTimeout: millis,
     hookTimeout: millis,
     fsModuleCache: true,

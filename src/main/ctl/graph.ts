@@ -19,7 +19,7 @@ export const graphCommand = Command.make(
     ),
     format: Flag.Literals("format", ["json", "mermaid"]).pipe(
       Flag.withDefault("json" as const),
-      Flag.withDescription("JSON, or a Mermaid flow chart for each route; default: json.")
+      Flag.withDescription("JSON, or one Mermaid flow chart with a box for each route; default: json.")
     )
   },
   ({ file: flag, operand, format }) =>
@@ -29,7 +29,7 @@ export const graphCommand = Command.make(
       const { mermaid } = yield* Effect.promise(() => import("../../pipeline/graph.ts"))
       const text = yield* fromFile(file).read
       const graphs = yield* graphsOf({ name: file, text, env: process.env, home: process.env["HOME"] })
-      yield* Console.log(format === "mermaid" ? graphs.map(mermaid).join("\n") : JSON.stringify(graphs, null, 2))
+      yield* Console.log(format === "mermaid" ? mermaid(graphs) : JSON.stringify(graphs, null, 2))
     }).pipe(orExit())
 ).pipe(
   Command.withDescription("Draw the graph of every route of a configuration."),

@@ -9,6 +9,7 @@ import { version } from "../version.ts"
 import { celCommand } from "./cel.ts"
 import { configCommand } from "./config.ts"
 import { diffCommand } from "./diff.ts"
+import { doctorCommand } from "./doctor.ts"
 import { fmtCommand } from "./fmt.ts"
 import { graphCommand } from "./graph.ts"
 import { logCommand } from "./log.ts"
@@ -32,6 +33,7 @@ const root = Command.make("headgatectl").pipe(
     proxy,
     celCommand,
     diffCommand,
+    doctorCommand,
     fmtCommand,
     graphCommand,
     schemaCommand,

@@ -12,6 +12,7 @@ import type { Configuration } from "./arbitraries.ts"
 import { type Case, inWorld, playAll, type Subject } from "./case.ts"
 import { traceProblems } from "./order.ts"
 import { type Played, play } from "./play.ts"
+import { drawn, impossible, observingSlots, undrawn } from "./transitions.ts"
 
 /** A law does not hold: for which case, and how. */
 export class LawBroken extends Data.TaggedError("LawBroken")<{ readonly law: string; readonly detail: string }> {
@@ -132,6 +133,33 @@ export const eventsInOrder = <L extends ReadonlyArray<AnyPolicy>>(subject: Subje
         problems: played.flatMap((each) => [...traceProblems(each.events), ...listedOtherwise(each, subject.registry)]),
         bit: true
       }))
+  )
+
+export const runsAreDrawn = <L extends ReadonlyArray<AnyPolicy>>(subject: Subject<L>, runs: number): Law =>
+  law(
+    "what a request comes by is drawn, what is drawn can happen, and no node touches a slot unsaid",
+    subject,
+    runs,
+    (one) => {
+      const problems: Array<string> = []
+      const observing = observingSlots((problem) => problems.push(problem))
+      const observed = new Map<Step, Step>()
+      const step = (each: Step): Step => {
+        const known = observed.get(each) ?? observing(each)
+        observed.set(each, known)
+        return known
+      }
+      return inWorld(subject, one, { step }, (listener, world) =>
+        Effect.map(
+          Effect.forEach(one.requests, (request) => play(listener, request, world, true)),
+          (played) => {
+            const graph = drawn(listener)
+            problems.push(...impossible(graph), ...played.flatMap((each) => undrawn(each, graph)))
+            return { problems, bit: graph.ids.size > 0 }
+          }
+        )
+      )
+    }
   )
 
 /** The policies that ran before one that `policySelection` lists before them. */

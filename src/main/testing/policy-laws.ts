@@ -17,6 +17,7 @@ import {
   LawBroken,
   loopsAgree,
   nothingThrows,
+  runsAreDrawn,
   secretsStaySecret
 } from "./laws.ts"
 import { type AnyServiceOptions, layerOf, type Optional, type ServiceOptions } from "./services.ts"
@@ -61,6 +62,7 @@ export const policyLaws = <const P extends AnyPolicy>(
     nothingThrows(subject, runs),
     everyRunIsTimed(subject, runs),
     eventsInOrder(subject, runs),
+    runsAreDrawn(subject, runs),
     interruptionReleases(subject, runs),
     // Where every request is answered or refused, no body passes.
     ...(changesBodies || !policy.outcomes.includes("next") ? [] : [bodiesPass(subject, runs)]),
@@ -87,6 +89,7 @@ export const registryLaws = <const L extends ReadonlyArray<AnyPolicy>>(
     nothingThrows(subject, runs),
     everyRunIsTimed(subject, runs),
     eventsInOrder(subject, runs),
+    runsAreDrawn(subject, runs),
     interruptionReleases(subject, runs),
     ...(changesBodies ? [] : [bodiesPass(subject, runs)]),
     secretsStaySecret(subject, runs)

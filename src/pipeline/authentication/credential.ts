@@ -72,10 +72,10 @@ export const compileCredential = (
       return Effect.fail([
         { path: at, message: "a credential is looked for in the head of a request, not in its body" }
       ])
-    const own = headersOf(undefined, preserved)
+    const leave = leaving(undefined, preserved)
     return Effect.succeed({
       read: (x) => {
-        leave(x, own)
+        leave(x)
         const found = decided(expression, x.variables)
         if (found instanceof Unreadable) return found
         return typeof found === "string" && found !== "" ? found : undefined
@@ -86,28 +86,32 @@ export const compileCredential = (
 }
 
 const carried = ({ read, remove }: Carrier, header: string | undefined, preserved: boolean): Credential => {
-  const own = headersOf(header, preserved)
+  const leave = leaving(header, preserved)
   return {
     read: (x) => {
-      leave(x, own)
+      leave(x)
       return read(x.request)
     },
     remove: ({ request }) => remove(request)
   }
 }
 
-const headersOf = (header: string | undefined, preserved: boolean): CredentialHeaders => {
+/** Leaves in the exchange where it looked, beside what others left: several policies may look, each at its place. */
+const leaving = (header: string | undefined, preserved: boolean): ((x: Asking) => void) => {
   const looked = header === undefined ? [] : [header]
-  return { looked, preserved: preserved ? looked : [] }
-}
-
-/** Several policies may look, each at its place. */
-const leave = (x: Asking, own: CredentialHeaders): void => {
-  const others = x.get(credentialHeaders)
-  x.set(
-    credentialHeaders,
-    others === undefined
-      ? own
-      : { looked: [...others.looked, ...own.looked], preserved: [...others.preserved, ...own.preserved] }
-  )
+  const own: CredentialHeaders = { looked, preserved: preserved ? looked : [] }
+  // Who looked before is the same for nearly every request, so both are joined for the first of them alone.
+  let before: CredentialHeaders | undefined
+  let both = own
+  return (x) => {
+    const others = x.get(credentialHeaders)
+    if (others !== before) {
+      before = others
+      both =
+        others === undefined
+          ? own
+          : { looked: [...others.looked, ...looked], preserved: [...others.preserved, ...own.preserved] }
+    }
+    x.set(credentialHeaders, both)
+  }
 }

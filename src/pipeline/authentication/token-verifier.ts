@@ -31,7 +31,6 @@ export class TokenRefused
   readonly status = 401
   readonly reason = "JwtAuth"
   readonly source = "client"
-  readonly retryable = false
   override get message() {
     return `authentication failure: ${this.detail}`
   }
@@ -42,7 +41,6 @@ export class KeysUnavailable extends Data.TaggedError("KeysUnavailable")<{}> imp
   readonly status = 503
   readonly reason = "JwtAuth"
   readonly source = "proxy"
-  readonly retryable = true
   override get message() {
     return "authentication failure: the keys of the issuer are not available"
   }

@@ -21,7 +21,6 @@ export interface Tenant {
 export class DirectoryDown extends Data.TaggedError("DirectoryDown")<{}> implements StageError {
   readonly status = 503
   readonly source = "proxy"
-  readonly retryable = true
   override get message() {
     return "the tenant directory does not answer"
   }
@@ -36,7 +35,6 @@ export class Tenants extends Context.Service<
 export class UnknownTenant extends Data.TaggedError("UnknownTenant")<{ readonly key: string }> implements StageError {
   readonly status = 403
   readonly source = "client"
-  readonly retryable = false
   override get message() {
     return "unknown tenant"
   }

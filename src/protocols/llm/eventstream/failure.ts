@@ -10,7 +10,6 @@ export class EventStreamBroken extends Data.TaggedError("EventStreamBroken")<{
 }> {
   readonly status = 502
   readonly source = "backend"
-  readonly retryable = false
   override get message() {
     return `event stream frame is broken: ${this.reason}`
   }

@@ -11,7 +11,6 @@ export class LlmError extends Data.TaggedError("LlmError")<{
   readonly field?: string | undefined
 }> {
   readonly source = this.status === 400 ? "client" : "backend"
-  readonly retryable = false
 }
 
 /** The request cannot be read, or cannot be expressed in the provider's format. */

@@ -51,7 +51,6 @@ export const places = (): Readonly<Record<GuardedFormat, Readonly<Record<Documen
 export class TextUnreadable extends Data.TaggedError("TextUnreadable")<{ readonly message: string }> {
   readonly status = 400
   readonly source = "client"
-  readonly retryable = false
 }
 
 const tooDeep = new TextUnreadable({ message: "the conversation is nested too deeply to be guarded" })

@@ -17,7 +17,6 @@ export class NoSuchEndpoint extends Data.TaggedError("NoSuchEndpoint")<{
 }> {
   readonly status = 400
   readonly source = "client"
-  readonly retryable = false
   override get message() {
     return `unsupported conversion: ${this.provider} does not serve ${this.format} for this model`
   }

@@ -19,7 +19,6 @@ export class SseTooLarge extends Data.TaggedError("SseTooLarge")<{
 }> {
   readonly status = 502
   readonly source = "backend"
-  readonly retryable = false
   override get message() {
     return `${this.what} of the event stream is over ${this.limit} bytes`
   }

@@ -1,0 +1,131 @@
+/** The way that a request took through a graph, from node to node, and where the graph does not have it. */
+import { Effect, Exit } from "effect"
+import { HeaderList } from "../../http/header-list.ts"
+import { RequestHead } from "../../http/message.ts"
+import { Exchange } from "../../pipeline/exchange.ts"
+import { type GraphEdge, type RouteGraph, routeGraph, stepIds } from "../../pipeline/graph.ts"
+import type { Listener } from "../../pipeline/route.ts"
+import type { StageFinished, Step } from "../../pipeline/run.ts"
+import * as slots from "../../pipeline/slots.ts"
+import type { AnySlot, SlotValue } from "../../pipeline/stage.ts"
+import type { Played } from "./play.ts"
+
+/** The graph of the one way through a listener, and the nodes of its steps. */
+export interface Drawn {
+  readonly graph: RouteGraph
+  readonly ids: ReadonlyMap<Step, string>
+}
+
+export const drawn = (listener: Listener): Drawn => {
+  const head = new RequestHead("GET", "http", "any.example", "/", new HeaderList())
+  const asking = new Exchange(head, undefined, { address: "", port: 0, rawAddress: "", rawPort: 0 }, 0, 0)
+  const route = listener.select(asking).route!
+  const chosen = route.choose(asking)
+  const backend = "_tag" in chosen ? undefined : chosen
+  const source = { text: (path: ReadonlyArray<string | number>) => path.join("."), position: () => null }
+  return { graph: routeGraph(source, listener, route, backend), ids: stepIds(listener, route, backend) }
+}
+
+const leaving: Readonly<Record<StageFinished["outcome"], GraphEdge["kind"]>> = {
+  next: "next",
+  skipped: "next",
+  responded: "respond",
+  failed: "fail",
+  failedOpen: "failOpen"
+}
+
+interface Visit {
+  readonly id: string
+  readonly leaving: GraphEdge["kind"]
+}
+
+/** The nodes that a request came by, in their order. */
+const visits = ({ stages, events }: Played, ids: Drawn["ids"]): ReadonlyArray<Visit> => {
+  const of = (...phases: ReadonlyArray<Step["phase"]>): ReadonlyArray<Visit> =>
+    stages
+      .filter(({ step }) => phases.includes(step.phase))
+      .map(({ step, outcome }) => ({ id: ids.get(step) ?? `an unknown ${step.node}`, leaving: leaving[outcome] }))
+  const told = (type: string) => events.find(({ message }) => message.type === type)?.message
+  const result = told("backendCallResult")
+  const call: Visit = {
+    id: "backend call",
+    leaving: result?.type === "backendCallResult" && result.error !== null ? "fail" : "next"
+  }
+  return [
+    { id: "request", leaving: "next" },
+    ...of("gateway"),
+    ...(told("routeSelection") === undefined ? [] : [{ id: "route selection", leaving: "next" as const }]),
+    ...of("route", "backend"),
+    ...(result === undefined ? [] : [call]),
+    ...of("backendResponse", "response"),
+    { id: "response", leaving: "next" }
+  ]
+}
+
+/** The steps of a request that are no edges of the graph. Of a request that nobody answered, the end is left out. */
+export const undrawn = (played: Played, { graph, ids }: Drawn): ReadonlyArray<string> => {
+  const way = visits(played, ids)
+  return way.slice(1).flatMap(({ id }, index) => {
+    const before = way[index]!
+    return graph.edges.some(({ from, to, kind }) => from === before.id && to === id && kind === before.leaving)
+      ? []
+      : [`${before.id} led to ${id} by ${before.leaving}, which is not drawn`]
+  })
+}
+
+/** The edges that cannot be: by outcomes that nobody declares, from slots that nobody writes, or where no request comes. */
+export const impossible = ({ graph, ids }: Drawn): ReadonlyArray<string> => {
+  const steps = new Map([...ids].map(([step, id]) => [id, step]))
+  const onward = new Set(["request"])
+  for (const id of onward)
+    for (const { from, to, kind } of graph.edges) if (from === id && kind !== "data") onward.add(to)
+  return graph.edges.flatMap(({ from, to, kind, label }) => {
+    const step = steps.get(from)
+    const edge = `${from} to ${to} by ${kind}`
+    if (!onward.has(from) || !onward.has(to)) return [`${edge}: no request comes there`]
+    if (step === undefined) return []
+    const possible =
+      kind === "data"
+        ? step.writes.some(({ name }) => name === label)
+        : kind === "next"
+          ? step.outcomes.includes("next") || step.condition !== undefined
+          : step.outcomes.includes(kind === "failOpen" ? "fail" : kind) && (kind === "failOpen") <= step.failOpen
+    return possible ? [] : [`${edge}: its node does not declare it`]
+  })
+}
+
+/** What the engine itself looks into, whoever runs. */
+const ofTheEngine: ReadonlySet<AnySlot> = new Set<AnySlot>([slots.timeouts, slots.bodyLimits])
+
+/** The same step, which tells the slots that it touches without having declared them. */
+export const observingSlots =
+  (tell: (problem: string) => void) =>
+  (step: Step): Step => {
+    const check = (does: "reads" | "writes", declared: ReadonlyArray<AnySlot>, slot: AnySlot) => {
+      if (!declared.includes(slot) && !ofTheEngine.has(slot))
+        tell(`${step.node} ${does} ${slot.name}, and does not say so`)
+    }
+    const { get, set } = Exchange.prototype
+    return {
+      ...step,
+      run: (view) => {
+        const x = view as Exchange
+        x.get = <S extends AnySlot>(slot: S): SlotValue<S> | undefined => {
+          check("reads", [...step.reads, ...step.writes], slot)
+          return get.call(x, slot) as SlotValue<S> | undefined
+        }
+        x.set = <S extends AnySlot>(slot: S, value: SlotValue<S>) => {
+          check("writes", step.writes, slot)
+          set.call(x, slot, value)
+        }
+        const over = () => {
+          x.get = get
+          x.set = set
+        }
+        const effect = step.run(view)
+        if (!Exit.isExit(effect)) return Effect.ensuring(effect, Effect.sync(over))
+        over()
+        return effect
+      }
+    }
+  }

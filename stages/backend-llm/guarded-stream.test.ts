@@ -1,0 +1,199 @@
+import { Buffer } from "node:buffer"
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect } from "effect"
+import { BodyAborted, type BodySink, type BodySource } from "../../src/http/body.ts"
+import { blockedEvent, failedGuardMessage, GuardWindow } from "../../src/protocols/llm/guard/window.ts"
+import { GuardedStream, type Judge } from "./guarded-stream.ts"
+
+/** An event with enough text for a judgement of its own. */
+const event = (letter: string) =>
+  Buffer.from(`data: ${JSON.stringify({ choices: [{ delta: { content: letter.repeat(1100) } }] })}\n\n`)
+
+/** A source that is told when to push, and knows what it was asked for. */
+class Provider implements BodySource {
+  sink!: BodySink
+  resumed = 0
+  cancelled = 0
+  start(sink: BodySink): void {
+    this.sink = sink
+  }
+  resume(): void {
+    this.resumed++
+  }
+  cancel(): void {
+    this.cancelled++
+  }
+}
+
+/** A client that takes chunks, and is slow when it is told to be. */
+class Client implements BodySink {
+  text = ""
+  slow = false
+  ended = 0
+  readonly failures: Array<string> = []
+  data(chunk: Uint8Array): boolean {
+    this.text += Buffer.from(chunk).toString()
+    return !this.slow
+  }
+  end(): void {
+    this.ended++
+  }
+  fail(error: BodyAborted): void {
+    this.failures.push(error.message)
+  }
+}
+
+/** A stream under a guard whose verdicts come when the test gives them. */
+const guarded = (maxHeldBytes = 1 << 20) => {
+  const verdicts: Array<Deferred.Deferred<string | undefined>> = []
+  const given = { interrupted: 0 }
+  const judge: Judge = () =>
+    Effect.suspend(() => {
+      const verdict = Deferred.makeUnsafe<string | undefined>()
+      verdicts.push(verdict)
+      return Effect.onInterrupt(Deferred.await(verdict), () => Effect.sync(() => given.interrupted++))
+    })
+  const provider = new Provider()
+  const client = new Client()
+  const stream = new GuardedStream(provider, new GuardWindow("completions", maxHeldBytes), judge)
+  stream.start(client)
+  const say = (index: number, blocked?: string) =>
+    Effect.andThen(
+      Deferred.succeed(verdicts[index]!, blocked),
+      Effect.promise(() => new Promise(setImmediate))
+    )
+  return { provider, client, stream, verdicts, given, say }
+}
+
+describe("a stream under guard", () => {
+  it.effect("holds what is not judged, asks the provider to wait, and lets it go on afterwards", () =>
+    Effect.gen(function* () {
+      const { provider, client, stream, say } = guarded()
+      assert.isFalse(provider.sink.data(event("a")))
+      assert.strictEqual(client.text, "")
+      stream.resume()
+      assert.strictEqual(provider.resumed, 0, "while it is judged")
+      yield* say(0)
+      assert.strictEqual(client.text, String(event("a")))
+      assert.strictEqual(provider.resumed, 1)
+      assert.isTrue(provider.sink.data(Buffer.from(": too little to judge\n\n")))
+    })
+  )
+
+  it.effect("a slow client holds back the provider until it takes more", () =>
+    Effect.gen(function* () {
+      const { provider, client, stream, say } = guarded()
+      client.slow = true
+      provider.sink.data(event("a"))
+      yield* say(0)
+      assert.strictEqual(client.text, String(event("a")))
+      assert.strictEqual(provider.resumed, 0)
+      assert.isFalse(provider.sink.data(Buffer.from(": more\n\n")))
+      stream.resume()
+      assert.strictEqual(provider.resumed, 1)
+    })
+  )
+
+  it.effect("what came meanwhile is judged next, before the provider goes on", () =>
+    Effect.gen(function* () {
+      const { provider, client, verdicts, say } = guarded()
+      provider.sink.data(event("a"))
+      provider.sink.data(event("b"))
+      assert.strictEqual(verdicts.length, 1)
+      yield* say(0)
+      assert.strictEqual(verdicts.length, 2)
+      assert.strictEqual(provider.resumed, 0)
+      assert.strictEqual(client.text, String(event("a")))
+      yield* say(1)
+      assert.strictEqual(client.text, `${event("a")}${event("b")}`)
+      assert.strictEqual(provider.resumed, 1)
+    })
+  )
+
+  it.effect("ends when the last judgement is there, once", () =>
+    Effect.gen(function* () {
+      const { provider, client, say } = guarded()
+      provider.sink.data(event("a"))
+      provider.sink.end()
+      assert.strictEqual(client.ended, 0)
+      yield* say(0)
+      assert.strictEqual(client.text, String(event("a")))
+      assert.strictEqual(client.ended, 1)
+      provider.sink.end()
+      assert.strictEqual(client.ended, 1)
+      assert.isFalse(provider.sink.data(event("b")))
+      assert.strictEqual(client.text, String(event("a")))
+    })
+  )
+
+  it.effect("a judgement against it ends it with the reason, and nothing of the window goes", () =>
+    Effect.gen(function* () {
+      const { provider, client, say } = guarded()
+      provider.sink.data(event("a"))
+      yield* say(0, "no such talk")
+      assert.strictEqual(client.text, blockedEvent("no such talk"))
+      assert.strictEqual(client.ended, 1)
+      assert.strictEqual(provider.cancelled, 1)
+      assert.isFalse(provider.sink.data(event("b")))
+      provider.sink.fail(new BodyAborted({ source: "backend", detail: "late" }))
+      assert.deepStrictEqual(client.failures, [])
+    })
+  )
+
+  it.effect("a guard that dies lets nothing pass", () =>
+    Effect.gen(function* () {
+      const client = new Client()
+      const text = String(event("a"))
+      const dying: Judge = () => Effect.die(new Error("broken"))
+      new GuardedStream(text, new GuardWindow("completions", 1 << 20), dying).start(client)
+      yield* Effect.promise(() => new Promise(setImmediate))
+      assert.strictEqual(client.text, blockedEvent(failedGuardMessage))
+      assert.strictEqual(client.ended, 1)
+    })
+  )
+
+  it("what cannot be read is blocked, and what is too long breaks off", () => {
+    const { provider, client } = guarded()
+    provider.sink.data(Buffer.from("data: no json\n\n"))
+    assert.strictEqual(client.text, blockedEvent(failedGuardMessage))
+    assert.strictEqual(provider.cancelled, 1)
+
+    const long = guarded(100)
+    assert.isFalse(long.provider.sink.data(Buffer.from(`data: ${"x".repeat(200)}`)))
+    assert.strictEqual(long.client.text, "")
+    assert.strictEqual(long.client.failures.length, 1)
+    assert.strictEqual(long.provider.cancelled, 1)
+  })
+
+  it.effect("a client that goes away ends the judgement and the provider", () =>
+    Effect.gen(function* () {
+      const { provider, client, stream, given, say } = guarded()
+      provider.sink.data(event("a"))
+      stream.cancel()
+      assert.strictEqual(provider.cancelled, 1)
+      yield* say(0)
+      assert.strictEqual(given.interrupted, 1)
+      assert.strictEqual(client.text, "")
+      assert.strictEqual(client.ended, 0)
+    })
+  )
+
+  it("a provider that breaks off is told once", () => {
+    const { provider, client } = guarded()
+    const gone = new BodyAborted({ source: "backend", detail: "reset" })
+    provider.sink.fail(gone)
+    provider.sink.fail(gone)
+    assert.deepStrictEqual(client.failures, ["body ended early: reset"])
+  })
+
+  it("without a text there is nothing to judge, and the end comes at once", () => {
+    const client = new Client()
+    const never: Judge = () => Effect.die(new Error("there is nothing to judge"))
+    new GuardedStream(Buffer.from("data: [DONE]\n\n"), new GuardWindow("completions", 1 << 20), never).start(client)
+    assert.strictEqual(client.text, "data: [DONE]\n\n")
+    assert.strictEqual(client.ended, 1)
+    const empty = new Client()
+    new GuardedStream(undefined, new GuardWindow("completions", 1 << 20), never).start(empty)
+    assert.deepStrictEqual([empty.text, empty.ended], ["", 1])
+  })
+})
