@@ -14,7 +14,7 @@ import { Exchange, type Inform } from "../../src/pipeline/exchange.ts"
 import type { Peer } from "../../src/pipeline/view.ts"
 import { contained, containing, ignore } from "../../src/services/contained.ts"
 import type { Probes } from "../../src/services/upstreams.ts"
-import { isForeign, wholeMessage } from "./packet.ts"
+import { isForeign } from "./packet.ts"
 import { closeGently, parserRefusal, type Refusal, refuse } from "./refusal.ts"
 import { RequestBody } from "./request-body.ts"
 import { type Host, Turn } from "./turn.ts"
@@ -136,7 +136,8 @@ export class Connection implements Host {
 
   /**
    * Node is not to change the protocol for the request that comes next, though the client asks for it. Its parser stops
-   * behind such a request, and drops what else the packet holds.
+   * behind such a request, drops what else the packet holds, and is silent about malformed bytes that follow: so this is
+   * the last one.
    */
   decline(): void {
     this.#declining = true
@@ -147,10 +148,7 @@ export class Connection implements Host {
     if (this.#sealed) return
     // Only these could be something else (RTSP has no version 1.1), and looking costs more than all of the framing.
     if ((request.httpVersion === "1.0" || request.method === "SOURCE") && isForeign(request)) foreign.add(request)
-    if (this.#declining) {
-      this.#declining = false
-      this.#sealed = !wholeMessage(request)
-    }
+    if (this.#declining) this.#sealed = true
     if (this.#idleSince === undefined) {
       // The rest of a long pipeline stays in the socket; node goes on reading after each message until we say so later.
       if (this.#waiting.push([request, response, expecting]) === 1) setImmediate(holdBack, this)

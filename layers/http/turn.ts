@@ -14,6 +14,7 @@ import type { Exchange } from "../../src/pipeline/exchange.ts"
 import { render } from "../../src/pipeline/render.ts"
 import type { StageError } from "../../src/pipeline/stage.ts"
 import { type Container, contained, containing } from "../../src/services/contained.ts"
+import { closeGently } from "./refusal.ts"
 import type { RequestBody } from "./request-body.ts"
 import { pour, SocketBody } from "./socket-body.ts"
 
@@ -155,7 +156,8 @@ export class Turn implements BodySink {
     if (this.#over) return
     const socket = this.#socket
     this.abort(failure)
-    this.#destroy(socket)
+    if (this.#looksWhole) socket.resetAndDestroy()
+    else socket.destroy()
   }
 
   /** The socket of a tunnel is closed. */
@@ -345,17 +347,17 @@ export class Turn implements BodySink {
     else this.#cut(error.message)
   }
 
+  /** Ends the connection; earlier answers that the client is still reading arrive. */
   #cut(failure: string): void {
     const socket = this.#socket
     this.#conclude(failure)
-    this.#destroy(socket)
+    if (this.#looksWhole) socket.resetAndDestroy()
+    else closeGently(socket)
   }
 
-  /** Ends the connection so that what was sent cannot pass for the whole. */
-  #destroy(socket: Socket): void {
-    // A body that only the end of the connection delimits looks whole unless the connection is reset.
-    if (this.exchange.request.version === "1.0" && this.#remaining === undefined) socket.resetAndDestroy()
-    else socket.destroy()
+  /** A body that only the end of the connection delimits looks whole unless the connection is reset. */
+  get #looksWhole(): boolean {
+    return this.exchange.request.version === "1.0" && this.#remaining === undefined
   }
 
   /** Everything was handed to the socket. The exchange is over when the system has taken it. */

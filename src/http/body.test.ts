@@ -240,6 +240,46 @@ describe("bodies", () => {
     })
   )
 
+  it.effect(
+    "a source is asked to wait while nobody takes what was read, and loses nothing that it pushes all the same",
+    () =>
+      Effect.gen(function* () {
+        let sink!: BodySink
+        let resumed = 0
+        const source: BodySource = {
+          start: (to) => {
+            sink = to
+          },
+          resume: () => {
+            resumed++
+          },
+          cancel: () => {}
+        }
+        const reading = yield* Effect.forkChild(read(source, 2), { startImmediately: true })
+        assert.isTrue(sink.data(Uint8Array.from([1])))
+        assert.isFalse(sink.data(Uint8Array.from([2, 3])))
+        const { complete, body } = yield* Fiber.join(reading)
+        assert.isFalse(complete)
+        assert.isFalse(sink.data(Uint8Array.from([4])))
+        assert.strictEqual(resumed, 0)
+        const taken: Array<number> = []
+        const reader: BodySink = {
+          data: (chunk) => {
+            taken.push(...chunk)
+            return true
+          },
+          end: () => taken.push(-1),
+          fail: () => assert.fail("it is whole")
+        }
+        if (!isSource(body)) return assert.fail("a longer body goes on as a source")
+        body.start(reader)
+        assert.deepStrictEqual([...taken, resumed], [1, 2, 3, 4, 1])
+        assert.isTrue(sink.data(Uint8Array.from([5])))
+        sink.end()
+        assert.deepStrictEqual(taken, [1, 2, 3, 4, 5, -1])
+      })
+  )
+
   it("an observer is told once how it ended", () => {
     const broken = new BodyAborted({ source: "backend", detail: "reset" })
     assert.strictEqual(broken.status, 502)

@@ -4,7 +4,7 @@ import * as Prometheus from "../../layers/metrics/prometheus.ts"
 import { standalone } from "../../spec/standalone.ts"
 import { schemas } from "../../stages/schemas.ts"
 import { check, language } from "./check.ts"
-import { checkAside } from "./check-aside.ts"
+import { checkAside, checkAtStart } from "./check-aside.ts"
 import { standard } from "./dialect.ts"
 import { defaultPortOptions, ports } from "./ports.ts"
 import { type InvalidConfiguration, makeSnapshot } from "./snapshot.ts"
@@ -98,6 +98,9 @@ describe("a configuration that is checked beside the requests", () => {
   it.live("is checked at once when it is small, or in a language that other threads do not know", () =>
     Effect.gen(function* () {
       assert.strictEqual((yield* rounds(checkAside(routes(2), language))).count, 0)
+      // Nobody waits for the loop at the start, and a thread takes longer than the text.
+      assert.strictEqual((yield* rounds(checkAtStart(routes(100), language))).count, 0)
+      assert.isAbove((yield* rounds(checkAtStart(routes(330), language))).count, 10)
       const foreign = { specs: schemas, schema: standalone(schemas) }
       assert.strictEqual((yield* rounds(checkAside(routes(200), foreign))).count, 0)
     })

@@ -24,6 +24,9 @@ export type Told = Omit<Checked, "positions"> & { readonly outline: PackedOutlin
 /** Characters up to which a text is checked at once: less than starting a thread takes, and than anybody would notice. */
 const smallText = 4096
 
+/** The same while nobody is served yet: above it the garbage of parsing would be worth a thread of its own. */
+const smallTextAtStart = 65_536
+
 // The package has the thread among its programs.
 const thread = new URL(
   import.meta.url.endsWith(".ts") ? "./check-thread.ts" : "../programs/check-thread.mjs",
@@ -31,10 +34,18 @@ const thread = new URL(
 )
 
 /** As `check`. A language with policies of one's own is known to this thread alone, which then reads every text itself. */
-export const checkAside = (source: ConfigurationText, spoken: Language): Effect.Effect<Checked> =>
-  source.text.length <= smallText || spoken.schema !== language.schema
-    ? Effect.sync(() => check(source, spoken))
-    : Effect.scoped(inThread(source))
+const asideAbove =
+  (small: number) =>
+  (source: ConfigurationText, spoken: Language): Effect.Effect<Checked> =>
+    source.text.length <= small || spoken.schema !== language.schema
+      ? Effect.sync(() => check(source, spoken))
+      : Effect.scoped(inThread(source))
+
+/** While requests are served. */
+export const checkAside = asideAbove(smallText)
+
+/** Before the first one is. */
+export const checkAtStart = asideAbove(smallTextAtStart)
 
 const inThread = (source: ConfigurationText) =>
   Effect.gen(function* () {

@@ -15,7 +15,7 @@ import { Log } from "../services/log.ts"
 import { Metrics } from "../services/metrics.ts"
 import type { SpanSink } from "../services/span-sink.ts"
 import { adminRoutes } from "./admin.ts"
-import { checkAside } from "./check-aside.ts"
+import { checkAtStart } from "./check-aside.ts"
 import { compileExpression } from "./conditions.ts"
 import { configDump } from "./config-dump.ts"
 import type { ConfigurationSource, UnreadableConfiguration } from "./configuration-source.ts"
@@ -77,7 +77,7 @@ const running = <R>(
     const text = yield* source.read
     const state: Readiness = { pending: new Set(["state manager", "headgate"]), draining: false }
     const clocks = { wall: () => Date.now(), monotonic: () => performance.now() }
-    const first = yield* makeSnapshot(dialect, configuration(text), Math.random, checkAside)
+    const first = yield* makeSnapshot(dialect, configuration(text), Math.random, checkAtStart)
     const { settings } = first.config
     log.configure({ filter: levelOf(settings.logging?.level), format: settings.logging?.format })
     metrics.remove(settings.metrics?.remove ?? [])

@@ -1,11 +1,12 @@
 /** What a client pipelines behind a request cannot end the process, whatever was answered and whatever is asked next. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { HeaderList } from "../../src/http/header-list.ts"
 import { nowhere } from "../origin.ts"
 import { startHeadgate } from "../program.ts"
 import { edge, text } from "./edge.ts"
-import { drawnPipelines, dripped, faults, kinds, pairs } from "./pipelines.ts"
-import { RawClient } from "./raw-client.ts"
+import { drawnPipelines, dripped, faults, kinds, pairs, Slowly } from "./pipelines.ts"
+import { eventually, parseResponses, RawClient } from "./raw-client.ts"
 
 describe("pipelines: each request gets its own answer or the connection closes, and nothing else is answered", () => {
   it.live("every kind of request behind every kind of answer, in one packet and in two", () =>
@@ -29,6 +30,34 @@ describe("pipelines: each request gets its own answer or the connection closes, 
   )
 })
 
+it.live("what was answered before an answer that is cut arrives, though the client reads late and asks for more", () =>
+  Effect.gen(function* () {
+    // More than a client takes that does not read, and less than the system takes.
+    const big = 600_000
+    const { port, bound } = yield* edge((x) =>
+      Effect.succeed({
+        status: 200,
+        headers: new HeaderList(),
+        body: x.request.path === "/big" ? Buffer.alloc(big, "x") : new Slowly(1, false)
+      })
+    )
+    const client = new RawClient(port)
+    client.socket.pause()
+    const get = (path: string) => `GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`
+    client.send(get("/big") + get("/cut"))
+    yield* Effect.sleep(100)
+    client.send(get("/late"))
+    yield* Effect.sleep(20)
+    client.socket.resume()
+    yield* Effect.promise(() => client.until(({ ended, closed }) => ended || closed))
+    const [first, second] = parseResponses(client.received, ["GET", "GET"])
+    assert.strictEqual(first?.body.length, big)
+    assert.isUndefined(second)
+    client.socket.destroy()
+    yield* Effect.promise(() => eventually(() => bound.connections() === 0))
+  })
+)
+
 it.live("a request of RTSP behind one that is still being answered is refused, too", () =>
   Effect.gen(function* () {
     const { port } = yield* edge(() => Effect.delay(Effect.succeed(text(200, "yes")), 10))
@@ -44,12 +73,24 @@ describe("bytes behind a wish to change the protocol", () => {
   const hidden = "GET /hidden HTTP/1.1\r\nhost: a\r\n\r\n"
   const upload = `POST /upload HTTP/1.1\r\nhost: a\r\ncontent-length: ${hidden.length}\r\n\r\n`
 
-  it.live.each([
+  const withBody = (protocol: string) => wish(protocol).replace("\r\n\r\n", "\r\ncontent-length: 4\r\n\r\nbody")
+  const wishes = [
     ["of h2c", wish("h2c")],
+    ["of h2c with a body", withBody("h2c")],
     ["of HTTP/1.0", wish("x", "1.0")],
-    ["with a body", wish("x").replace("\r\n\r\n", "\r\ncontent-length: 4\r\n\r\nbody")],
+    ["with a body", withBody("x")],
     ["that is declined", wish("x")]
-  ])("%s are no request, nor is what comes after them", ([, bytes]) =>
+  ] as const
+  it.live.each(wishes)("%s: the connection closes behind its answer, also when it came alone", ([, bytes]) =>
+    Effect.gen(function* () {
+      const { port } = yield* edge(() => Effect.succeed(text(200, "yes")))
+      const client = new RawClient(port).send(bytes)
+      const all = yield* Effect.promise(() => client.toEnd())
+      assert.match(all, /^HTTP\/1\.1 200 [\s\S]*^connection: close\r$/im)
+    })
+  )
+
+  it.live.each(wishes)("%s are no request, nor is what comes after them", ([, bytes]) =>
     Effect.gen(function* () {
       const seen: Array<string> = []
       const { port } = yield* edge((x) => {

@@ -81,14 +81,14 @@ export const kinds: ReadonlyArray<Kind> = [
   { name: "close", bytes: get("text", ["connection: close"]), statuses: [200], ends: "always" },
   { name: "OPTIONS *", bytes: (id) => head("OPTIONS", "*", [`x-id: ${id}`]), statuses: [200] },
   { name: "an absolute target", bytes: (id) => head("GET", `http://b/text/${id}`), statuses: [200] },
-  { name: "a wish for h2c", bytes: get("text", wish("h2c")), statuses: [200], ends: "perhaps" },
-  { name: "a wish for h2c with a body", bytes: post("read", hidden, wish("h2c")), statuses: [200], ends: "perhaps" },
-  { name: "a wish with a body", bytes: post("read", hidden, wish("x")), statuses: [200], ends: "perhaps" },
+  { name: "a wish for h2c", bytes: get("text", wish("h2c")), statuses: [200], ends: "always" },
+  { name: "a wish for h2c with a body", bytes: post("read", hidden, wish("h2c")), statuses: [200], ends: "always" },
+  { name: "a wish with a body", bytes: post("read", hidden, wish("x")), statuses: [200], ends: "always" },
   {
     name: "a wish of HTTP/1.0",
     bytes: get("later", [...wish("x"), "connection: keep-alive"], "HTTP/1.0"),
     statuses: [200],
-    ends: "perhaps"
+    ends: "always"
   },
   { name: "an upgrade, declined", bytes: get("text", wish("x")), statuses: [200], ends: "always", abrupt: true },
   { name: "an upgrade, declined later", bytes: get("later", wish("x")), statuses: [200], ends: "always", abrupt: true },
@@ -169,7 +169,7 @@ export const kinds: ReadonlyArray<Kind> = [
 ]
 
 /** Yields some chunks, each in a turn of its own, then ends, or breaks off. */
-class Slowly implements BodySource {
+export class Slowly implements BodySource {
   #chunks: number
   readonly #whole: boolean
   #sink: BodySink | undefined
