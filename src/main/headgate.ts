@@ -1,5 +1,5 @@
 /** headgate, the proxy: `headgate -f config.yaml`. Runs in the foreground until it is told to end. */
-import { existsSync } from "node:fs"
+import { closeSync, existsSync } from "node:fs"
 import { flushCompileCache } from "node:module"
 import { parseArgs } from "node:util"
 import { Effect, Exit, Layer, Option, Queue, Scope } from "effect"
@@ -172,6 +172,13 @@ const exit = (code: number, millis = lastLines) => {
   starting.drained(millis).then(() => process.exit(code))
 }
 
+/** READY_FD: whoever started the process waits for the end of this pipe. */
+const tellReady = () => {
+  const descriptor = process.env["READY_FD"]
+  if (descriptor !== undefined && /^[0-9]{1,5}$/.test(descriptor) && Number(descriptor) > 2)
+    closeSync(Number(descriptor))
+}
+
 const serve = Effect.fnUntraced(function* (found: ConfigurationSource) {
   const services = Layer.provideMerge(
     ports(yield* portOptions(process.env)),
@@ -186,6 +193,7 @@ const serve = Effect.fnUntraced(function* (found: ConfigurationSource) {
       const { log } = yield* Log
       if (found.note !== undefined) log("info", "proxy", found.note)
       const running = yield* run({ dialect: standard, source: found, env: process.env, ...sent })
+      tellReady()
       // Else it is written at the end, if that is an orderly one, and without what has not run for long.
       flushCompileCache()
       // The last line of defence: before this one the program has not started, and ends (docs/decisions/contained-callbacks.md).

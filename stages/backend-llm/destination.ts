@@ -39,7 +39,7 @@ export const compileDestination = (
 ): Compiling<Destination, Files | Upstreams | Scope.Scope> =>
   config.provider.kind === "mock"
     ? Effect.succeed({ type: "mock", answer: mockUpstream(mockSettings(config.provider.config)) })
-    : httpDestination(provider, config, policies, pathOf)
+    : compileHttpDestination(provider, config, policies, pathOf)
 
 const mockSettings = ({ seed, latency, tokensPerSecond, failureRate }: MockParams) => ({
   seed,
@@ -49,7 +49,7 @@ const mockSettings = ({ seed, latency, tokensPerSecond, failureRate }: MockParam
 })
 
 /** Every address that a call of this provider may have is opened now: none of them depends on the request. */
-const httpDestination = (
+const compileHttpDestination = (
   provider: Provider,
   config: EndpointConfig,
   { backendAuth, backendTLS }: EndpointPolicies,
