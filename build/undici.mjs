@@ -2,13 +2,11 @@
 // WebSockets included, which takes longer than starting the runtime.
 import request from "undici/lib/api/api-request.js"
 import buildConnector from "undici/lib/core/connect.js"
-import errors from "undici/lib/core/errors.js"
 import Agent from "undici/lib/dispatcher/agent.js"
 import Dispatcher from "undici/lib/dispatcher/dispatcher.js"
-import Pool from "undici/lib/dispatcher/pool.js"
 
 Dispatcher.prototype.request = request
 
-export { Agent, buildConnector, errors, Pool }
+export { Agent, buildConnector }
 // Effect's own module of that name has it.
-export default { Agent, buildConnector, errors, Pool }
+export default { Agent, buildConnector }

@@ -43,11 +43,49 @@ const naming: ReadonlyArray<readonly [files: RegExp, why: string]> = [
   [/^stages\/(schemas|registry)\.ts$/, "the lists of them, and their orders"],
   [/^src\/routing\/normalise\/llm\.ts$/, "the llm section has keys of its own for them"],
   [/^src\/routing\/lint\/(deprecated|unguarded)\.ts$/, "the message says what to write"],
-  [/^stages\/backend-(llm|mcp)\//, "a terminal applies them itself, and says which"]
+  [/^stages\/backend-(llm|mcp)\//, "a terminal applies them itself, and says which"],
+  [/^src\/main\/import\//, "a file of another gateway becomes one in which they are written"]
 ]
 
 const nodeModulesFree = /^(spec|src\/(cel|http|pipeline|routing|services|protocols))\//
 const nodeAllowed = /^node:(buffer|crypto|zlib|async_hooks|net)$/
+
+/** Folders that requests run through. */
+const requestPath = /^(src\/(http|pipeline|protocols)|stages|layers\/http)\//
+/** What costs a generator or a turn of the event loop each time, or starts a fiber that knows no service. */
+const costly =
+  /\bEffect\.(?:gen|fn|fnUntraced|withSpan|provide\w*|promise|tryPromise|run(?:Fork|Promise|Sync))\b|\bawait\b|\basync\b|\bnew Promise\b/
+/** What is done while a configuration is compiled, a port is opened or a layer is made, by its name; of policies and terminals, `compile`. */
+const beforehand = /^(?:compile|make|open|listen|layer)/
+
+/** What else no request runs through. */
+const offThePath: ReadonlyArray<readonly [where: RegExp, why: string]> = [
+  [/^src\/pipeline\/expressions\.ts readingSlots$/, "wraps the compiling of a policy"],
+  [/^stages\/backend-mcp\/targets\.ts apiOf$/, "reads a document while a target is compiled"],
+  [/^src\/protocols\/mcp\/rehearsal\.ts /, "plays sessions for tests"],
+  [/^layers\/http\/address\.ts (clearSocketFile|served)$/, "looks at a socket file before it is listened on"],
+  [/^layers\/http\/listener\.ts Door$/, "drains connections when a port is closed"]
+]
+
+/** The costly calls of a file, each with the declaration that it stands in. */
+const costlyCalls = function* (
+  source: string
+): Generator<{ readonly line: number; readonly call: string; readonly where: string }> {
+  let declaration = ""
+  let member = ""
+  for (const [index, text] of source.split("\n").entries()) {
+    const [, opened, defines] =
+      /^(?:export )?(?:const|(?:abstract )?class|(?:async )?function\*?) (\w+)(?: = (policy|terminal)\()?/.exec(text) ??
+      []
+    if (opened !== undefined) {
+      declaration = opened
+      member = defines ?? ""
+    } else if (member !== "") member = /^ {2}(\w+):/.exec(text)?.[1] ?? member
+    if (/^\s*(\/?\*|\/\/)/.test(text)) continue
+    const call = costly.exec(text)?.[0]
+    if (call !== undefined) yield { line: index + 1, call, where: member === "compile" ? member : declaration }
+  }
+}
 
 const policyNames = Object.keys(schemas)
 /** The name of a policy in quotes, or picked out of policies. */
@@ -181,6 +219,43 @@ handler = { onResponseError: (_, error) => fail(error) }
       "file.ts:11 must be contained: later",
       "file.ts:16 must be contained: onResponseError"
     ])
+  })
+
+  it("no request runs through a generator, a promise, a span or a fiber without its services", () => {
+    const bad: Array<string> = []
+    const excused = new Set<string>()
+    const checked = sources.filter((file) => requestPath.test(file) && !/\.test\.ts$|\/fixtures\//.test(file))
+    assert.isAbove(checked.length, 200)
+    for (const file of checked)
+      for (const { line, call, where } of costlyCalls(readFileSync(join(root, file), "utf8"))) {
+        if (beforehand.test(where)) continue
+        const [, why] = offThePath.find(([place]) => place.test(`${file} ${where}`)) ?? []
+        if (why === undefined) bad.push(`${file}:${line} calls ${call} in ${where}`)
+        else excused.add(why)
+      }
+    assert.deepStrictEqual(bad, [])
+    assert.deepStrictEqual([...excused].sort(), offThePath.map(([, why]) => why).sort())
+  })
+
+  it("costly calls are found where they are", () => {
+    const source = `
+export const compileThis = Effect.gen(function* () {})
+export const node = policy({
+  outcomes: [],
+  compile: () =>
+    Effect.gen(function* () {}),
+  failOpen: async () => true
+})
+const run = () =>
+  Effect.withSpan(work, "x")
+// An Effect.gen of a comment.
+class Reader {
+  async read() {}
+}`
+    assert.deepStrictEqual(
+      [...costlyCalls(source)].map(({ line, call, where }) => `${line} ${call} ${where}`),
+      ["2 Effect.gen compileThis", "6 Effect.gen compile", "7 async node", "10 Effect.withSpan run", "13 async Reader"]
+    )
   })
 
   it("the command-line tool loads no engine before a command asks for it", () => {

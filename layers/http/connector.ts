@@ -1,74 +1,20 @@
-/** How connections to a backend are made: within what time, to which of its addresses, whom they trust, and how their silence is probed. */
-import { type LookupOptions, lookup } from "node:dns"
-import type { LookupFunction } from "node:net"
-import { Redacted } from "effect"
+/** Connections as undici makes them, for those who still call through it. */
 import { buildConnector } from "undici"
-import type { Addresses, Probes, UpstreamOptions, UpstreamTls } from "../../src/services/upstreams.ts"
+import { type ConnectionSettings, lookupOf, trust } from "./connection-settings.ts"
 
-/** What holds where nobody says otherwise (milliseconds): the defaults of `config.backend` and `config.dns`. */
-const standard = {
-  connectTimeout: 10_000,
-  idleTimeout: 90_000,
-  maxConnections: undefined,
-  probes: { time: 180_000, interval: 180_000, retries: 9 },
-  addresses: "v4 first"
-} satisfies UpstreamOptions
-
-/** The options of a backend, none left open. */
-export interface ConnectionSettings {
-  readonly tls: UpstreamTls | undefined
-  readonly connectTimeout: number
-  readonly idleTimeout: number
-  readonly maxConnections: number | undefined
-  readonly probes: Probes | "none"
-  readonly addresses: Addresses
-}
-
-export const settle = (options: UpstreamOptions): ConnectionSettings => ({
-  tls: options.tls,
-  connectTimeout: options.connectTimeout ?? standard.connectTimeout,
-  idleTimeout: options.idleTimeout ?? standard.idleTimeout,
-  maxConnections: options.maxConnections,
-  probes: options.probes ?? standard.probes,
-  addresses: options.addresses ?? standard.addresses
-})
-
-const lookups: Readonly<Record<Addresses, LookupOptions>> = {
-  all: { order: "verbatim" },
-  "v4 first": { order: "ipv4first" },
-  v4: { family: 4 },
-  v6: { family: 6 }
-}
-
-/** Finds the addresses of a name. */
-const lookupOf =
-  (addresses: Addresses): LookupFunction =>
-  (host, options, found) =>
-    lookup(host, { ...options, ...lookups[addresses] }, found)
-
-/** As options of a TLS connection. */
-const trust = (tls: UpstreamTls | undefined) =>
-  tls === undefined
-    ? {}
-    : {
-        ...(tls.root === undefined ? {} : { ca: tls.root }),
-        ...(tls.client === undefined ? {} : { cert: tls.client.certificate, key: Redacted.value(tls.client.key) }),
-        ...(tls.verify === "nothing" ? { rejectUnauthorized: false } : {}),
-        ...(tls.verify === "chain" ? { checkServerIdentity: () => undefined } : {})
-      }
-
-/** Speaks HTTP/1.1. @param socketPath a Unix socket, in place of an address. */
-export const connectorOf = (
-  { tls, connectTimeout, probes, addresses }: ConnectionSettings,
-  socketPath: string | null = null
-): buildConnector.connector => {
+/** Speaks HTTP/1.1. */
+export const connectorOf = ({
+  tls,
+  connectTimeout,
+  probes,
+  addresses
+}: ConnectionSettings): buildConnector.connector => {
   const connect = buildConnector({
     ...trust(tls),
     timeout: connectTimeout,
     keepAlive: false,
     allowH2: false,
-    lookup: lookupOf(addresses),
-    socketPath
+    lookup: lookupOf(addresses)
   })
   if (probes === "none") return connect
   return (at, done) =>

@@ -1,63 +1,49 @@
 /**
- * One call of a backend: the handler that undici drives, and the source of the response's body. Everything that reaches
- * the engine does so in a tick of its own, because undici's parser must not be entered from within one of its callbacks;
- * by then a small response has come whole, and is handed over as plain bytes.
+ * One call of a backend: what the engine asks, sent over a connection of its pool, and the source of the response's body.
+ * A response that came whole in one piece is handed over as plain bytes.
  */
-
-import type { IncomingHttpHeaders } from "node:http"
-import type { Duplex } from "node:stream"
+import type { Socket } from "node:net"
 import { Effect, Exit } from "effect"
-import type { Dispatcher } from "undici"
 import { type BodySink, type BodySource, isSource } from "../../src/http/body.ts"
-import { isAlias, isHopByHop } from "../../src/http/framing.ts"
 import type { HeaderList } from "../../src/http/header-list.ts"
 import type { Answer } from "../../src/http/message.ts"
 import { type Container, contained, containing } from "../../src/services/contained.ts"
-import { containerOf, type TellDefect } from "../../src/services/defects.ts"
+import type { TellDefect } from "../../src/services/defects.ts"
 import { later } from "../../src/services/timer.ts"
-import {
-  UnknownTransferCoding,
-  UpgradeMismatched,
-  type UpstreamError,
-  UpstreamFailed,
-  type UpstreamRequest
-} from "../../src/services/upstreams.ts"
-import { responseHeaders, trailerList } from "./header-lines.ts"
-import { pour, SocketBody } from "./socket-body.ts"
-import { Upload } from "./upload.ts"
+import { UpgradeMismatched, type UpstreamError, type UpstreamRequest } from "../../src/services/upstreams.ts"
+import type { Caller, Connection } from "./client/connection.ts"
+import { UnsendableRequest } from "./client/failures.ts"
+import type { Pool, Waiter } from "./client/pool.ts"
+import { type Framing, requestHead } from "./client/request-head.ts"
+import type { ResponseHead } from "./client/response-parser.ts"
+import type { Tunnel } from "./client/tunnel.ts"
+import { pour } from "./socket-body.ts"
 import { bodyError, callError } from "./upstream-errors.ts"
 
 /** The pool that a call goes through, and what it knows of the backend. */
 export interface Connections {
   /** Told of what went wrong in the proxy itself. */
   readonly tell: TellDefect
-  readonly pool: Dispatcher
-  /** Whether a connection is just being handed to its first request. */
-  readonly fresh: boolean
+  readonly pool: Pool
   readonly connectTimeout: number
-  /** The host of the backend. Always said, lest undici took the name that a TLS server must prove from the client's `host`. */
-  readonly servername: string
 }
 
-type Options = Dispatcher.DispatchOptions & { readonly servername: string }
 type Settle<E> = (exit: Exit.Exit<Answer, UpstreamError | E>) => void
 
 /** Whether the same request may be sent twice (RFC 9110 9.2.2). */
 const idempotent = new Set(["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"])
 
-const aborted = new Error("nobody waits for the response any more")
-const nothing = new Uint8Array(0)
+/** Methods whose requests say that they have no body (RFC 9110 8.6). */
+const expectsBody = new Set(["POST", "PUT", "PATCH", "QUERY", "PROPFIND", "PROPPATCH"])
 
-export class UpstreamCall<E> implements Dispatcher.DispatchHandler, BodySource, Container {
+export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
   readonly #connections: Connections
   readonly #request: UpstreamRequest<E>
   #settle: Settle<E> | undefined
   #callOffTimer: (() => void) | undefined = undefined
-  #controller: Dispatcher.DispatchController | undefined = undefined
+  #connection: Connection | undefined = undefined
   /** Whether the connection had served before: its peer may have closed it while the request was under way. */
   #reused = false
-  #replayed = false
-  #responding = false
   #answer: Answer | undefined = undefined
   /** Chunks that came before somebody wanted them. */
   #chunks: Array<Uint8Array> | undefined = undefined
@@ -67,12 +53,34 @@ export class UpstreamCall<E> implements Dispatcher.DispatchHandler, BodySource, 
   #ended: "whole" | Error | undefined = undefined
   #trailers: HeaderList | undefined = undefined
   #cancelled = false
+  fresh: boolean
+  readonly head: string
+  readonly body: UpstreamRequest["body"]
+  readonly declared: number | "chunked"
+  readonly bodiless: boolean
+  readonly upgrading: boolean
 
   constructor(connections: Connections, request: UpstreamRequest<E>, settle: Settle<E>) {
     this.#connections = connections
     this.#request = request
     this.#settle = settle
-    const { patience } = request
+    const { method, body, patience, upgrade } = request
+    this.bodiless = method === "HEAD"
+    this.upgrading = upgrade !== undefined
+    // Whoever leaves HTTP takes the connection along.
+    this.fresh = this.upgrading
+    const framing = framingOf(request)
+    const head = typeof framing === "object" ? framing : requestHead(request, framing)
+    this.declared = typeof framing === "number" ? framing : "chunked"
+    if (typeof head !== "string") {
+      this.head = ""
+      this.body = undefined
+      if (isSource(body)) body.cancel()
+      this.#conclude(Exit.fail(callError(head, connections.connectTimeout)))
+      return
+    }
+    this.head = head
+    this.body = typeof body === "string" && framing !== body.length ? Buffer.from(body) : body
     if (patience !== undefined) {
       const late = contained(this, () => {
         const settle = this.#settle
@@ -82,30 +90,7 @@ export class UpstreamCall<E> implements Dispatcher.DispatchHandler, BodySource, 
       })
       this.#callOffTimer = later(patience.milliseconds, late)
     }
-    this.#dispatch()
-  }
-
-  #dispatch(): void {
-    const { method, pathAndQuery, headers, body, authority, upgrade } = this.#request
-    const source = isSource(body)
-    const lines = ["host", authority]
-    const flat = headers.flat
-    for (let i = 0; i < flat.length; i += 2) {
-      const name = flat[i]!
-      // The length of what is in memory is known better than any header says.
-      if (isHopByHop(name) ? name !== "te" : name === "host" || (name === "content-length" && !source)) continue
-      if (name.includes("_") && isAlias(name, headers)) continue
-      lines.push(name, flat[i + 1]!)
-    }
-    const options: Options = {
-      method,
-      path: pathAndQuery,
-      headers: lines,
-      body: source ? new Upload(body) : (body ?? null),
-      upgrade: upgrade ?? null,
-      servername: this.#connections.servername
-    }
-    this.#connections.pool.dispatch(options, this)
+    connections.pool.acquire(this)
   }
 
   #conclude(exit: Exit.Exit<Answer, UpstreamError | E>): void {
@@ -123,7 +108,12 @@ export class UpstreamCall<E> implements Dispatcher.DispatchHandler, BodySource, 
     this.#settle = undefined
     this.#chunks = undefined
     this.#callOffTimer?.()
-    this.#controller?.abort(aborted)
+    const connection = this.#connection
+    if (connection !== undefined) connection.abandon(this)
+    else {
+      this.#connections.pool.forget(this)
+      if (isSource(this.body)) this.body.cancel()
+    }
   }
 
   /** Whoever reads the response threw, or this call did: it is over, and so is its connection. */
@@ -134,158 +124,113 @@ export class UpstreamCall<E> implements Dispatcher.DispatchHandler, BodySource, 
     this.#sink = undefined
     this.cancel()
     if (settle !== undefined) settle(Exit.die(cause))
-    else sink?.fail(bodyError(cause instanceof Error ? cause : new Error(String(cause))))
+    else sink?.fail(bodyError(errorOf(cause)))
   }
 
-  // What undici tells. It catches what these throw, and tells `onResponseError`; beyond that one nobody catches.
+  // What the pool tells.
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller
-    this.#reused = !this.#connections.fresh
-    if (this.#cancelled) controller.abort(aborted)
+  connected(connection: Connection): void {
+    this.#connection = connection
+    this.#reused = connection.used
+    connection.send(this)
   }
 
-  onResponseStarted(): void {
-    this.#responding = true
-  }
-
-  onResponseStart(controller: Dispatcher.DispatchController, status: number, parsed: IncomingHttpHeaders): void {
+  refused(error: Error): void {
     if (this.#cancelled) return
-    if (status < 200) {
-      if (status === 101) this.#mismatch("no protocol")
-      else this.#inform(status, responseHeaders(parsed, controller.rawHeaders))
-      return
-    }
-    // The parser undoes the last coding alone, and what is left would pass for the body.
-    const coding = parsed["transfer-encoding"]
-    if (coding !== undefined && String(coding).toLowerCase() !== "chunked")
-      throw new UnknownTransferCoding({ coding: String(coding) })
-    if (status > 599) throw new UpstreamFailed({ kind: "protocol", detail: "the response has a status that is none" })
-    const bodiless = this.#request.method === "HEAD" || status === 204 || status === 304
-    this.#answer = {
-      status,
-      headers: responseHeaders(parsed, controller.rawHeaders),
-      body: bodiless ? undefined : this
-    }
-    process.nextTick(deliver, this)
+    if (isSource(this.body)) this.body.cancel()
+    this.#failed(error)
   }
 
-  /** No 1xx response has a body (RFC 9112 6.3): whoever believed its length would take the next response for one. */
-  #inform(status: number, headers: HeaderList): void {
-    headers.delete("content-length")
+  // What the connection tells.
+
+  onInterim({ status, headers }: ResponseHead): void {
     this.#request.onInformation?.(status, headers)
   }
 
-  onResponseData(controller: Dispatcher.DispatchController, chunk: Uint8Array): void {
-    if (this.#cancelled) return
-    if (this.#sink !== undefined && this.#chunks === undefined) {
-      if (!this.#sink.data(chunk)) this.#hold(controller)
+  onHead({ status, headers }: ResponseHead): void {
+    const bodiless = this.bodiless || status === 204 || status === 304
+    this.#answer = { status, headers, body: bodiless ? undefined : this }
+  }
+
+  onBody(bytes: Buffer): void {
+    const sink = this.#sink
+    if (sink !== undefined && this.#chunks === undefined) {
+      this.#give(sink, bytes)
       return
     }
-    if (this.#chunks === undefined) this.#chunks = [chunk]
-    else this.#chunks.push(chunk)
+    if (this.#chunks === undefined) this.#chunks = [bytes]
+    else this.#chunks.push(bytes)
     // Delivered, and nobody has started to read: one chunk is kept, the rest waits in the socket.
-    if (this.#settle === undefined) controller.pause()
+    if (this.#settle === undefined) this.#connection?.pause(this)
   }
 
-  onResponseEnd(controller: Dispatcher.DispatchController): void {
+  onEnd(trailers: HeaderList | undefined): void {
     if (this.#cancelled) return
     this.#ended = "whole"
-    this.#trailers = trailerList(controller.rawTrailers)
-    if (this.#sink !== undefined && this.#chunks === undefined) this.#sink.end(this.#trailers)
+    this.#trailers = trailers
+    if (this.#sink !== undefined && this.#chunks === undefined) this.#sink.end(trailers)
   }
-
-  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
-    errored(this, error)
-  }
-
-  errored(error: Error): void {
-    if (this.#cancelled) return
-    if (this.#answer === undefined) {
-      if (this.#mayReplay()) {
-        this.#replayed = true
-        this.#dispatch()
-      } else {
-        this.#ended = error
-        process.nextTick(failed, this, error)
-      }
-      return
-    }
-    this.#ended = error
-    if (this.#sink !== undefined && this.#chunks === undefined) this.#sink.fail(bodyError(error))
-  }
-
-  onRequestUpgrade(
-    _: Dispatcher.DispatchController,
-    status: number,
-    headers: IncomingHttpHeaders,
-    socket: Duplex
-  ): void {
-    if (this.#cancelled) {
-      socket.destroy()
-      return
-    }
-    const offered = String(headers.upgrade ?? "no protocol")
-    if (status !== 101 || !names(this.#request.upgrade ?? "", offered)) {
-      socket.destroy()
-      this.#mismatch(offered)
-      return
-    }
-    // Each side may stop sending while it still receives.
-    socket.allowHalfOpen = true
-    this.#ended = "whole"
-    const tunnel = containerOf(this.#connections.tell, "backend", () => socket.destroy())
-    const answer: Answer = {
-      status,
-      headers: responseHeaders(headers, this.#controller?.rawHeaders),
-      body: new SocketBody(socket, nothing, "backend", tunnel),
-      switched: { protocol: offered, outbound: (client) => pour(client, socket, tunnel) }
-    }
-    const changed = contained(this, () => {
-      if (this.#settle === undefined) socket.destroy()
-      else this.#conclude(Exit.succeed(answer))
-    })
-    process.nextTick(changed)
-  }
-
-  #mismatch(offered: string): void {
-    const settle = this.#settle
-    const failure = new UpgradeMismatched({ offered, requested: this.#request.upgrade ?? "no protocol" })
-    this.cancel()
-    if (settle !== undefined) process.nextTick(tell, this, settle, failure)
-  }
-
-  /** A kept connection that its peer closed just then is no failure of the backend. */
-  #mayReplay(): boolean {
-    return (
-      this.#reused &&
-      !this.#replayed &&
-      !this.#responding &&
-      idempotent.has(this.#request.method) &&
-      !isSource(this.#request.body)
-    )
-  }
-
-  // In a tick of its own.
 
   /** Hands the response on: as bytes when all of it is there, else as a source. */
-  deliver(): void {
+  onPiece(): void {
     const answer = this.#answer
-    if (answer === undefined || this.#cancelled) return
-    const ended = this.#ended
-    if (ended instanceof Error) {
-      this.failed(ended)
-      return
-    }
-    if (ended === "whole" && this.#trailers === undefined) {
+    if (answer === undefined || this.#settle === undefined) return
+    if (this.#ended === "whole" && this.#trailers === undefined) {
       answer.body = joined(this.#chunks)
       this.#chunks = undefined
     }
     this.#conclude(Exit.succeed(answer))
   }
 
-  failed(error: Error): void {
+  onFailure(error: Error, begun: boolean): void {
+    if (this.#cancelled) return
+    if (this.#answer !== undefined) {
+      // The head goes out first: its client is to see what broke.
+      if (this.#settle === undefined) this.#break(error)
+      else setImmediate(broken, this, error)
+    } else if (this.#reused && !this.fresh && !begun && this.#mayReplay()) {
+      this.fresh = true
+      this.#connection = undefined
+      this.#connections.pool.acquire(this)
+    } else this.#failed(error)
+  }
+
+  onSwitch({ status, headers, upgrade = "no protocol" }: ResponseHead, source: Tunnel, socket: Socket): void {
+    const requested = this.#request.upgrade ?? "no protocol"
+    if (!names(requested, upgrade)) {
+      socket.destroy()
+      this.#ended = "whole"
+      this.#conclude(Exit.fail(new UpgradeMismatched({ offered: upgrade, requested })))
+      return
+    }
+    this.#ended = "whole"
+    this.#conclude(
+      Exit.succeed({
+        status,
+        headers,
+        body: source,
+        switched: { protocol: upgrade, outbound: (client) => pour(client, socket, source) }
+      })
+    )
+  }
+
+  /** A kept connection that its peer closed just then is no failure of the backend. */
+  #mayReplay(): boolean {
+    return idempotent.has(this.#request.method) && !isSource(this.body)
+  }
+
+  #failed(error: Error): void {
+    this.#ended = error
     this.#conclude(Exit.fail(callError(error, this.#connections.connectTimeout)))
+  }
+
+  broken(error: Error): void {
+    if (!this.#cancelled) this.#break(error)
+  }
+
+  #break(error: Error): void {
+    this.#ended = error
+    if (this.#sink !== undefined && this.#chunks === undefined) this.#sink.fail(bodyError(error))
   }
 
   // What the reader of the body asks for.
@@ -301,7 +246,7 @@ export class UpstreamCall<E> implements Dispatcher.DispatchHandler, BodySource, 
     process.nextTick(drain, this)
   }
 
-  /** The rest of `resume`, in a tick of its own. */
+  /** The rest of `resume`, in a tick of its own: whoever asks may be within the call that hands over a chunk. */
   drain(): void {
     if (!this.#cancelled && !this.#held) this.#drain()
   }
@@ -317,41 +262,47 @@ export class UpstreamCall<E> implements Dispatcher.DispatchHandler, BodySource, 
       }
       this.#chunks = undefined
     }
-    if (this.#ended === undefined) {
-      // A start may happen within a callback of another connection, where undici's parser must not be entered.
-      if (this.#controller?.paused === true) process.nextTick(goOn, this, this.#controller)
-    } else if (this.#ended === "whole") sink.end(this.#trailers)
+    if (this.#ended === undefined) this.#connection?.resume(this)
+    else if (this.#ended === "whole") sink.end(this.#trailers)
     else sink.fail(bodyError(this.#ended))
   }
 
-  /** Passes a kept chunk on, as undici does with those that it reads: a sink that throws has ended the body. */
+  /** Passes a chunk on; a sink that throws has ended the body. Returns whether it takes another one. */
   #give(sink: BodySink, chunk: Uint8Array): boolean {
     try {
-      if (!sink.data(chunk)) this.#held = true
+      if (!sink.data(chunk)) {
+        this.#held = true
+        this.#connection?.pause(this)
+      }
     } catch (cause) {
+      this.#sink = undefined
       this.cancel()
-      sink.fail(bodyError(cause instanceof Error ? cause : new Error(String(cause))))
+      sink.fail(bodyError(errorOf(cause)))
       return false
     }
     return !this.#held && !this.#cancelled
   }
-
-  #hold(controller: Dispatcher.DispatchController): void {
-    this.#held = true
-    controller.pause()
-  }
 }
 
-const deliver = containing(<E>(call: UpstreamCall<E>) => call.deliver())
-const failed = containing(<E>(call: UpstreamCall<E>, error: Error) => call.failed(error))
-const errored = containing(<E>(call: UpstreamCall<E>, error: Error) => call.errored(error))
+const broken = containing(<E>(call: UpstreamCall<E>, error: Error) => call.broken(error))
 const drain = containing(<E>(call: UpstreamCall<E>) => call.drain())
-const tell = containing(<E>(_: UpstreamCall<E>, settle: Settle<E>, failure: UpgradeMismatched) =>
-  settle(Exit.fail(failure))
-)
-const goOn = containing((_: Container, controller: Dispatcher.DispatchController) => {
-  if (!controller.aborted) controller.resume()
-})
+
+/** How the end of the body is told. */
+const framingOf = ({ method, headers, body }: UpstreamRequest<unknown>): Framing | UnsendableRequest => {
+  if (isSource(body)) {
+    const lengths = headers.getAll("content-length")
+    if (lengths.length === 0) return "chunked"
+    return lengths.length === 1 && digits.test(lengths[0]!)
+      ? Number(lengths[0])
+      : new UnsendableRequest({ part: "content-length" })
+  }
+  const length = body === undefined ? 0 : typeof body === "string" ? Buffer.byteLength(body) : body.length
+  return length === 0 && !expectsBody.has(method) ? "none" : length
+}
+
+const digits = /^[0-9]{1,15}$/
+
+const errorOf = (cause: unknown): Error => (cause instanceof Error ? cause : new Error(String(cause)))
 
 const joined = (chunks: ReadonlyArray<Uint8Array> | undefined): Uint8Array | undefined =>
   chunks === undefined ? undefined : chunks.length === 1 ? chunks[0] : Buffer.concat(chunks)

@@ -1,6 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
-import { errors } from "undici"
 import { BodyAborted } from "../../src/http/body.ts"
+import {
+  ConnectionClosed,
+  ConnectTimedOut,
+  MalformedResponse,
+  PoolClosed,
+  PoolExhausted,
+  UnreadableCoding,
+  UnsendableRequest
+} from "./client/failures.ts"
 import { bodyError, callError } from "./upstream-errors.ts"
 
 const system = (code: string, message = "connect to 10.0.0.1:80") => Object.assign(new Error(message), { code })
@@ -12,14 +20,11 @@ describe("errors of a call", () => {
     [system("EAI_AGAIN"), "backends required DNS resolution which failed"],
     [system("EHOSTUNREACH"), "upstream call failed: unreachable: EHOSTUNREACH"],
     [system("ECONNRESET"), "upstream call failed: reset: the connection was closed before there was a response"],
-    [
-      new errors.SocketError("other side closed"),
-      "upstream call failed: reset: the connection was closed before there was a response"
-    ],
-    [new errors.SocketError("bad response"), "upstream call failed: protocol: the response is not HTTP/1.1"],
-    [new errors.HTTPParserError("x"), "upstream call failed: protocol: the response is not HTTP/1.1"],
-    [new errors.HeadersOverflowError(), "upstream call failed: protocol: the response is not HTTP/1.1"],
-    [new errors.ClientClosedError(), "upstream call failed: closed: the backend is no longer configured"],
+    [new ConnectionClosed(), "upstream call failed: reset: the connection was closed before there was a response"],
+    [new MalformedResponse({ fault: "status line" }), "upstream call failed: protocol: the response is not HTTP/1.1"],
+    [new UnsendableRequest({ part: "header value" }), "upstream call failed: request: the request cannot be sent"],
+    [new PoolExhausted({ limit: "queue" }), "upstream call failed: busy: all connections to the backend are in use"],
+    [new PoolClosed(), "upstream call failed: closed: the backend is no longer configured"],
     [system("ERR_TLS_CERT_ALTNAME_INVALID"), "upstream call failed: tls: ERR_TLS_CERT_ALTNAME_INVALID"],
     [system("DEPTH_ZERO_SELF_SIGNED_CERT"), "upstream call failed: tls: DEPTH_ZERO_SELF_SIGNED_CERT"],
     [system("EWEIRD"), "upstream call failed: other: EWEIRD"],
@@ -31,12 +36,17 @@ describe("errors of a call", () => {
     assert.strictEqual(failure.status, 503)
   })
 
-  it.each([new errors.ConnectTimeoutError(), system("ETIMEDOUT")])("%s is a timeout", (error) => {
+  it.each([new ConnectTimedOut(), system("ETIMEDOUT")])("%s is a timeout", (error) => {
     const failure = callError(error, 10)
     assert.deepStrictEqual(
       [failure._tag, failure.status, failure.message],
       ["UpstreamTimedOut", 504, "upstream call timeout"]
     )
+  })
+
+  it("a coding that cannot be undone is the backend's fault", () => {
+    const failure = callError(new UnreadableCoding({ coding: "gzip" }), 10)
+    assert.deepStrictEqual([failure._tag, failure.status], ["UnknownTransferCoding", 502])
   })
 
   it("what a client reads names no address", () => {

@@ -1,5 +1,4 @@
 /** Why a call failed, in the few words that logs, metrics and clients are told. */
-import { errors } from "undici"
 import { BodyAborted } from "../../src/http/body.ts"
 import {
   UnknownTransferCoding,
@@ -7,8 +6,17 @@ import {
   UpstreamFailed,
   UpstreamTimedOut
 } from "../../src/services/upstreams.ts"
+import {
+  ConnectionClosed,
+  ConnectTimedOut,
+  MalformedResponse,
+  PoolClosed,
+  PoolExhausted,
+  UnreadableCoding,
+  UnsendableRequest
+} from "./client/failures.ts"
 
-/** By the code of the system, of undici or of its parser. */
+/** By the code of the system. */
 const kinds: Readonly<Record<string, string>> = {
   ECONNREFUSED: "connection refused",
   // A unix socket that is not there, or that we may not use.
@@ -18,7 +26,6 @@ const kinds: Readonly<Record<string, string>> = {
   ECONNRESET: "reset",
   EPIPE: "reset",
   ECONNABORTED: "reset",
-  UND_ERR_SOCKET: "reset",
   ENOTFOUND: "dns",
   EAI_AGAIN: "dns",
   EAI_FAIL: "dns",
@@ -26,15 +33,7 @@ const kinds: Readonly<Record<string, string>> = {
   ENETUNREACH: "unreachable",
   EADDRNOTAVAIL: "no local address",
   EMFILE: "no local resources",
-  ENFILE: "no local resources",
-  UND_ERR_HEADERS_OVERFLOW: "protocol",
-  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: "protocol",
-  UND_ERR_RES_EXCEEDED_MAX_SIZE: "protocol",
-  UND_ERR_INVALID_ARG: "request",
-  UND_ERR_NOT_SUPPORTED: "request",
-  UND_ERR_REQ_CONTENT_LENGTH_MISMATCH: "request",
-  UND_ERR_CLOSED: "closed",
-  UND_ERR_DESTROYED: "closed"
+  ENFILE: "no local resources"
 }
 
 /** The codes of handshakes that failed, and of certificates that do not convince. */
@@ -43,17 +42,20 @@ const tls = /^(ERR_TLS|ERR_SSL|EPROTO$|CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_
 const codeOf = (error: Error): string => ("code" in error && typeof error.code === "string" ? error.code : error.name)
 
 const kindOf = (error: Error): string => {
-  // `bad response` and `bad upgrade`: bytes that nobody asked for.
-  if (error instanceof errors.HTTPParserError || error.message.startsWith("bad ")) return "protocol"
+  if (error instanceof ConnectionClosed) return "reset"
+  if (error instanceof MalformedResponse || error instanceof UnreadableCoding) return "protocol"
+  if (error instanceof UnsendableRequest) return "request"
+  if (error instanceof PoolClosed) return "closed"
+  if (error instanceof PoolExhausted) return "busy"
   const code = codeOf(error)
   return kinds[code] ?? (tls.test(code) ? "tls" : "other")
 }
 
 /** What a call that brought no response ends with. The detail names no address: clients read it. */
 export const callError = (error: Error, connectTimeout: number): UpstreamError => {
-  if (error instanceof UnknownTransferCoding || error instanceof UpstreamFailed) return error
+  if (error instanceof UnreadableCoding) return new UnknownTransferCoding({ coding: error.coding })
   if (error instanceof BodyAborted) return new UpstreamFailed({ kind: "request body", detail: error.detail })
-  if (error instanceof errors.ConnectTimeoutError || codeOf(error) === "ETIMEDOUT")
+  if (error instanceof ConnectTimedOut || codeOf(error) === "ETIMEDOUT")
     return new UpstreamTimedOut({ after: connectTimeout })
   const kind = kindOf(error)
   return new UpstreamFailed({ kind, detail: details[kind] ?? codeOf(error) })
@@ -63,6 +65,7 @@ const details: Readonly<Record<string, string>> = {
   reset: "the connection was closed before there was a response",
   protocol: "the response is not HTTP/1.1",
   request: "the request cannot be sent",
+  busy: "all connections to the backend are in use",
   closed: "the backend is no longer configured"
 }
 

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import type { McpUpstreamRequest } from "../../src/services/mcp-http.ts"
 import type { McpOutgoing, McpTransport, McpTransportEvents, TargetFailure } from "../../src/services/mcp-transport.ts"
-import { settle } from "../http/connector.ts"
+import { settle } from "../http/connection-settings.ts"
 import { eventSource } from "./event-source.ts"
 import { callUpstream, type Upstream, type UpstreamCall } from "./upstream.ts"
 

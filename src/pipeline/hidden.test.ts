@@ -29,6 +29,14 @@ describe("the query of a request, as logs show it", () => {
     assert.strictEqual(shownUri(uri, own), shown)
   })
 
+  it("an address within addresses is looked into four times and no deeper", () => {
+    let inner = "/b?code=s3cret"
+    for (let times = 1; times <= 5; times++) {
+      inner = encodeURIComponent(inner)
+      assert.strictEqual(shownUri(`/a?next=${inner}`, own), times < 5 ? "/a?next=<redacted>" : `/a?next=${inner}`)
+    }
+  })
+
   it("of a query that would take long to be looked at no more is shown than can be", () => {
     const shown = shownUri(`/a?${"x=%25&".repeat(5_000)}access%5Ftoken=s3cret&y=1`, own)
     assert.isTrue(shown.startsWith("/a?x=%25&x=%25&"))

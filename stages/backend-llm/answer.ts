@@ -85,8 +85,11 @@ export const answered = (engine: Engine, x: Exchange, prepared: Prepared): Outco
       // Guards read events as the client does; a framing that is neither its own nor translated cannot be read.
       if (!answer.headers.get("content-type")?.includes("text/event-stream")) return Exit.fail(invalid)
       answer.headers.delete("content-length")
-      answer.body = new GuardedStream(answer.body, new GuardWindow(clientFormat, defaultBodyLimit), (text) =>
-        judgeText(endpoint.guards.response, x, text, (outcome) => engine.guarded("Response", outcome))
+      answer.body = new GuardedStream(
+        answer.body,
+        new GuardWindow(clientFormat, defaultBodyLimit),
+        (text) => judgeText(endpoint.guards.response, x, text, (outcome) => engine.guarded("Response", outcome)),
+        engine.fork
       )
     }
     return next

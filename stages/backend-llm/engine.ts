@@ -17,6 +17,7 @@ import { type Accounting, makeAccounting } from "./account.ts"
 import { answered } from "./answer.ts"
 import type { Endpoint } from "./endpoint.ts"
 import { type Exchange, type ModelSlots, preparedCall } from "./exchange.ts"
+import type { Fork } from "./guarded-stream.ts"
 import { isMockFormat } from "./mock-upstream.ts"
 import { LlmFailed } from "./refused.ts"
 import type { Outcome, Prepared } from "./request.ts"
@@ -26,6 +27,8 @@ export interface Engine {
   readonly accounting: Accounting
   readonly clock: () => number
   readonly tokenizer: Tokenizer["Service"]
+  /** Runs what a stream waits for, with the services and the clock of the configuration. */
+  readonly fork: Fork
   readonly guarded: (phase: "Request" | "Response", outcome: GuardOutcome) => void
 }
 
@@ -40,6 +43,7 @@ export const makeEngine = Effect.gen(function* () {
     clock,
     accounting: makeAccounting(metrics, catalogs.current, clock),
     tokenizer: yield* Tokenizer,
+    fork: Effect.runForkWith(yield* Effect.context<never>()),
     guarded: (phase, { action }) => checks.series([phase, action]).record(1)
   }
   return engine

@@ -55,7 +55,7 @@ const guarded = (maxHeldBytes = 1 << 20) => {
     })
   const provider = new Provider()
   const client = new Client()
-  const stream = new GuardedStream(provider, new GuardWindow("completions", maxHeldBytes), judge)
+  const stream = new GuardedStream(provider, new GuardWindow("completions", maxHeldBytes), judge, Effect.runFork)
   stream.start(client)
   const say = (index: number, blocked?: string) =>
     Effect.andThen(
@@ -145,7 +145,7 @@ describe("a stream under guard", () => {
       const client = new Client()
       const text = String(event("a"))
       const dying: Judge = () => Effect.die(new Error("broken"))
-      new GuardedStream(text, new GuardWindow("completions", 1 << 20), dying).start(client)
+      new GuardedStream(text, new GuardWindow("completions", 1 << 20), dying, Effect.runFork).start(client)
       yield* Effect.promise(() => new Promise(setImmediate))
       assert.strictEqual(client.text, blockedEvent(failedGuardMessage))
       assert.strictEqual(client.ended, 1)
@@ -189,11 +189,16 @@ describe("a stream under guard", () => {
   it("without a text there is nothing to judge, and the end comes at once", () => {
     const client = new Client()
     const never: Judge = () => Effect.die(new Error("there is nothing to judge"))
-    new GuardedStream(Buffer.from("data: [DONE]\n\n"), new GuardWindow("completions", 1 << 20), never).start(client)
+    new GuardedStream(
+      Buffer.from("data: [DONE]\n\n"),
+      new GuardWindow("completions", 1 << 20),
+      never,
+      Effect.runFork
+    ).start(client)
     assert.strictEqual(client.text, "data: [DONE]\n\n")
     assert.strictEqual(client.ended, 1)
     const empty = new Client()
-    new GuardedStream(undefined, new GuardWindow("completions", 1 << 20), never).start(empty)
+    new GuardedStream(undefined, new GuardWindow("completions", 1 << 20), never, Effect.runFork).start(empty)
     assert.deepStrictEqual([empty.text, empty.ended], ["", 1])
   })
 })

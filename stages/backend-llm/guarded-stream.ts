@@ -12,10 +12,14 @@ import {
 /** What a client is told instead of the rest; `undefined` when the text may pass. */
 export type Judge = (text: string) => Effect.Effect<string | undefined>
 
+/** Starts what is waited for. */
+export type Fork = <A>(effect: Effect.Effect<A>) => Fiber.Fiber<A>
+
 export class GuardedStream implements BodySource, BodySink {
   readonly #source: Body
   readonly #window: GuardWindow
   readonly #judge: Judge
+  readonly #fork: Fork
   #sink: BodySink | undefined
   #judging: Fiber.Fiber<void> | undefined
   #waiting = false
@@ -23,10 +27,11 @@ export class GuardedStream implements BodySource, BodySink {
   #ended = false
   #over = false
 
-  constructor(source: Body, window: GuardWindow, judge: Judge) {
+  constructor(source: Body, window: GuardWindow, judge: Judge, fork: Fork) {
     this.#source = source
     this.#window = window
     this.#judge = judge
+    this.#fork = fork
   }
 
   start(sink: BodySink): void {
@@ -45,7 +50,7 @@ export class GuardedStream implements BodySource, BodySink {
   }
   cancel(): void {
     this.#over = true
-    if (this.#judging !== undefined) Effect.runFork(Fiber.interrupt(this.#judging))
+    if (this.#judging !== undefined) this.#fork(Fiber.interrupt(this.#judging))
     if (isSource(this.#source)) this.#source.cancel()
   }
 
@@ -83,8 +88,9 @@ export class GuardedStream implements BodySource, BodySink {
       case "judge": {
         this.#waiting = true
         // A guard that dies has not said that the text may pass.
-        const verdict = Effect.catchCause(this.#judge(step.text), () => Effect.succeed(failedGuardMessage))
-        this.#judging = Effect.runFork(Effect.map(verdict, (blocked) => this.#judged(blocked)))
+        const judged = Effect.suspend(() => this.#judge(step.text))
+        const verdict = Effect.catchCause(judged, () => Effect.succeed(failedGuardMessage))
+        this.#judging = this.#fork(Effect.map(verdict, (blocked) => this.#judged(blocked)))
       }
     }
   }

@@ -1,5 +1,5 @@
 /** The guards over prompts and completions of a model: in order, each on what the ones before left, the first refusal counts. */
-import { Effect, Result } from "effect"
+import { Effect, Exit, Result } from "effect"
 import type { PromptGuard } from "../../spec/guardrails.ts"
 import { compileHeaderChanges } from "../../src/http/header-changes.ts"
 import { HeaderList } from "../../src/http/header-list.ts"
@@ -125,21 +125,19 @@ export const runGuards = (
   document: Document,
   body: JsonObject,
   told: (outcome: GuardOutcome) => void
-): Effect.Effect<GuardOutcome> =>
-  Effect.gen(function* () {
-    let current = body
-    let last: GuardOutcome = { type: "continue", action: "Allow" }
-    for (const { evaluate, enforcement } of guards) {
-      const outcome = enforce(yield* evaluate(x, format, document, current), enforcement)
+): Effect.Effect<GuardOutcome> => {
+  const from = (index: number, current: JsonObject, last: GuardOutcome): Effect.Effect<GuardOutcome> => {
+    const guard = guards[index]
+    if (guard === undefined) return Exit.succeed(last)
+    return Effect.flatMapEager(guard.evaluate(x, format, document, current), (found) => {
+      const outcome = enforce(found, guard.enforcement)
       told(outcome)
-      if (outcome.type === "answered" || outcome.type === "failed") return outcome
-      if (outcome.type === "changed") {
-        current = outcome.body
-        last = outcome
-      }
-    }
-    return last
-  })
+      if (outcome.type === "answered" || outcome.type === "failed") return Exit.succeed(outcome)
+      return outcome.type === "changed" ? from(index + 1, outcome.body, outcome) : from(index + 1, current, last)
+    })
+  }
+  return from(0, body, { type: "continue", action: "Allow" })
+}
 
 /** Judges a window of a streamed answer; what would be masked passes, because some of it is with the client already. */
 export const judgeText = (

@@ -7,7 +7,7 @@ import type { Answer } from "../../src/http/message.ts"
 import type { StageError } from "../../src/pipeline/stage.ts"
 import type { HttpFetch } from "../../src/services/http-fetch.ts"
 import type { Provider } from "./providers.ts"
-import type { WellKnown } from "./well-known.ts"
+import type { AboutServer, WellKnown } from "./well-known.ts"
 
 /** The identity provider cannot be asked, or gives no usable answer. The client is told nothing of it. */
 export class ProviderUnavailable
@@ -94,7 +94,7 @@ export const serverMetadata = (
     return now < until ? Effect.succeed(metadata) : Effect.orElseSucceed(fetched(now), () => metadata)
   }
 
-  return ({ document, subject }: WellKnown, now: number): Effect.Effect<JsonObject, ProviderUnavailable> =>
+  return ({ document, subject }: AboutServer, now: number): Effect.Effect<JsonObject, ProviderUnavailable> =>
     Effect.flatMapEager(current(now), (metadata) => {
       if (!isAdapted) return Effect.succeed(metadata)
       const adapted = provider.adapt(metadata, { document, audiences })

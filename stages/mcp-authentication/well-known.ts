@@ -7,14 +7,23 @@ import type { RequestHead } from "../../src/http/message.ts"
 const resourcePrefix = "/.well-known/oauth-protected-resource"
 const serverPrefix = "/.well-known/oauth-authorization-server"
 
-/** What a request asks for, with the address of the document as the client knows it, without its query. */
-export interface WellKnown {
-  readonly kind: "resource" | "server" | Endpoint
-  /** Of the metadata document that the request belongs to. */
+/** A document about a resource, by the address of that, without its query. */
+interface AboutResource {
+  readonly kind: "resource"
+  readonly subject: string
+}
+
+/** A document about an authorization server, or an endpoint below it. */
+export interface AboutServer {
+  readonly kind: "server" | Endpoint
+  /** The address of the document as the client knows it, without its query. */
   readonly document: string
   /** The same without the well-known prefix: the address of the resource. */
   readonly subject: string
 }
+
+/** What a request asks for. */
+export type WellKnown = AboutResource | AboutServer
 
 const isUnder = (path: string, prefix: string) =>
   path.startsWith(prefix) && (path.length === prefix.length || path[prefix.length] === "/")
@@ -34,7 +43,7 @@ export const wellKnownOf = (request: RequestHead, served: ReadonlyArray<Endpoint
   const origin = `${schemeOf(request)}://${request.authority}`
   if (isUnder(path, resourcePrefix)) {
     const subject = origin + trimmed(path.slice(resourcePrefix.length))
-    return { kind: "resource", document: origin + path, subject }
+    return { kind: "resource", subject }
   }
   const endpoint = served.find((each) => path.endsWith(endpoints[each]))
   const document = trimmed(endpoint === undefined ? path : path.slice(0, -endpoints[endpoint].length))

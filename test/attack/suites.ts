@@ -1,5 +1,6 @@
 /** All suites of attacks, and how many cases they must have: no fewer than were tried when the gateway was first attacked. */
 import { administration } from "./administration.ts"
+import { answersByLlhttp } from "./answers-by-llhttp.ts"
 import type { Suite } from "./attack.ts"
 import { bodies, bodiesBeforeRules } from "./bodies.ts"
 import { budgets } from "./budgets.ts"
@@ -29,6 +30,7 @@ export const suites: ReadonlyArray<Suite> = [
   requestForms,
   pipelines,
   hostileAnswers,
+  answersByLlhttp,
   // Header and path spelling.
   pathSpellings,
   headerSpelling,

@@ -9,7 +9,7 @@ import { Tap } from "./tap.ts"
 
 const mebibyte = 1024 * 1024
 const total = 64 * mebibyte
-/** What the buffers of the system, of node and of undici may hold together; a proxy that does not wait holds all of it. */
+/** What the buffers of the system and of node may hold together; a proxy that does not wait holds all of it. */
 const buffered = 32 * mebibyte
 const piece = Buffer.alloc(mebibyte / 4, "0123456789abcdef")
 

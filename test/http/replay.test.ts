@@ -17,7 +17,7 @@ describe("a kept connection that the backend has closed", () => {
       })
     })
 
-  /** An upstream with one connection that has served; undici uses it again from the next turn of the loop on. */
+  /** An upstream with one connection that has served. */
   const usedOnce = (port: number) =>
     Effect.gen(function* () {
       const upstream = yield* upstreamTo(port)

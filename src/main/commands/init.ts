@@ -1,15 +1,14 @@
 /** `headgate init`: writes the file that another command would serve. */
-import { existsSync, writeFileSync } from "node:fs"
 import { Console, Effect } from "effect"
 import { Command, Flag } from "effect/cli"
-import { formatText } from "../../../spec/config/problem.ts"
-import { orExit, Unable } from "../ctl/failure.ts"
+import { orExit } from "../ctl/failure.ts"
 import { httpCommand } from "./http.ts"
 import { llmCommand, llmStarter } from "./llm.ts"
 import { mcpCommand } from "./mcp.ts"
 import { type ProviderName, providerNames, providers } from "./providers.ts"
 import { unsetText } from "./serving.ts"
 import { type Starter, starterText } from "./starter.ts"
+import { writeServed } from "./write-served.ts"
 
 const own = Command.make("init").pipe(
   Command.withSharedFlags({
@@ -29,25 +28,13 @@ interface Destination {
 
 const written = (starter: Starter, { file, force }: Destination) =>
   Effect.gen(function* () {
-    const text = starterText(starter)
-    // What cannot be served is not written.
-    const { findings } = yield* Effect.promise(() => import("../findings.ts"))
-    const given = Object.fromEntries(starter.unset.map((name) => [name, "unset"]))
-    const problems = yield* findings({ name: file, text, env: { ...process.env, ...given }, home: process.env["HOME"] })
-    if (problems.length > 0) return yield* new Unable({ detail: formatText(problems) })
-    if (file === "-") return yield* Effect.sync(() => process.stdout.write(text))
-    yield* Effect.try({
-      try: () => writeFileSync(file, text, { flag: force ? "w" : "wx" }),
-      catch: (cause) =>
-        new Unable({
-          detail:
-            existsSync(file) && !force
-              ? `${file} is there already: --force writes over it`
-              : `cannot write ${file}: ${String(cause)}`
-        })
+    yield* writeServed({
+      text: starterText(starter),
+      file,
+      force,
+      samples: Object.fromEntries(starter.unset.map((name) => [name, "value"]))
     })
-    yield* Console.log(`wrote ${file}; it is served with: headgate -f ${file}`)
-    if (starter.unset.length > 0) yield* Console.log(`before that, ${unsetText(starter.unset)}`)
+    if (file !== "-" && starter.unset.length > 0) yield* Console.log(`before that, ${unsetText(starter.unset)}`)
   }).pipe(orExit())
 
 /** The first provider whose key is there, else the one that needs none. */

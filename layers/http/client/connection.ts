@@ -1,0 +1,276 @@
+/**
+ * One connection to a backend, that serves one call at a time: what it writes of the request, and what it reads of the
+ * response. Whatever does not belong to the call that it serves, late bytes of an earlier one for example, ends it.
+ */
+import type { Socket } from "node:net"
+import { type BodyAborted, type BodySource, isSource } from "../../../src/http/body.ts"
+import type { HeaderList } from "../../../src/http/header-list.ts"
+import { type Container, contained, containing } from "../../../src/services/contained.ts"
+import { ConnectionClosed } from "./failures.ts"
+import { type ResponseHead, ResponseParser } from "./response-parser.ts"
+import { Tunnel } from "./tunnel.ts"
+import { type Declared, Upload, type Uploading } from "./upload.ts"
+
+/** What a call sends, and how it is told of what comes back. None of these may throw. */
+export interface Caller {
+  /** The lines of the head, each character a byte. */
+  readonly head: string
+  readonly body: undefined | string | Uint8Array | BodySource
+  /** Of a source. */
+  readonly declared: Declared
+  readonly bodiless: boolean
+  readonly upgrading: boolean
+  readonly onInterim: (head: ResponseHead) => void
+  readonly onHead: (head: ResponseHead) => void
+  readonly onBody: (bytes: Buffer) => void
+  readonly onEnd: (trailers: HeaderList | undefined) => void
+  /** All that came in one piece was told. */
+  readonly onPiece: () => void
+  /** The connection has left HTTP. */
+  readonly onSwitch: (head: ResponseHead, tunnel: Tunnel, socket: Socket) => void
+  /** Nothing follows. @param begun some of the response had come. */
+  readonly onFailure: (error: Error, begun: boolean) => void
+  /** Something of the proxy itself went wrong. */
+  readonly contain: (cause: unknown) => void
+}
+
+/** Where a connection belongs. */
+export interface Home {
+  /** It may serve another call. */
+  readonly release: (connection: Connection) => void
+  /** It is of no use any more. Told once. */
+  readonly lost: (connection: Connection) => void
+  /** Told of what went wrong where there is no call. */
+  readonly defect: (cause: unknown) => void
+}
+
+/** Up to this size a body is copied behind its head, which costs less than a second buffer in the same write. */
+const singleWrite = 16_384
+
+export class Connection implements Container, Uploading {
+  readonly #home: Home
+  readonly #socket: Socket
+  readonly #parser = new ResponseParser()
+  #caller: Caller | undefined = undefined
+  #upload: Upload | undefined = undefined
+  #tunnel: Tunnel | undefined = undefined
+  #paused = false
+  #error: Error | undefined = undefined
+  #lost = false
+  /** Whether it has served a call, or has been idle. */
+  used = false
+  /** When it is not kept any longer, of the clock of its home. */
+  expires = 0
+
+  constructor(home: Home, socket: Socket) {
+    this.#home = home
+    this.#socket = socket
+    const ended = contained(this, () => this.#ended())
+    const drained = contained(this, () => this.#upload?.drained())
+    const failed = contained(this, (error: Error) => {
+      this.#error = error
+    })
+    const closed = contained(this, () => this.#closed())
+    socket.on("end", ended).on("drain", drained).on("error", failed).on("close", closed)
+  }
+
+  /** Seconds after which the peer closes an idle connection, if it says so. */
+  get keepAlive(): number | undefined {
+    return this.#parser.keepAlive
+  }
+
+  /** Sends a request. */
+  send(caller: Caller): void {
+    this.#caller = caller
+    this.#parser.begin(caller.bodiless, caller.upgrading)
+    const { head, body } = caller
+    const socket = this.#socket
+    if (body === undefined) socket.write(head, "latin1")
+    else if (isSource(body)) {
+      // Head and first chunk leave together when the chunk is there already.
+      socket.cork()
+      socket.write(head, "latin1")
+      const upload = new Upload(this, socket, body, caller.declared)
+      this.#upload = upload
+      process.nextTick(uncork, this)
+      upload.begin()
+    } else if (typeof body === "string") socket.write(head + body, "latin1")
+    else if (body.length <= singleWrite) socket.write(head + latin1(body), "latin1")
+    else {
+      socket.cork()
+      socket.write(head, "latin1")
+      socket.write(body)
+      socket.uncork()
+    }
+  }
+
+  uncork(): void {
+    this.#socket.uncork()
+  }
+
+  /** The first `length` bytes have come; they are not kept. */
+  received(bytes: Buffer, length: number): void {
+    try {
+      if (this.#tunnel !== undefined) this.#tunnel.received(Buffer.from(bytes.subarray(0, length)))
+      else this.#read(bytes, length)
+    } catch (cause) {
+      this.contain(cause)
+    }
+  }
+
+  #read(bytes: Buffer, length: number): void {
+    const caller = this.#caller
+    if (caller === undefined) {
+      this.destroy()
+      return
+    }
+    const parser = this.#parser
+    const fault = parser.feed(bytes, length)
+    const { interim, head, body } = parser
+    if (interim !== undefined) for (const one of interim) caller.onInterim(one)
+    if (this.#caller !== caller) return
+    if (head !== undefined) {
+      if (head.status === 101) {
+        this.#switch(caller, head, bytes, length)
+        return
+      }
+      caller.onHead(head)
+    }
+    if (body !== undefined) caller.onBody(body)
+    if (this.#caller !== caller) return
+    if (fault !== undefined) {
+      this.#fail(caller, fault)
+      caller.onPiece()
+      return
+    }
+    if (parser.ended) this.#complete(caller, parser.persistent && parser.consumed === length)
+    caller.onPiece()
+  }
+
+  /** @param reusable nothing of the response speaks against another call. */
+  #complete(caller: Caller, reusable: boolean): void {
+    const { trailers } = this.#parser
+    const upload = this.#upload
+    const sent = (upload === undefined || upload.over) && this.#socket.writableLength === 0
+    this.#caller = undefined
+    this.#upload = undefined
+    this.used = true
+    if (reusable && sent && !caller.upgrading && !this.#lost) {
+      if (this.#paused) this.#resume()
+      this.#home.release(this)
+    } else {
+      upload?.stop()
+      this.destroy()
+    }
+    caller.onEnd(trailers)
+  }
+
+  #fail(caller: Caller, error: Error): void {
+    const begun = this.#parser.started
+    const upload = this.#upload
+    this.#caller = undefined
+    this.#upload = undefined
+    upload?.stop()
+    this.destroy()
+    caller.onFailure(error, begun)
+  }
+
+  #switch(caller: Caller, head: ResponseHead, bytes: Buffer, length: number): void {
+    const rest = bytes.subarray(this.#parser.consumed, length)
+    const tunnel = new Tunnel(this.#socket, Buffer.from(rest), this)
+    this.#tunnel = tunnel
+    this.#caller = undefined
+    // It counts as a connection for calls no longer.
+    this.#leave()
+    caller.onSwitch(head, tunnel, this.#socket)
+  }
+
+  #ended(): void {
+    if (this.#tunnel !== undefined) {
+      this.#tunnel.ended()
+      return
+    }
+    const caller = this.#caller
+    if (caller === undefined) this.destroy()
+    else if (this.#parser.finish()) {
+      this.#complete(caller, false)
+      caller.onPiece()
+    } else this.#fail(caller, this.#error ?? new ConnectionClosed())
+  }
+
+  #closed(): void {
+    this.#leave()
+    if (this.#tunnel !== undefined) this.#tunnel.closed()
+    else if (this.#caller !== undefined) this.#fail(this.#caller, this.#error ?? new ConnectionClosed())
+  }
+
+  #leave(): void {
+    if (this.#lost) return
+    this.#lost = true
+    this.#home.lost(this)
+  }
+
+  destroy(): void {
+    this.#socket.destroy()
+    this.#leave()
+  }
+
+  /** Nobody waits for the response, or the rest of it. */
+  abandon(caller: Caller): void {
+    if (this.#caller !== caller) return
+    const upload = this.#upload
+    this.#caller = undefined
+    this.#upload = undefined
+    upload?.stop()
+    this.destroy()
+  }
+
+  /** Reads no more for now. */
+  pause(caller: Caller): void {
+    if (this.#caller !== caller || this.#paused) return
+    this.#paused = true
+    this.#socket.pause()
+  }
+
+  resume(caller: Caller): void {
+    if (this.#caller === caller && this.#paused) this.#resume()
+  }
+
+  #resume(): void {
+    this.#paused = false
+    this.#socket.resume()
+  }
+
+  /** While it is idle it keeps no process alive. */
+  rest(): void {
+    this.#socket.unref()
+  }
+
+  wake(): void {
+    this.#socket.ref()
+  }
+
+  // What the upload tells.
+
+  uploadFailed(error: BodyAborted | Error): void {
+    const caller = this.#caller
+    this.#upload = undefined
+    if (caller === undefined) this.destroy()
+    else this.#fail(caller, error)
+  }
+
+  contain(cause: unknown): void {
+    const caller = this.#caller
+    this.#caller = undefined
+    this.#upload?.stop()
+    this.#upload = undefined
+    this.destroy()
+    if (caller === undefined) this.#home.defect(cause)
+    else caller.contain(cause)
+  }
+}
+
+const uncork = containing((connection: Connection) => connection.uncork())
+
+const latin1 = (bytes: Uint8Array): string =>
+  (Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)).toString("latin1")

@@ -1,0 +1,48 @@
+/** Why a call over a connection of our own came to nothing. The system's own errors (`ECONNREFUSED` …) stand beside these. */
+import { Data } from "effect"
+
+/** What of a response is not HTTP/1.1, or could be read in more than one way. */
+export type ResponseFault =
+  | "status line"
+  | "version"
+  | "status"
+  | "line break"
+  | "control character"
+  | "header name"
+  | "folded line"
+  | "too many lines"
+  | "head too long"
+  | "content-length"
+  | "more than one content-length"
+  | "content-length with transfer-encoding"
+  | "more than one transfer-encoding"
+  | "transfer-encoding in HTTP/1.0"
+  | "interim response with a body"
+  | "100 that nobody asked for"
+  | "101 that nobody asked for"
+  | "too many interim responses"
+  | "chunk size"
+  | "chunk extension"
+  | "chunk end"
+  | "trailer"
+
+export class MalformedResponse extends Data.TaggedError("MalformedResponse")<{ readonly fault: ResponseFault }> {}
+
+/** The transfer coding cannot be undone; its own error, since readers of the message should know which one it was. */
+export class UnreadableCoding extends Data.TaggedError("UnreadableCoding")<{ readonly coding: string }> {}
+
+/** The peer closed the connection before its response was whole. */
+export class ConnectionClosed extends Data.TaggedError("ConnectionClosed")<{}> {}
+
+/** Something of the request cannot be written as HTTP/1.1. */
+export class UnsendableRequest extends Data.TaggedError("UnsendableRequest")<{ readonly part: RequestPart }> {}
+export type RequestPart = "method" | "target" | "host" | "header name" | "header value" | "content-length" | "upgrade"
+
+/** The connection did not stand in time. */
+export class ConnectTimedOut extends Data.TaggedError("ConnectTimedOut")<{}> {}
+
+/** All connections are busy, and the call waited as long as it may, or was one too many to wait. */
+export class PoolExhausted extends Data.TaggedError("PoolExhausted")<{ readonly limit: "queue" | "time" }> {}
+
+/** The backend is no longer configured. */
+export class PoolClosed extends Data.TaggedError("PoolClosed")<{}> {}

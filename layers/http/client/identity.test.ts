@@ -1,0 +1,101 @@
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { createServer, type TLSSocket } from "node:tls"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Redacted } from "effect"
+import type { Address } from "../../../spec/target.ts"
+import { type UpstreamOptions, Upstreams } from "../../../src/services/upstreams.ts"
+import { portOf, upstreamRequest } from "../../../test/http/edge.ts"
+import { type ConnectionSettings, settle } from "../connection-settings.ts"
+import { layer } from "../upstream.ts"
+import { identityOf } from "./identity.ts"
+
+type Tls = NonNullable<ConnectionSettings["tls"]>
+
+const tls: Tls = {
+  root: "root",
+  hostname: "name",
+  client: { certificate: "certificate", key: Redacted.make("key") },
+  verify: "everything"
+}
+const target: Address = { kind: "tcp", host: "a.example", port: 443, tls: true }
+const settings = settle({ tls })
+
+/** Other values of every setting: a new one has to be added here. */
+const others: { readonly [K in keyof ConnectionSettings]-?: ReadonlyArray<ConnectionSettings[K]> } = {
+  tls: [
+    undefined,
+    { ...tls, root: "other" },
+    { ...tls, root: undefined },
+    { ...tls, hostname: "other" },
+    { ...tls, hostname: undefined },
+    { ...tls, client: undefined },
+    { ...tls, client: { certificate: "other", key: Redacted.make("key") } },
+    { ...tls, client: { certificate: "certificate", key: Redacted.make("other") } },
+    { ...tls, verify: "chain" },
+    { ...tls, verify: "nothing" }
+  ],
+  connectTimeout: [1],
+  idleTimeout: [1],
+  maxConnections: [1],
+  probes: ["none", { time: 1, interval: 180_000, retries: 9 }],
+  addresses: ["all", "v4", "v6"]
+}
+const targets: ReadonlyArray<Address> = [
+  { kind: "unix", path: "a.example" },
+  { ...target, host: "b.example" },
+  { ...target, port: 444 },
+  { ...target, tls: false }
+]
+
+describe("the identity of connections", () => {
+  it("is the same for the same, however it is written", () => {
+    const again = settle({ tls: { ...tls, client: { key: Redacted.make("key"), certificate: "certificate" } } })
+    assert.strictEqual(identityOf({ ...target }, again), identityOf(target, settings))
+  })
+
+  it("is another one when anything is another one", () => {
+    const identities = [
+      identityOf(target, settings),
+      ...targets.map((other) => identityOf(other, settings)),
+      ...Object.entries(others).flatMap(([field, values]) =>
+        (values as ReadonlyArray<unknown>).map((value) => identityOf(target, { ...settings, [field]: value }))
+      )
+    ]
+    assert.strictEqual(new Set(identities).size, identities.length)
+  })
+
+  it("shows nothing of a secret", () => {
+    assert.notInclude(identityOf(target, settings), "key")
+    assert.match(identityOf(target, settings), /^[A-Za-z0-9+/]{43}=$/)
+  })
+
+  it.live("keeps TLS sessions apart: one is resumed by those alone who trust as the first did", () =>
+    Effect.gen(function* () {
+      const fixture = (name: string) =>
+        readFileSync(join(import.meta.dirname, "../../../test/http/fixtures", name), "utf8")
+      const cert = fixture("localhost.cert.pem")
+      const resumed: Array<boolean> = []
+      const server = createServer({ key: fixture("localhost.key.pem"), cert }, (socket: TLSSocket) => {
+        resumed.push(socket.isSessionReused())
+        socket.on("error", () => {})
+        socket.once("data", () => socket.end("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok"))
+      })
+      yield* Effect.promise(() => new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve)))
+      yield* Effect.addFinalizer(() => Effect.sync(() => server.close()))
+      const { open } = yield* Upstreams
+      const to: Address = { kind: "tcp", host: "localhost", port: portOf(server.address()), tls: true }
+      const call = (options: UpstreamOptions) =>
+        Effect.flatMap(open(to, options), ({ send }) => Effect.andThen(send(upstreamRequest()), Effect.sleep(20)))
+      const trusting = { tls: { root: cert, verify: "everything" } } as const
+      yield* call(trusting)
+      yield* call(trusting)
+      assert.deepStrictEqual(resumed, [false, true])
+      yield* call({ tls: { verify: "nothing" } })
+      yield* call({ tls: { root: `${cert}\n`, verify: "everything" } })
+      assert.deepStrictEqual(resumed, [false, true, false, false])
+      const failed = yield* Effect.flip(call({ tls: { verify: "everything" } }))
+      assert.match(failed.message, /tls/)
+    }).pipe(Effect.provide(layer))
+  )
+})

@@ -1,0 +1,75 @@
+/**
+ * The head of a request as it is sent. Everything that goes into it is checked here, where it becomes bytes: what a policy
+ * or a call-out put there came past no parser, and `\u010d` written as latin-1 is a carriage return.
+ */
+import { isAlias, isHopByHop } from "../../../src/http/framing.ts"
+import type { HeaderList } from "../../../src/http/header-list.ts"
+import { notTrailing } from "../header-lines.ts"
+import { type RequestPart, UnsendableRequest } from "./failures.ts"
+
+export interface RequestLines {
+  readonly method: string
+  readonly pathAndQuery: string
+  readonly authority: string
+  readonly headers: HeaderList
+  readonly upgrade: string | undefined
+}
+
+/** How the end of the body is told: its length, in chunks, or nothing where there is no body. */
+export type Framing = number | "chunked" | "none"
+
+/** Its lines with the empty one, each character a byte. */
+export const requestHead = (
+  { method, pathAndQuery, authority, headers, upgrade }: RequestLines,
+  framing: Framing
+): string | UnsendableRequest => {
+  if (!isToken(method)) return unsendable("method")
+  // The origin form alone: no other is for a backend.
+  if (!pathAndQuery.startsWith("/") || !isVisible(pathAndQuery)) return unsendable("target")
+  if (!isVisible(authority)) return unsendable("host")
+  let head = `${method} ${pathAndQuery} HTTP/1.1\r\nhost: ${authority}\r\n`
+  if (upgrade === undefined) head += "connection: keep-alive\r\n"
+  else if (upgrade === "" || !isText(upgrade)) return unsendable("upgrade")
+  else head += `connection: upgrade\r\nupgrade: ${upgrade}\r\n`
+  const flat = headers.flat
+  for (let i = 0; i < flat.length; i += 2) {
+    const name = flat[i]!
+    const value = flat[i + 1]!
+    // The length is known better than any header says.
+    if (isHopByHop(name) ? name !== "te" : name === "host" || name === "content-length") continue
+    if (!isToken(name)) return unsendable("header name")
+    if (!isText(value)) return unsendable("header value")
+    if (name.includes("_") && isAlias(name, headers)) continue
+    head += `${name}: ${value}\r\n`
+  }
+  if (framing === "chunked") head += "transfer-encoding: chunked\r\n"
+  else if (framing !== "none") head += `content-length: ${framing}\r\n`
+  return `${head}\r\n`
+}
+
+/** The lines of trailers with the empty one. Those that cannot be sent stay behind, as any intermediary may decide (RFC 9110 6.5.1). */
+export const trailerLines = (trailers: HeaderList | undefined): string => {
+  let lines = ""
+  for (const [name, value] of trailers ?? [])
+    if (!isHopByHop(name) && !notTrailing.has(name) && isToken(name) && isText(value)) lines += `${name}: ${value}\r\n`
+  return `${lines}\r\n`
+}
+
+const unsendable = (part: RequestPart): UnsendableRequest => new UnsendableRequest({ part })
+
+/** Per character below U+0100: 1 in values, 2 in targets, 4 in names, as a sum. */
+const kinds = new Uint8Array(256)
+for (let byte = 0x20; byte < 0x100; byte++) kinds[byte] = byte === 0x20 ? 1 : byte === 0x7f ? 0 : 3
+kinds[9] = 1
+for (const byte of Buffer.from("!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"))
+  kinds[byte] = 7
+
+/** Whether all characters are of a kind. What is beyond the table reads as `undefined`, and is of none. */
+const consistsOf = (text: string, kind: number): boolean => {
+  for (let i = 0; i < text.length; i++) if ((kinds[text.charCodeAt(i)]! & kind) === 0) return false
+  return true
+}
+
+const isText = (value: string): boolean => typeof value === "string" && consistsOf(value, 1)
+const isVisible = (text: string): boolean => text !== "" && consistsOf(text, 2)
+const isToken = (text: string): boolean => text !== "" && consistsOf(text, 4)

@@ -1,0 +1,77 @@
+/** What a connection receives after it has left HTTP. It ends when the peer stops sending; the other direction stays open. */
+import type { Socket } from "node:net"
+import { BodyAborted, type BodySink, type BodySource } from "../../../src/http/body.ts"
+import type { Container } from "../../../src/services/contained.ts"
+
+export class Tunnel implements BodySource, Container {
+  readonly #socket: Socket
+  readonly #container: Container
+  #sink: BodySink | undefined = undefined
+  /** What came before somebody read. */
+  #early: Array<Buffer>
+  #ending: "whole" | "cut" | undefined = undefined
+  #over = false
+
+  /** @param first bytes that came behind the head. @param container told of what whoever reads it throws. */
+  constructor(socket: Socket, first: Buffer, container: Container) {
+    this.#socket = socket
+    this.#container = container
+    this.#early = first.length === 0 ? [] : [first]
+    socket.pause()
+  }
+
+  start(sink: BodySink): void {
+    this.#sink = sink
+    this.resume()
+  }
+
+  resume(): void {
+    const sink = this.#sink
+    if (sink === undefined || this.#over) return
+    while (this.#early.length > 0) if (!sink.data(this.#early.shift()!)) return
+    if (this.#ending === undefined) this.#socket.resume()
+    else this.#conclude(this.#ending)
+  }
+
+  cancel(): void {
+    if (this.#over) return
+    this.#over = true
+    const socket = this.#socket
+    // What was written in the other direction still has to leave.
+    if (socket.writableLength === 0) socket.destroy()
+    else socket.end(() => socket.destroy())
+  }
+
+  contain(cause: unknown): void {
+    this.#container.contain(cause)
+  }
+
+  // What the connection tells.
+
+  received(bytes: Buffer): void {
+    if (this.#over) return
+    if (this.#sink === undefined || this.#early.length > 0) {
+      this.#early.push(bytes)
+      this.#socket.pause()
+    } else if (!this.#sink.data(bytes)) this.#socket.pause()
+  }
+
+  ended(): void {
+    this.#conclude("whole")
+  }
+
+  closed(): void {
+    this.#conclude("cut")
+  }
+
+  #conclude(ending: "whole" | "cut"): void {
+    if (this.#over) return
+    if (this.#sink === undefined || this.#early.length > 0) {
+      this.#ending ??= ending
+      return
+    }
+    this.#over = true
+    if (ending === "whole") this.#sink.end()
+    else this.#sink.fail(new BodyAborted({ source: "backend", detail: "reset" }))
+  }
+}
