@@ -27,12 +27,14 @@ const text = oneOf(
   "tab\there",
   "é€😀",
   "\ud800",
-  "\u2028",
-  "\u0000\u001b"
+  "\u2028\u2029\u0085",
+  "\u0000\u001b[2J\b\u009b",
+  "\u0090\u009d"
 )
 const value: Arbitrary.Arbitrary<string | number | boolean> = oneOf<string | number | boolean>(
   "text",
   "more\r\ntext",
+  "model\u001b]0;title\u2028\u0007",
   'a "quote"',
   0,
   -1.5,
@@ -90,14 +92,20 @@ const exchangeOf = (drawn: Request): Exchange => {
   return x
 }
 
-const oneLine = (text: string) => text.replace(/[\r\n]+/g, "\\n")
+const oneLine = (text: string) =>
+  text
+    .replace(/[\r\n]+/g, "\\n")
+    .replace(
+      /[\b\u001b\u0085\u0090\u009b\u009d\u2028\u2029]/g,
+      (each) => `\\u${(0x10000 + each.charCodeAt(0)).toString(16).slice(1)}`
+    )
 
 const expected = (format: "text" | "json", time: string, fields: Fields): string => {
   if (format === "json") return `${JSON.stringify({ level: "info", time, scope: "request", ...fields })}\n`
   const parts = Object.entries(fields).flatMap(([name, value]) => {
     if (value === undefined) return []
-    const shown = name === "error" || name === "mcp.error.message" ? JSON.stringify(value) : oneLine(String(value))
-    return [`${name}=${shown}`]
+    const shown = name === "error" || name === "mcp.error.message" ? JSON.stringify(value) : String(value)
+    return [`${name}=${oneLine(shown)}`]
   })
   return `${[`${time}\tinfo\trequest`, ...parts].join(" ")}\n`
 }
@@ -145,7 +153,7 @@ describe("the line of a request", () => {
       { arbitrary: { runs: 300 } }
     )
 
-  it("reads as it always did", () => {
+  it("reads as it always did, and steers no terminal", () => {
     const lines: Array<string> = []
     const write = (line: string) => lines.push(line)
     const log = make({ filter: "info", format: "text", write, now: () => Date.UTC(2026, 10, 22, 13, 21, 3, 7) })
@@ -154,12 +162,15 @@ describe("the line of a request", () => {
     log.configure({ format: "json" })
     log.log("error", "mcp.stdio", "a\nb", { error: 'not "found"', none: null, gone: undefined })
     log.log("info", "request", "", { "http.status": 200 })
+    log.configure({ format: "text" })
+    log.log("info", "mcp.stdio", "\u001b[31mred\tand\u2028blue", { tool: "a\b\bb" })
     log.log("debug", "request", "not asked for")
     assert.deepStrictEqual(lines, [
       "2026-11-22T13:21:03.007Z\tinfo\tproxy\tstarted bind bind=bind/1\n",
       '2026-11-22T13:21:03.007Z\twarn\tproxy\ta\\nb error="not \\"found\\"" port=1\n',
       '{"level":"error","time":"2026-11-22T13:21:03.007Z","scope":"mcp.stdio","message":"a\\nb","error":"not \\"found\\"","none":null}\n',
-      '{"level":"info","time":"2026-11-22T13:21:03.007Z","scope":"request","http.status":200}\n'
+      '{"level":"info","time":"2026-11-22T13:21:03.007Z","scope":"request","http.status":200}\n',
+      "2026-11-22T13:21:03.007Z\tinfo\tmcp.stdio\t\\u001b[31mred\tand\\u2028blue tool=a\\u0008\\u0008b\n"
     ])
   })
 })
