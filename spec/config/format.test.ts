@@ -54,8 +54,8 @@ describe("the canonical form", () => {
     ],
     [
       "a tilde or a dollar sign that is written so that it stands for nothing else stays so",
-      "routes: [{name: \"\\x7e/a\"}, {name: \"\\u0024A\"}, {name: '\\x7e/a'}, {name: \"\\\\x7e\"}]\n",
-      "routes: [{ name: \"\\x7e/a\" }, { name: \"\\u0024A\" }, { name: '\\x7e/a' }, { name: \"\\\\x7e\" }]\n"
+      'routes: [{name: "\\x7e/a"}, {name: "\\u0024A"}, {name: \'\\x7e/a\'}, {name: "\\\\x7e"}]\n',
+      'routes: [{ name: "\\x7e/a" }, { name: "\\u0024A" }, { name: \'\\x7e/a\' }, { name: "\\\\x7e" }]\n'
     ],
     [
       "what stands on several lines becomes a block, and text keeps its lines",
