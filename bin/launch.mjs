@@ -3,7 +3,7 @@
 
 // An import of one of these makes a namespace of all that it has, which takes longer than all that is done here.
 const builtin = process.getBuiltinModule ?? (await import("node:module")).createRequire(import.meta.url)
-const { existsSync, mkdirSync } = builtin("node:fs")
+const { existsSync, mkdirSync, statSync } = builtin("node:fs")
 const { dirname, join } = builtin("node:path")
 const { fileURLToPath } = builtin("node:url")
 
@@ -55,16 +55,21 @@ const codeCache = () => {
   const caches = process.env.XDG_CACHE_HOME || (process.env.HOME && join(process.env.HOME, ".cache"))
   if (!caches) return undefined
   const folder = join(caches, "headgate", "code")
-  return [caches, dirname(folder), folder].every(isMade) ? folder : undefined
+  return [caches, dirname(folder), folder].every(isOurs) ? folder : undefined
 }
 
-/** One by one: the runtime tries for ever to make a folder with all above it where none can be made, as below `/proc`. */
-const isMade = (folder) => {
+/**
+ * Whether nobody else can write there: who starts the proxy may have somebody else's home, and a cache may be everybody's.
+ * Made one by one: the runtime tries for ever to make a folder with all above it where none can be made, as below `/proc`.
+ */
+const isOurs = (folder) => {
   try {
-    mkdirSync(folder, { mode: 0o700 })
-    return true
-  } catch (error) {
-    return error.code === "EEXIST"
+    if (!existsSync(folder)) mkdirSync(folder, { mode: 0o700 })
+    const { uid, mode } = statSync(folder)
+    return process.getuid === undefined || (uid === process.getuid() && (mode & 0o022) === 0)
+  } catch {
+    // It cannot be made, or leads nowhere.
+    return false
   }
 }
 

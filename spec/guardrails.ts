@@ -4,7 +4,7 @@ import { ConnectionPolicies, calling } from "./connection/policies.ts"
 import { defaulted, exactlyOneOf, object, optional, required } from "./field.ts"
 import { HeaderMatch, HeaderModifier, HeaderOrPseudo, Regex } from "./header.ts"
 import { FailureMode } from "./location.ts"
-import { Bytes, CelExpression, Count, HttpUrl, LongString, ShortString, StatusCode } from "./primitives.ts"
+import { Bytes, CelExpression, Count, LongString, ShortString, StatusCode } from "./primitives.ts"
 
 /** The body of a refusal unless another one is configured. */
 export const defaultRejection = "request rejected due to inappropriate content"
@@ -89,8 +89,17 @@ const ModelArmorGuard = object("ModelArmorGuard", "Asks Google Model Armor.", {
   ...remote
 })
 
+const AzureEndpoint = Schema.String.check(
+  Schema.isPattern(/^(?:https?:\/\/)?[\w.-]+(?::\d{1,5})?\/?$/, {
+    expected: "a host name, as name.cognitiveservices.azure.com, or an http or https URL"
+  })
+)
+
 const AzureGuard = object("AzureContentSafetyGuard", "Asks Azure AI Content Safety.", {
-  endpoint: required(HttpUrl, "Address of the resource."),
+  endpoint: required(
+    AzureEndpoint,
+    "Host name of the resource, as `name.cognitiveservices.azure.com`, or its `http` or `https` URL."
+  ),
   analyzeText: optional(
     object("AnalyzeText", "Settings of the text analysis.", {
       severityThreshold: optional(

@@ -195,8 +195,11 @@ describe("proxy trace, of a file", () => {
 
 describe("proxy trace, its arguments", () => {
   const rows: ReadonlyArray<readonly [args: ReadonlyArray<string>, said: RegExp]> = [
-    [[], /use --local/],
-    [["gateway/default"], /use --local/],
+    [["gateway/default"], /leave its name out/],
+    [
+      ["http://localhost:3000/a"],
+      /a request is written behind --: headgatectl proxy trace -- http:\/\/localhost:3000\/a/
+    ],
     [["--local", "--port", "0"], /--port/],
     [["--local", "--port", "65536"], /--port/],
     [["--local", "--port", "x"], /--port/],
@@ -343,13 +346,13 @@ describe("the program", () => {
       run("--help"),
       run("proxy", "trade"),
       run("validate", valid),
-      run("proxy", "trace")
+      run("proxy", "trace", "gateway/default")
     ])
     assert.match(version.out, /^headgatectl v\d+\.\d+\.\d+\n$/)
     for (const { code, meaning } of toolCodes) assert.include(help.out, `\n  ${String(code).padEnd(3)}  ${meaning}\n`)
     assert.deepStrictEqual([unknown.code, ok.code, ok.out], [1, 0, "Configuration is valid!\n"])
     assert.match(`${unknown.out}${unknown.err}`, /trade/)
     assert.deepStrictEqual([failed.code, failed.out], [1, ""])
-    assert.match(failed.err, /use --local/)
+    assert.match(failed.err, /leave its name out/)
   })
 })

@@ -1,6 +1,6 @@
 /** What the launcher starts the program with, which nobody can see who is served by it. */
 import { spawn, spawnSync } from "node:child_process"
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { text } from "node:stream/consumers"
@@ -108,10 +108,18 @@ describe("the launcher", () => {
       kept(name, { HOME: join(folder, "nobody") }),
       kept(name, { HOME: home }).startsWith(join(home, ".cache/headgate/code/"))
     ])
+    // Whoever may write to a folder, or to what holds it, may put his own code there.
+    const shared = [".cache", ".cache/headgate", ".cache/headgate/code"].map((each, index) => {
+      const open = join(folder, `open${index}`)
+      mkdirSync(join(open, ".cache/headgate/code"), { recursive: true })
+      chmodSync(join(open, each), 0o777)
+      return kept("headgatectl", { HOME: open })
+    })
     rmSync(folder, { recursive: true })
     assert.deepStrictEqual(found, [
       ["undefined", "undefined", true],
       ["undefined", "undefined", true]
     ])
+    assert.deepStrictEqual(shared, ["undefined", "undefined", "undefined"])
   })
 })

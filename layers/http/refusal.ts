@@ -26,6 +26,15 @@ export const closeGently = (socket: Socket): void => {
   socket.resume()
 }
 
+/** Closes a connection so that its peer does not take what came for the whole. Only TCP has such an end; others just close. */
+export const reset = (socket: Socket): void => {
+  try {
+    socket.resetAndDestroy()
+  } catch {
+    socket.destroy()
+  }
+}
+
 const destroy = (socket: Socket): void => {
   socket.destroy()
 }

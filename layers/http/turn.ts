@@ -14,7 +14,7 @@ import type { Exchange } from "../../src/pipeline/exchange.ts"
 import { render } from "../../src/pipeline/render.ts"
 import type { StageError } from "../../src/pipeline/stage.ts"
 import { type Container, contained, containing } from "../../src/services/contained.ts"
-import { closeGently } from "./refusal.ts"
+import { closeGently, reset } from "./refusal.ts"
 import type { RequestBody } from "./request-body.ts"
 import { pour, SocketBody } from "./socket-body.ts"
 
@@ -156,7 +156,7 @@ export class Turn implements BodySink {
     if (this.#over) return
     const socket = this.#socket
     this.abort(failure)
-    if (this.#looksWhole) socket.resetAndDestroy()
+    if (this.#looksWhole) reset(socket)
     else socket.destroy()
   }
 
@@ -351,7 +351,7 @@ export class Turn implements BodySink {
   #cut(failure: string): void {
     const socket = this.#socket
     this.#conclude(failure)
-    if (this.#looksWhole) socket.resetAndDestroy()
+    if (this.#looksWhole) reset(socket)
     else closeGently(socket)
   }
 

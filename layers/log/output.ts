@@ -42,7 +42,8 @@ const standardOutput = (): Descriptor => {
       const flags = constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY
       return { descriptor: openSync("/proc/self/fd/1", flags), waits: false }
     } catch {
-      return { descriptor: 1, waits: false }
+      // It belongs to another user, or this system has no such files.
+      return { descriptor: 1, waits: true }
     }
   }
   // Node lets no write to a pipe or socket wait, once it has made a stream of it.
@@ -139,17 +140,25 @@ export class Output {
     const now = performance.now()
     if (now - this.#began < between) return
     this.#began = now
-    const data: ThreadData = { memory: this.#ring.memory, batch, descriptor: this.#descriptor }
     const ended = contained(nobody, () => {
       this.#worker = undefined
       this.#later(gathering)
     })
-    // It needs nothing else of ours: no flags, no environment. While there is none, lines are written here.
-    const worker = new Worker(threadFile, { workerData: data, execArgv: [], env: {}, name: "log" })
-    worker.unref()
     const failed = contained(nobody, (error: unknown) => nobody.contain(error))
-    worker.on("error", failed).on("exit", ended)
-    this.#worker = worker
+    try {
+      this.#worker = this.#thread().on("error", failed).on("exit", ended)
+    } catch (cause) {
+      // It may be forbidden, or one too many for the system.
+      failed(cause)
+    }
+  }
+
+  /** It needs nothing else of ours: no flags, no environment. While there is none, lines are written here. */
+  #thread(): Worker {
+    const workerData: ThreadData = { memory: this.#ring.memory, batch, descriptor: this.#descriptor }
+    const worker = new Worker(threadFile, { workerData, execArgv: [], env: {}, name: "log" })
+    worker.unref()
+    return worker
   }
 
   get #lines(): number {

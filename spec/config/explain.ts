@@ -2,7 +2,7 @@
 import { type Schema, SchemaAST, SchemaIssue } from "effect"
 import { withoutBlank } from "./disguise.ts"
 import { nearest } from "./nearest.ts"
-import type { Path } from "./path.ts"
+import { formatPath, type Path } from "./path.ts"
 import { synonymOf } from "./synonyms.ts"
 
 export interface Finding {
@@ -12,13 +12,25 @@ export interface Finding {
   readonly kind: "type" | "value" | "missing" | "unknown"
   /** The outermost place on the way at which it was chosen which of several forms was meant. */
   readonly choice?: Path
+  /** The key that was meant by one that is not known. */
+  readonly meant?: string
+  /** Another finding says it: the key is there under another name. */
+  readonly isImplied?: boolean
 }
 
 /** Reads a value of the file, to say of what kind it is and to compare it with the literals that are allowed. */
 export type Lookup = (path: Path) => unknown
 
 /** Every finding of an issue tree. */
-export const explain = (issue: SchemaIssue.Issue, lookup: Lookup): ReadonlyArray<Finding> => visit(issue, [], lookup)
+export const explain = (issue: SchemaIssue.Issue, lookup: Lookup): ReadonlyArray<Finding> => {
+  const findings = visit(issue, [], lookup)
+  const meant = new Set(
+    findings.flatMap(({ path, meant }) => (meant === undefined ? [] : formatPath([...path.slice(0, -1), meant])))
+  )
+  return findings.map((finding) =>
+    finding.kind === "missing" && meant.has(formatPath(finding.path)) ? { ...finding, isImplied: true } : finding
+  )
+}
 
 const visit = (issue: SchemaIssue.Issue, path: Path, lookup: Lookup): ReadonlyArray<Finding> => {
   switch (issue._tag) {
@@ -45,7 +57,7 @@ const visit = (issue: SchemaIssue.Issue, path: Path, lookup: Lookup): ReadonlyAr
     case "MissingKey":
       return [{ path, message: "required", kind: "missing" }]
     case "UnexpectedKey":
-      return [{ path, message: unknownKey(issue, path), kind: "unknown" }]
+      return [{ path, kind: "unknown", ...unknownKey(issue, path) }]
     case "InvalidType":
       return [{ path, message: mismatch([issue.ast], lookup(path)), kind: "type" }]
     default:
@@ -55,32 +67,28 @@ const visit = (issue: SchemaIssue.Issue, path: Path, lookup: Lookup): ReadonlyAr
 
 const sentence = (message: string) => message.replace(/^Expected /, "expected ")
 
-const unknownKey = (issue: SchemaIssue.UnexpectedKey, path: Path): string => {
+const unknownKey = (issue: SchemaIssue.UnexpectedKey, path: Path): Pick<Finding, "message" | "meant"> => {
   const hints = SchemaAST.resolve(SchemaAST.toEncoded(issue.ast))?.["hints"]
   const key = String(path.at(-1))
-  if (hints !== undefined && Object.hasOwn(hints, key)) return hints[key]!
+  if (hints !== undefined && Object.hasOwn(hints, key)) return { message: hints[key]! }
   if (SchemaAST.isObjects(issue.ast)) {
     const parameter = issue.ast.indexSignatures[0]?.parameter
     const expected = parameter !== undefined && SchemaAST.isString(parameter) ? patternOf(parameter) : undefined
-    if (expected !== undefined) return `expected ${expected}`
+    if (expected !== undefined) return { message: `expected ${expected}` }
   }
-  return unknownKeyMessage(path, SchemaAST.isObjects(issue.ast) ? namesOf(issue.ast) : [])
+  const known = SchemaAST.isObjects(issue.ast) ? namesOf(issue.ast) : []
+  const name = withoutBlank.exec(key)?.[1]
+  if (name !== undefined && known.includes(name))
+    return { message: `unknown key; a blank is missing after ${name}:`, meant: name }
+  const meant = synonymOf(key, new Set(known)) ?? nearest(key, known)
+  if (meant !== undefined) return { message: `unknown key, did you mean ${meant}?`, meant }
+  return { message: known.length > 0 && known.length <= few ? `unknown key; ${these(known)}` : "unknown key" }
 }
 
 /** The keys of an object, each under its first name. */
 const namesOf = (ast: SchemaAST.Objects): ReadonlyArray<string> => {
   const aliases = SchemaAST.resolve(ast)?.["aliases"] ?? {}
   return ast.propertySignatures.map(({ name }) => String(name)).filter((name) => !Object.hasOwn(aliases, name))
-}
-
-/** The sentence for a key that is not known, with the closest one that is. */
-export const unknownKeyMessage = (path: Path, known: ReadonlyArray<string>): string => {
-  const key = path.at(-1)
-  const name = typeof key === "string" ? withoutBlank.exec(key)?.[1] : undefined
-  if (name !== undefined && known.includes(name)) return `unknown key; a blank is missing after ${name}:`
-  const close = typeof key === "string" ? (synonymOf(key, new Set(known)) ?? nearest(key, known)) : undefined
-  if (close !== undefined) return `unknown key, did you mean ${close}?`
-  return known.length > 0 && known.length <= few ? `unknown key; ${these(known)}` : "unknown key"
 }
 
 // A list that nobody reads to its end helps nobody.

@@ -100,7 +100,9 @@ export const load = <A, I>(input: Input, schema: Schema.Codec<A, I>): Loaded<A> 
     ),
     ...told
       .filter(
-        ({ path }) => !refersToUnset(document.root, path, expanded.unresolved, (offset) => toSource(expanded, offset))
+        ({ path, isImplied }) =>
+          isImplied !== true &&
+          !refersToUnset(document.root, path, expanded.unresolved, (offset) => toSource(expanded, offset))
       )
       .map(({ path, message, kind }) => places.locate({ path, message, ...codes[kind] }))
   ]

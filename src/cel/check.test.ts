@@ -136,8 +136,8 @@ describe("static checks", () => {
 
   it("syntax is reported where it breaks", () => {
     const broken: Readonly<Record<string, readonly [message: string, column: number]>> = {
-      "": ["unexpected token: the end", 1],
-      "a +": ["unexpected token: the end", 4],
+      "": ["the expression ends where a value is expected", 1],
+      "a +": ["the expression ends where a value is expected", 4],
       "(1 + 2": ["'(' is not closed: expected ')'", 1],
       "[1, 2)": ["')' cannot close '[': expected ']'", 6],
       "1)": ["')' closes nothing", 2],

@@ -114,6 +114,7 @@ class Check {
       case "unary":
         return this.#unary(node, this.visit(node.operand, names, guarded))
       case "binary":
+        if (this.#isDashedName(node, names)) return unknown
         return this.#binary(node, this.visit(node.left, names, guarded), this.visit(node.right, names, guarded))
       case "logical":
         return this.#logical(node, names, guarded)
@@ -133,9 +134,10 @@ class Check {
   }
 
   /** A name that is not known where it stands, with the one that was meant, if any comes near. */
-  #unknownName(span: Span, what: string, name: string, available: ReadonlyArray<string>): Type {
+  #unknownName(span: Span, what: string, name: string, available: ReadonlyArray<string>, otherwise = ""): Type {
     const meant = meantBy(name, available)
-    return this.#report(span, `${what}: ${name}${meant === undefined ? "" : `; did you mean ${meant}?`}`, available)
+    const hint = meant === undefined ? otherwise : `; did you mean ${meant}?`
+    return this.#report(span, `${what}: ${name}${hint}`, available)
   }
 
   /** The name of a field or a method behind its dot; the whole where it is written another way. */
@@ -143,6 +145,37 @@ class Check {
     const after = node.kind === "call" ? node.target?.end : node.kind === "select" ? node.operand.end : undefined
     const start = after === undefined ? -1 : this.#compiler.source.indexOf(name, after)
     return start < 0 || start + name.length > node.end ? node : { start, end: start + name.length }
+  }
+
+  /** `request.headers.x-user` is a difference; whoever writes it without blanks means the header. */
+  #isDashedName(node: NodeOf<"binary">, names: Names | undefined): boolean {
+    const { source } = this.#compiler
+    let first: Node = node
+    while (first.kind === "binary" && first.operator === "-") {
+      const { left, right }: NodeOf<"binary"> = first
+      const isName = right.kind === "ident" && source.slice(left.end, right.start) === "-"
+      if (!isName || !this.#isFree(right.name, names)) return false
+      first = left
+    }
+    if (first === node) return false
+    if (first.kind === "select") {
+      const start = this.#nameIn(first, first.field).start
+      const whole = source.slice(first.operand.start, first.operand.end)
+      this.#report(
+        { start, end: node.end },
+        `a name with a dash is written ${whole}[${JSON.stringify(source.slice(start, node.end))}]`
+      )
+      return true
+    }
+    if (first.kind !== "ident" || !this.#isFree(first.name, names)) return false
+    this.#report(node, `a text is written in quotes: ${JSON.stringify(source.slice(node.start, node.end))}`)
+    return true
+  }
+
+  /** Whether nothing that has a value is called so. */
+  #isFree(name: string, names: Names | undefined): boolean {
+    const { extra, variables: known } = this.#compiler.names
+    return !shadowing(names)(name) && !extra.has(name) && !known.has(name)
   }
 
   #needsBool(node: Node, { kind }: Type, operator: string): void {
@@ -164,7 +197,8 @@ class Check {
     const type = typeNamed(node, undefined)
     if (type !== undefined) return { kind: "type" }
     if (guarded) return unknown
-    return this.#unknownName(node, "undeclared reference", node.name, this.#variableNames(names))
+    const isWord = /^[A-Z]/.test(node.name) ? `; a text is written in quotes: "${node.name}"` : ""
+    return this.#unknownName(node, "undeclared reference", node.name, this.#variableNames(names), isWord)
   }
 
   #variableNames(names: Names | undefined): ReadonlyArray<string> {
@@ -194,7 +228,8 @@ class Check {
         : this.#report(node, `a list has no element named by a ${index.kind}`)
     }
     const size = step?.name === "length" || step?.name === "size" ? "; its length is size(…)" : ""
-    return this.#report(node, `a ${operand.kind} has no fields${size}`)
+    const json = operand.kind === "bytes" && step !== undefined ? "; what is JSON is read with json(…)" : ""
+    return this.#report(node, `a ${operand.kind} has no fields${size}${json}`)
   }
 
   #field(node: Node, { absent }: Type, struct: Struct, name: string, guarded: boolean): Type {

@@ -14,7 +14,7 @@ const context = {
   response: { code: 503 },
   jwt: { rawToken: "eyJ", sub: "alice", n: 7, nothing: null },
   metadata: { tier: 3 },
-  source: { identity: { subjectAltNames: ["a.example", "b.example"] } },
+  source: { subjectAltNames: ["a.example", "b.example"] },
   llm: { streaming: true, timeToFirstToken: "1.5s", cost: { total: 0.25 }, prompt: [{ role: "user", content: "hi" }] },
   backend: null
 }
@@ -29,7 +29,7 @@ const values: Readonly<Record<string, string>> = {
   "jwt.rawToken": '"<redacted>"',
   'jwt.rawToken.unredacted() + string(jwt.n + 1) + (jwt.nothing == null ? "!" : "")': '"eyJ8!"',
   "metadata.tier + 1": "4",
-  '"b.example" in source.identity.subjectAltNames': "true",
+  '"b.example" in source.subjectAltNames': "true",
   'llm.timeToFirstToken > duration("1s") && llm.streaming': "true",
   "llm.cost.total * 2.0": "0.5",
   "llm.prompt[0].role": '"user"',

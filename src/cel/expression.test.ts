@@ -42,7 +42,7 @@ const bindings: Bindings = {
     }
   },
   backend: { name: "b", type: "mcp" },
-  source: { identity: { subjectAltNames: ["spiffe://cluster/ns/a"] } },
+  source: { subjectAltNames: ["spiffe://cluster/ns/a"] },
   proxy: { upstreamDuration: 12.5 }
 }
 

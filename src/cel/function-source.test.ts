@@ -82,7 +82,7 @@ describe("functions of the configuration", () => {
     assert.deepStrictEqual(problems("a(x, x) { x }"), ["1:1 two parameters are named x"])
     assert.deepStrictEqual(problems("a(x..., y) { x }"), ["1:1 only the last parameter can collect the rest"])
     assert.deepStrictEqual(problems("a(1) { 1 }"), ["1:1 '1' is no parameter"])
-    assert.deepStrictEqual(problems("a() { 1 + }"), ["1:11 unexpected token: the end"])
+    assert.deepStrictEqual(problems("a() { 1 + }"), ["1:11 the expression ends where a value is expected"])
     assert.deepStrictEqual(problems("# comment\na() {\n  requst.path }"), [
       "3:3 undeclared reference: requst; did you mean request?"
     ])

@@ -203,7 +203,8 @@ const checkBody = (source: string, definition: Definition, functions: CustomFunc
     extra: new Set<string>(),
     functions
   }
-  const compiler = new Compiler(source, names)
+  // Its offsets count from where it begins.
+  const compiler = new Compiler(source.slice(definition.offset), names)
   let scope: Scope | undefined
   for (const name of own) scope = compiler.bind(name, scope)
   check(compiler, definition.body, undefined, own)

@@ -32,7 +32,10 @@ const elsewhere: Readonly<Record<string, string>> = {
   remote: "source",
   ip: "address",
   url: "uri",
-  status: "code"
+  status: "code",
+  query: "uri",
+  model: "requestModel",
+  toolName: "tool"
 }
 
 /** Not names, so that they can be meant wherever a name stands. */
@@ -45,9 +48,25 @@ export const meantBy = (name: string, available: ReadonlyArray<string>): string 
   return nearest(name, available)
 }
 
-/** What is written here in place of an operator of another language. */
-export const operatorFor = (found: string): string | undefined =>
-  Object.hasOwn(operators, found) ? operators[found] : undefined
+/** What is written here in place of what another language has at an offset of a text that cannot be parsed. */
+export const writtenInstead = (source: string, offset: number, found: string | undefined): string | undefined => {
+  if (found !== undefined && Object.hasOwn(pairs, source.slice(offset - 1, offset + 1)))
+    return pairs[source.slice(offset - 1, offset + 1)]
+  if (source.startsWith("=~", offset)) return patterns
+  if (source.trimStart().startsWith("{{")) return "an expression stands without {{ }}"
+  if (found === "," && inParentheses.test(source.slice(0, offset))) return "a list is written in [ ]"
+  return found !== undefined && Object.hasOwn(operators, found) ? operators[found] : undefined
+}
+
+const patterns = "write a.matches(pattern)"
+
+const inParentheses = /\bin\s*\([^()]*$/
+
+/** Operators of two characters, of which the second is not understood. */
+const pairs: Readonly<Record<string, string>> = {
+  "<>": "inequality is !=",
+  "??": "write default(a, b)"
+}
 
 const operators: Readonly<Record<string, string>> = {
   "=": "equality is ==",
@@ -60,8 +79,19 @@ const operators: Readonly<Record<string, string>> = {
   not: "write !",
   is: "write ==",
   eq: "write ==",
+  ne: "write !=",
+  like: patterns,
+  LIKE: patterns,
+  matches: patterns,
+  contains: "write a.contains(b)",
   "#": "a comment begins with //",
   $: "variables are written without it",
   ";": "an expression is one value, without an end mark",
-  "~": "write a.matches(pattern)"
+  "~": patterns,
+  "/": "a pattern is a text, in quotes",
+  "\u201c": "a text is written in plain quotes",
+  "\u201d": "a text is written in plain quotes",
+  "\u2018": "a text is written in plain quotes",
+  "\u2019": "a text is written in plain quotes",
+  if: "a choice is written condition ? a : b"
 }

@@ -2,7 +2,7 @@
 import { type ASTNode, Environment, ParseError } from "@marcbachmann/cel-js"
 import { maxExpressionLength, maxNesting } from "./limits.ts"
 import { prefixedLiteral } from "./literal.ts"
-import { operatorFor } from "./meant.ts"
+import { writtenInstead } from "./meant.ts"
 import { type CelProblem, problemAt } from "./problem.ts"
 import { type Scanned, scan } from "./scan.ts"
 import type { Element, Entry, Node } from "./syntax.ts"
@@ -85,11 +85,14 @@ const parserProblem = (source: string, error: ParseError): CelProblem => {
   if (error.code === "limit_exceeded") return problemAt(source, start, end, tooDeep)
   const excess = error.code === "unexpected_character" && start < source.length
   const found = /^(\w+|.)/su.exec(source.slice(start))?.[0]
-  const instead = found === undefined ? undefined : operatorFor(found)
-  const message = excess
-    ? `unexpected '${found}'${instead === undefined ? "" : `; ${instead}`}`
-    : error.summary.replace(/\b[A-Z]{2,}\b/g, (token) => tokens[token] ?? token)
-  return problemAt(source, start, Math.max(end, start), message.charAt(0).toLowerCase() + message.slice(1))
+  const instead = writtenInstead(source, start, found)
+  const said = excess
+    ? `unexpected '${found}'`
+    : start >= source.trimEnd().length && error.summary.startsWith("Unexpected token")
+      ? "the expression ends where a value is expected"
+      : error.summary.replace(/\b[A-Z]{2,}\b/g, (token) => tokens[token] ?? token)
+  const message = `${said.charAt(0).toLowerCase()}${said.slice(1)}${instead === undefined ? "" : `; ${instead}`}`
+  return problemAt(source, start, Math.max(end, start), message)
 }
 
 const minInt = -(2n ** 63n)

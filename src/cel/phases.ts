@@ -104,19 +104,19 @@ export const variables = {
       rawAddress: string("IP address of the TCP peer, before the PROXY protocol"),
       rawPort: int("Port of the TCP peer, before the PROXY protocol"),
       identity: {
-        doc: "The verified client certificate",
+        doc: "The workload that the verified client certificate names",
         type: struct({
           trustDomain: string("SPIFFE trust domain"),
           namespace: string("Kubernetes namespace"),
-          serviceAccount: string("Kubernetes service account"),
-          spiffeId: string("SPIFFE identity"),
-          subjectAltNames: { type: "strings", doc: "Subject alternative names" },
-          issuer: string("Issuer"),
-          subject: string("Subject"),
-          subjectCn: string("Common name of the subject"),
-          certificate: string("The certificate as PEM")
+          serviceAccount: string("Kubernetes service account")
         })
       },
+      spiffeId: string("SPIFFE identity of the verified client certificate"),
+      subjectAltNames: { type: "strings", doc: "Subject alternative names of the verified client certificate" },
+      issuer: string("Issuer of the verified client certificate"),
+      subject: string("Subject of the verified client certificate"),
+      subjectCn: string("Common name of the subject"),
+      certificate: string("The verified client certificate as PEM"),
       unverifiedWorkload: {
         doc: "The workload that has the source address; not authenticated",
         type: struct({

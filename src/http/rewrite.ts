@@ -32,15 +32,15 @@ const portOf = (authority: string): string => authority.slice(hostOf(authority).
 
 /**
  * The new authority.
- * @param explicitScheme whether `scheme` was configured: then the old port means nothing any more.
+ * @param dropsPort whether the old port means nothing any more.
  */
 export const rewriteAuthority = (
   authority: string,
   rewrite: AuthorityRewrite | undefined,
   scheme: Scheme,
-  explicitScheme: boolean
+  dropsPort: boolean
 ): string => {
-  const kept = explicitScheme ? "" : portOf(authority)
+  const kept = dropsPort ? "" : portOf(authority)
   if (rewrite === undefined || rewrite === "auto" || rewrite === "none") return hostOf(authority) + kept
   if ("full" in rewrite) return rewrite.full
   if ("host" in rewrite) return rewrite.host + kept

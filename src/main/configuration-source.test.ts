@@ -44,12 +44,26 @@ describe("the configuration when none is named", () => {
       const { config, problems } = check({ name: source.name, text, env })
       assert.deepStrictEqual(problems, [])
       assert.deepStrictEqual(
-        config?.binds.map(({ port }) => port),
-        [4000]
+        config?.binds.map(({ port, address }) => [port, address]),
+        [[4000, "localhost"]]
       )
+      assert.strictEqual(source.note, `no file was named with -f: created ${source.file}`)
       writeFileSync(source.file!, "{}")
-      yield* defaultFile(env, "/nowhere/config")
+      const again = yield* defaultFile(env, "/nowhere/config")
+      assert.strictEqual(again.note, `no file was named with -f: using ${source.file}`)
       assert.strictEqual(readFileSync(source.file!, "utf8"), "{}")
+    })
+  )
+
+  it.effect("in a mounted folder it says nothing of addresses: a container decides what it publishes", () =>
+    Effect.gen(function* () {
+      const mounted = yield* folder
+      const text = yield* (yield* defaultFile({}, mounted)).read
+      const { config } = check({ name: "config.yaml", text, env: {} })
+      assert.deepStrictEqual(
+        config?.binds.map(({ port, address }) => [port, address]),
+        [[4000, undefined]]
+      )
     })
   )
 

@@ -12,6 +12,8 @@ export interface ConfigurationSource {
   readonly read: Effect.Effect<string, UnreadableConfiguration>
   /** The file to watch; absent when the text cannot change. */
   readonly file: string | undefined
+  /** What to say at the start of a file that nobody named. */
+  readonly note?: string | undefined
 }
 
 /** There is no configuration to read. */
@@ -65,12 +67,13 @@ const reason = (cause: unknown) =>
         ? cause.message
         : String(cause)
 
-const initial = `# yaml-language-server: $schema=http://localhost:15000/config.schema.json
+/** What a container publishes it decides by itself; elsewhere nobody but the user of the machine asked for it. */
+const initial = (isMounted: boolean) => `# yaml-language-server: $schema=http://localhost:15000/config.schema.json
 # Created at the first start. The proxy answers on this port; see the README for what to add.
 gateways:
   default:
     port: 4000
-`
+${isMounted ? "" : "    # Who may connect: this machine alone. Without this line, every machine that reaches it.\n    address: localhost\n"}`
 
 /** A variable that is set to nothing counts as absent. */
 const given = (env: Environment, name: string): string | undefined => env[name] || undefined
@@ -100,16 +103,17 @@ export const defaultPath = (env: Environment, mounted = "/config"): Effect.Effec
 /** That file, made where there is none. */
 export const defaultFile = (
   env: Environment,
-  mounted?: string
+  mounted = "/config"
 ): Effect.Effect<ConfigurationSource, UnreadableConfiguration> =>
   Effect.flatMap(defaultPath(env, mounted), (file) =>
     Effect.try({
       try: () => {
-        if (!existsSync(file)) {
+        const isNew = !existsSync(file)
+        if (isNew) {
           mkdirSync(dirname(file), { recursive: true })
-          writeFileSync(file, initial, { flag: "wx" })
+          writeFileSync(file, initial(dirname(file) === mounted), { flag: "wx" })
         }
-        return fromFile(file)
+        return { ...fromFile(file), note: `no file was named with -f: ${isNew ? "created" : "using"} ${file}` }
       },
       catch: (cause) => new UnreadableConfiguration({ detail: `cannot create ${file}: ${reason(cause)}` })
     })

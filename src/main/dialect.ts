@@ -45,13 +45,15 @@ export interface Dialect<out R = Ports> extends Language {
 export const customFunctions = ({
   settings
 }: Normalised): Effect.Effect<CustomFunctions, ReadonlyArray<ConfigProblem>> => {
-  const parsed = parseFunctions(settings.customFunctions ?? "")
+  const text = settings.customFunctions ?? ""
+  const parsed = parseFunctions(text)
   return Result.isSuccess(parsed)
     ? Effect.succeed(parsed.success)
     : Effect.fail(
-        parsed.failure.map(({ message, line, column }) => ({
+        parsed.failure.map(({ message, line, column, start }) => ({
           path: ["config", "customFunctions"],
-          message: `invalid function: ${message} (at ${line}:${column})`
+          message: `invalid function: ${message} (at ${line}:${column})`,
+          within: { text, offset: start }
         }))
       )
 }

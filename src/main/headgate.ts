@@ -1,5 +1,5 @@
 /** headgate, the proxy: `headgate -f config.yaml`. Runs in the foreground until it is told to end. */
-import { existsSync } from "node:fs"
+import { closeSync, existsSync } from "node:fs"
 import { flushCompileCache } from "node:module"
 import { parseArgs } from "node:util"
 import { Effect, Exit, Layer, Option, Queue, Scope } from "effect"
@@ -38,12 +38,18 @@ ${Object.entries(commandSummaries)
   .join("\n")}
 
 options:
-  -f, --file FILE     configuration file, YAML or JSON; - for standard input
+  -f, --file FILE     configuration file, YAML or JSON; - for standard input; default: config.yaml in /config where that
+                      exists, else in ~/.config/headgate, made at the first start
   -c, --config TEXT   the configuration itself
   --validate-only     check the configuration and exit; what this build cannot serve is a warning, and exit code ${cannotServe}
-  --format FORMAT     how problems are printed: text, json, or github for annotations
+  --format FORMAT     how problems are printed: text, json, or github for annotations; default: text
   -V                  print the version
   --version           print what was built, as JSON
+
+examples:
+  headgate -f config.yaml                    serve what the file says, and follow its changes
+  headgate -f config.yaml --validate-only    say everything that is wrong with it
+  envsubst < template.yaml | headgate -f -   serve what another program writes
 
 exit codes:
 ${codesText(proxyCodes)}
@@ -166,6 +172,13 @@ const exit = (code: number, millis = lastLines) => {
   starting.drained(millis).then(() => process.exit(code))
 }
 
+/** READY_FD: whoever started the process waits for the end of this pipe. */
+const tellReady = () => {
+  const descriptor = process.env["READY_FD"]
+  if (descriptor !== undefined && /^[0-9]{1,5}$/.test(descriptor) && Number(descriptor) > 2)
+    closeSync(Number(descriptor))
+}
+
 const serve = Effect.fnUntraced(function* (found: ConfigurationSource) {
   const services = Layer.provideMerge(
     ports(yield* portOptions(process.env)),
@@ -177,10 +190,12 @@ const serve = Effect.fnUntraced(function* (found: ConfigurationSource) {
       starting.watched(yield* Metrics, yield* Log)
       const sent = yield* telemetry(process.env)
       const hangUps = yield* hungUp
+      const { log } = yield* Log
+      if (found.note !== undefined) log("info", "proxy", found.note)
       const running = yield* run({ dialect: standard, source: found, env: process.env, ...sent })
+      tellReady()
       // Else it is written at the end, if that is an orderly one, and without what has not run for long.
       flushCompileCache()
-      const { log } = yield* Log
       // The last line of defence: before this one the program has not started, and ends (docs/decisions/contained-callbacks.md).
       const tell = yield* Defects
       const uncaught = contained(nobody, (cause: unknown) => tell("process", cause))

@@ -31,7 +31,7 @@ const applied = new Set([
 const sections = new Set(["logging", "dns", "metrics"])
 
 /** Environment variables that stand for no setting. */
-const appliedVariables = /^(?:OTLP_|OTEL_|POD_NAME$|NODE_NAME$)/
+const appliedVariables = /^(?:OTLP_|OTEL_|POD_NAME$|NODE_NAME$|READY_FD$)/
 
 /** Whether nothing in this build applies what an environment variable says. */
 export const isIdle = ({ name, setting }: Pick<Variable, "name" | "setting">): boolean =>

@@ -82,9 +82,9 @@ const running = <R>(
     log.configure({ filter: levelOf(settings.logging?.level), format: settings.logging?.format })
     metrics.remove(settings.metrics?.remove ?? [])
     const warn = (warnings: ReadonlyArray<Problem>) => {
-      for (const { message, path, line, code } of warnings)
+      for (const { message, path, line, column, code } of warnings)
         log.log("warn", "proxy", path === "" ? message : `${path} ${message}`, {
-          config: `${source.name}:${line}`,
+          config: `${source.name}:${line}:${column}`,
           code
         })
     }

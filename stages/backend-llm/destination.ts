@@ -1,5 +1,5 @@
 /** Where the calls of an endpoint go: to a provider over HTTP, or into the built-in mock. */
-import { Effect, Redacted, type Scope } from "effect"
+import { Effect, Redacted, Result, type Scope } from "effect"
 import type { MockParams } from "../../spec/standalone/llm.ts"
 import type { HeaderList } from "../../src/http/header-list.ts"
 import type { RequestHead } from "../../src/http/message.ts"
@@ -99,6 +99,13 @@ const addressKey = ({ scheme, host, port }: Target) => `${scheme}://${host}:${po
 /** What of `backendTLS` is applied; the rest is refused, because it says whom to trust. */
 const tlsApplied = new Set(["root", "hostname", "cert", "key", "insecure", "insecureHost"])
 
+const pemBlocks = {
+  root: /-----BEGIN (?:TRUSTED )?CERTIFICATE-----/,
+  cert: /-----BEGIN (?:TRUSTED )?CERTIFICATE-----/,
+  key: /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----/
+}
+const blocksNamed = { root: "certificate", cert: "certificate", key: "private key" } as const
+
 /** Problems carry paths below the policy. */
 const compileTls = (config: EndpointPolicies["backendTLS"]): Compiling<UpstreamTls | undefined, Files | Scope.Scope> =>
   Effect.gen(function* () {
@@ -108,15 +115,23 @@ const compileTls = (config: EndpointPolicies["backendTLS"]): Compiling<UpstreamT
     )
     if (unknown.length > 0) return yield* Effect.fail(unknown)
     const { read } = yield* Files
-    const textOf = (name: "root" | "cert" | "key") => {
+    const problems: Array<ConfigProblem> = []
+    const textOf = function* (name: keyof typeof pemBlocks) {
       const file = config[name]
-      return file === undefined
-        ? Effect.succeed(undefined)
-        : Effect.mapError(read(file), ({ message }) => [{ path: [name], message }])
+      if (file === undefined) return undefined
+      const found = yield* Effect.result(read(file))
+      const problem = Result.isFailure(found)
+        ? found.failure.message
+        : pemBlocks[name].test(found.success)
+          ? undefined
+          : `${file} holds no ${blocksNamed[name]} in PEM form`
+      if (problem !== undefined) problems.push({ path: [name], message: problem })
+      return Result.getOrUndefined(found)
     }
     const root = yield* textOf("root")
     const certificate = yield* textOf("cert")
     const key = yield* textOf("key")
+    if (problems.length > 0) return yield* Effect.fail(problems)
     return {
       root,
       hostname: config.hostname,

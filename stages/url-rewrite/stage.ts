@@ -41,7 +41,7 @@ export const urlRewrite = policy({
             }
             // `auto` is what happens anyway: the backend's own name.
             if (authority !== undefined && authority !== "auto") {
-              x.request.authority = rewriteAuthority(x.request.authority, authority, x.request.scheme, false)
+              x.request.authority = rewriteAuthority(x.request.authority, authority, x.request.scheme, true)
               x.set(authorityRewritten, true)
             }
             return next

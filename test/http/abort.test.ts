@@ -1,3 +1,8 @@
+import { once } from "node:events"
+import { mkdtempSync, rmSync } from "node:fs"
+import { connect } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect } from "effect"
 import { type BodyObserver, observe } from "../../src/http/body.ts"
@@ -179,6 +184,34 @@ describe("a backend that breaks off", () => {
       body.fail()
       yield* Effect.promise(() => client.until(({ closed }) => closed))
       assert.isTrue(client.reset)
+    })
+  )
+
+  it.live("a client of HTTP/1.0 on a unix socket is disconnected, for such a socket knows no reset", () =>
+    Effect.gen(function* () {
+      const folder = mkdtempSync(join(tmpdir(), "headgate-abort-"))
+      yield* Effect.addFinalizer(() => Effect.sync(() => rmSync(folder, { recursive: true })))
+      const path = join(folder, "socket")
+      const body = new Tap()
+      const address = { _tag: "Unix", path } as const
+      const { outcomes, defects } = yield* edge(
+        () => Effect.succeed({ status: 200, headers: new HeaderList(), body }),
+        { address }
+      )
+      const client = connect({ path, allowHalfOpen: true })
+      const disconnected = once(client, "end")
+      client.write("GET / HTTP/1.0\r\nhost: a\r\n\r\n")
+      body.push("abc")
+      let received = ""
+      client.setEncoding("latin1").on("data", (chunk: string) => {
+        received += chunk
+      })
+      yield* Effect.promise(() => eventually(() => received.includes("abc")))
+      body.fail()
+      yield* Effect.promise(() => disconnected)
+      client.destroy()
+      assert.deepStrictEqual(outcomes, [{ status: 200, failure: "body ended early: reset" }])
+      assert.deepStrictEqual(defects, [])
     })
   )
 

@@ -57,7 +57,7 @@ export class Connection implements Container, Uploading {
   #paused = false
   #error: Error | undefined = undefined
   #lost = false
-  /** Whether it has served a call. */
+  /** Whether it has served a call, or has been idle. */
   used = false
   /** When it is not kept any longer, of the clock of its home. */
   expires = 0

@@ -163,6 +163,31 @@ describe("a pool", () => {
     assert.notStrictEqual(got.get("b"), used)
   })
 
+  it("makes that room as soon as the connection in its place is free", () => {
+    const { ask, connect, log, got, pool, dialled } = world({ most: 1 })
+    ask("a")
+    const used = connect()
+    ask("b", true)
+    ask("c")
+    assert.strictEqual(dialled.length, 0)
+    pool.release(used)
+    assert.deepStrictEqual(log, ["a"])
+    connect()
+    assert.deepStrictEqual(log, ["a", "b"])
+    pool.release(got.get("b")!)
+    assert.deepStrictEqual(log, ["a", "b", "c"])
+  })
+
+  it("knows of a connection that was made for somebody who left that its peer may have closed it", () => {
+    const { ask, waiter, connect, got, pool } = world()
+    const gone = waiter("gone")
+    pool.acquire(gone)
+    pool.forget(gone)
+    assert.isTrue(connect().used)
+    ask("a")
+    assert.isTrue(got.get("a")?.used)
+  })
+
   it("replaces what is lost for those who wait", () => {
     const { ask, connect, log, dialled } = world({ most: 1 })
     ask("a")

@@ -153,6 +153,8 @@ export class Pool implements Home, Container {
       return
     }
     connection.expires = now() + kept
+    // From here on its peer may have closed it when a request is on its way.
+    connection.used = true
     this.#idle.push(connection)
     connection.rest()
     if (!this.#sweeping) this.#sweepIn(kept)
@@ -207,7 +209,9 @@ export class Pool implements Home, Container {
   // What connections tell.
 
   release(connection: Connection): void {
-    this.#give(connection, false)
+    // It stands in the place of the connection that somebody waits for.
+    if (this.#waitingFresh.size > this.#pending && !this.#hasRoom()) connection.destroy()
+    else this.#give(connection, false)
   }
 
   lost(connection: Connection): void {

@@ -33,8 +33,15 @@ const decode = (frame: Frame, text: string | Uint8Array): Outcome => {
 
 const percentEncode = (frame: Frame, text: string): Outcome => {
   if (text.length > maxTextLength / 12) return tooLarge
-  return frame.spend(1 + (text.length >> 2)) ? encodeURIComponent(text.toWellFormed()) : outOfWork
+  if (!frame.spend(1 + (text.length >> 2))) return outOfWork
+  return encodeURIComponent(text.toWellFormed()).replace(
+    reservedMarks,
+    (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`
+  )
 }
+
+/** Reserved in RFC 3986, and left alone by the language that this is written in. */
+const reservedMarks = /[!'()*]/g
 
 const percentDecode = (frame: Frame, text: string): Outcome => {
   if (!frame.spend(1 + (text.length >> 2))) return outOfWork

@@ -42,9 +42,18 @@ const round = (value: number) => (Number.isFinite(value) ? Math.sign(value) * Ma
 
 const unsigned = (value: bigint) => new Uint(BigInt.asUintN(64, value))
 
-const bitwise = (name: string, operate: (a: bigint, b: bigint) => bigint): ReadonlyArray<Overload> => [
+/** On numbers, and on bytes of one length. */
+const bitwise = (
+  name: string,
+  operate: (a: bigint, b: bigint) => bigint,
+  ofBytes: (a: number, b: number) => number
+): ReadonlyArray<Overload> => [
   global(name, ["int", "int"], "int", (_, a, b) => operate(a, b)),
-  global(name, ["uint", "uint"], "uint", (_, a, b) => unsigned(operate(a.value, b.value)))
+  global(name, ["uint", "uint"], "uint", (_, a, b) => unsigned(operate(a.value, b.value))),
+  global(name, ["bytes", "bytes"], "bytes", (frame, a, b) => {
+    if (a.length !== b.length) return invalid(`${name}: ${a.length} and ${b.length} bytes differ in length`)
+    return frame.spend(a.length) ? a.map((byte, index) => ofBytes(byte, b[index]!)) : outOfWork
+  })
 ]
 
 /** Shifts move bits out at both ends; a shift to the right fills with zeros, of an int too. Beyond 63 places nothing is left. */
@@ -89,9 +98,21 @@ export const mathFunctions = [
   global("math.sqrt", ["int"], "double", (_, value) => Math.sqrt(Number(value))),
   global("math.sqrt", ["uint"], "double", (_, value) => Math.sqrt(Number(value.value))),
   global("math.sqrt", ["double"], "double", (_, value) => Math.sqrt(value)),
-  ...bitwise("math.bitAnd", (a, b) => a & b),
-  ...bitwise("math.bitOr", (a, b) => a | b),
-  ...bitwise("math.bitXor", (a, b) => a ^ b),
+  ...bitwise(
+    "math.bitAnd",
+    (a, b) => a & b,
+    (a, b) => a & b
+  ),
+  ...bitwise(
+    "math.bitOr",
+    (a, b) => a | b,
+    (a, b) => a | b
+  ),
+  ...bitwise(
+    "math.bitXor",
+    (a, b) => a ^ b,
+    (a, b) => a ^ b
+  ),
   global("math.bitNot", ["int"], "int", (_, value) => ~value),
   global("math.bitNot", ["uint"], "uint", (_, value) => unsigned(~value.value)),
   ...shift("math.bitShiftLeft", (bits, places) => bits << places),

@@ -12,6 +12,11 @@ const maxAddressLength = 64
 const ip = (text: string): Ip | CelError =>
   (text.length > maxAddressLength ? undefined : Ip.parse(text)) ?? unreadable("the text is no IP address")
 
+const isCanonical = (text: string): boolean | CelError => {
+  const address = ip(text)
+  return address instanceof CelError ? address : address.toString() === text
+}
+
 const cidr = (text: string): Cidr | CelError =>
   (text.length > maxAddressLength ? undefined : Cidr.parse(text)) ?? unreadable("the text is no CIDR block")
 
@@ -70,6 +75,7 @@ export const networkFunctions = [
   global("isCIDR", ["string"], "bool", (_, text) => text.length <= maxAddressLength && Cidr.parse(text) !== undefined, {
     cost: 50
   }),
+  global("ip.isCanonical", ["string"], "bool", (_, text) => isCanonical(text), { cost: 30 }),
   global("ip", ["string"], "ip", (_, text) => ip(text), { cost: 30 }),
   global("ip", ["ip"], "ip", (_, address) => address),
   method("family", ["ip"], "int", (_, address) => BigInt(address.family)),

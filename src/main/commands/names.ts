@@ -5,7 +5,8 @@ export const commandSummaries = {
   mcp: "one MCP server: headgate mcp -- npx -y PACKAGE, headgate mcp URL",
   http: "one HTTP server: headgate http :8080 to localhost:3000",
   init: "write the file that one of these serves: headgate init llm openai",
-  import: "make a file out of one of LiteLLM: headgate import --from litellm -f FILE"
+  import: "make a file out of one of LiteLLM: headgate import --from litellm -f FILE",
+  oneshot: "serve a file for as long as a command runs: headgate oneshot -f FILE -- COMMAND"
 } as const
 
 export type CommandName = keyof typeof commandSummaries

@@ -11,6 +11,7 @@ import { importCommand } from "./import.ts"
 import { initCommand } from "./init.ts"
 import { llmCommand } from "./llm.ts"
 import { mcpCommand } from "./mcp.ts"
+import { oneshotCommand } from "./oneshot.ts"
 import { type Serve, serving } from "./serving.ts"
 import type { Starter } from "./starter.ts"
 
@@ -18,7 +19,14 @@ const root = (serve: Serve) => {
   const served = (starter: Starter) => orExit()(serving(serve)(starter))
   return Command.make("headgate").pipe(
     Command.withDescription(`Serves a file, or one thing without a file.\n\nExit codes:\n${codesText(proxyCodes)}`),
-    Command.withSubcommands([llmCommand(served), mcpCommand(served), httpCommand(served), initCommand, importCommand])
+    Command.withSubcommands([
+      llmCommand(served),
+      mcpCommand(served),
+      httpCommand(served),
+      initCommand,
+      importCommand,
+      oneshotCommand
+    ])
   )
 }
 

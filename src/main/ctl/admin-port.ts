@@ -9,7 +9,7 @@ export const port = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 65_
 export const adminPort = Flag.Int("proxy-admin-port").pipe(
   Flag.withSchema(port),
   Flag.withDefault(15_000),
-  Flag.withDescription("Port of the proxy's admin interface.")
+  Flag.withDescription("Port of the proxy's admin interface; default: 15000.")
 )
 
 export const adminAt = (port: number): Address => ({ _tag: "Tcp", host: "127.0.0.1", port })

@@ -52,7 +52,11 @@ const evalCommand = Command.make("eval", { ...expressionFlags, ...contextFlags }
 ).pipe(
   Command.withDescription(
     "Print the value of an expression as JSON: bytes as base64, timestamps as RFC 3339, durations as 1.5s, types and addresses by name, what comes of credentials as <redacted>. The exit code is 2 when the evaluation failed."
-  )
+  ),
+  Command.withExamples([
+    { command: "headgatectl cel eval '1 + 1'" },
+    { command: "headgatectl cel eval --context context.json 'request.path.startsWith(\"/a\")'" }
+  ])
 )
 
 const printed = {
@@ -67,7 +71,7 @@ const explainCommand = Command.make(
     ...contextFlags,
     format: Flag.Literals("format", ["text", "json"]).pipe(
       Flag.withDefault("text" as const),
-      Flag.withDescription("A tree for people, or the same as JSON.")
+      Flag.withDescription("A tree for people, or the same as JSON; default: text.")
     )
   },
   (flags) =>
@@ -78,7 +82,8 @@ const explainCommand = Command.make(
 ).pipe(
   Command.withDescription(
     "Show the value of every part of an expression, and why it failed. The exit code is 2 when the evaluation failed."
-  )
+  ),
+  Command.withExamples([{ command: "headgatectl cel explain --trace saved.jsonl 'request.path == \"/a\"'" }])
 )
 
 const checkCommand = Command.make(
@@ -87,7 +92,7 @@ const checkCommand = Command.make(
     ...expressionFlags,
     format: Flag.Literals("format", ["text", "json", "github"]).pipe(
       Flag.withDefault("text" as const),
-      Flag.withDescription("How problems are printed.")
+      Flag.withDescription("How problems are printed; default: text.")
     )
   },
   (flags) =>
@@ -110,7 +115,8 @@ const checkCommand = Command.make(
 ).pipe(
   Command.withDescription(
     "Tell every problem of an expression with its place, or what it reads, whether a body must be buffered for it, and the bound of its work."
-  )
+  ),
+  Command.withExamples([{ command: "headgatectl cel check --phase route 'jwt.sub == \"alice\"'" }])
 )
 
 export const celCommand = Command.make("cel").pipe(

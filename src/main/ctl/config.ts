@@ -3,36 +3,45 @@
  * thing in it.
  */
 import { Console, Effect, Option } from "effect"
-import { Command, Flag } from "effect/cli"
+import { Argument, Command, Flag } from "effect/cli"
 import { stringify } from "yaml"
 import { askAdmin } from "../admin-client.ts"
 import { fromFile } from "../configuration-source.ts"
 import { adminAt, adminPort } from "./admin-port.ts"
 import { type Dump, decodeDump, decodeTarget, type Target } from "./dump.ts"
 import { orExit, Unable } from "./failure.ts"
+import { oneFile } from "./one-file.ts"
 import { table } from "./table.ts"
 
 const flags = {
   file: Flag.String("file").pipe(
     Flag.withAlias("f"),
     Flag.optional,
-    Flag.withDescription("A saved /config_dump; - for standard input. Without it the proxy on this machine is asked.")
+    Flag.withDescription("The saved dump, as the argument.")
+  ),
+  operand: Argument.String("file").pipe(
+    Argument.optional,
+    Argument.withDescription(
+      "A saved /config_dump; - for standard input. Without it the proxy on this machine is asked."
+    )
   ),
   adminPort,
   output: Flag.Literals("output", ["short", "json", "yaml"]).pipe(
     Flag.withAlias("o"),
     Flag.withDefault("short" as const),
-    Flag.withDescription("A table, JSON, or YAML.")
+    Flag.withDescription("A table, JSON, or YAML; default: short, the table.")
   )
 }
 
 interface Asked {
   readonly file: Option.Option<string>
+  readonly operand: Option.Option<string>
   readonly adminPort: number
 }
 
-const dumpOf = ({ file, adminPort }: Asked): Effect.Effect<unknown, { readonly message: string }> =>
+const dumpOf = ({ file: flag, operand, adminPort }: Asked): Effect.Effect<unknown, { readonly message: string }> =>
   Effect.gen(function* () {
+    const file = yield* oneFile(flag, operand)
     const text = Option.isSome(file)
       ? yield* fromFile(file.value).read
       : String(yield* askAdmin(adminAt(adminPort), "GET", "/config_dump"))

@@ -16,7 +16,7 @@ export const diffCommand = Command.make(
     newer: file("new", "The configuration file as it shall be."),
     format: Flag.Literals("format", ["text", "json"]).pipe(
       Flag.withDefault("text" as const),
-      Flag.withDescription("How differences are printed.")
+      Flag.withDescription("How differences are printed; default: text.")
     )
   },
   ({ older, newer, format }) =>
@@ -32,7 +32,8 @@ export const diffCommand = Command.make(
 ).pipe(
   Command.withDescription(
     "Show what changes from one configuration file to another. Exits with 0 when both mean the same, 1 when not, 2 when one is invalid."
-  )
+  ),
+  Command.withExamples([{ command: "git show HEAD:config.yaml | headgatectl diff - config.yaml" }])
 )
 
 const sideOf = (name: string) =>

@@ -79,5 +79,10 @@ export const fmtCommand = Command.make(
 ).pipe(
   Command.withDescription(
     "Write a configuration file in its canonical form: keys in the order of the reference, comments kept."
-  )
+  ),
+  Command.withExamples([
+    { command: "headgatectl fmt config.yaml", description: "Change the file" },
+    { command: "headgatectl fmt --check config.yaml", description: "For a review of changes" },
+    { command: "headgatectl fmt < old.yaml > new.yaml" }
+  ])
 )

@@ -1,9 +1,9 @@
 /** `headgatectl graph`: the graph of every route of a configuration file, as JSON or as Mermaid. */
-import { Console, Effect, Option } from "effect"
+import { Console, Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { fromFile } from "../configuration-source.ts"
-import { orExit, Unable } from "./failure.ts"
-import { oneFile } from "./one-file.ts"
+import { orExit } from "./failure.ts"
+import { namedFile } from "./one-file.ts"
 
 export const graphCommand = Command.make(
   "graph",
@@ -19,19 +19,19 @@ export const graphCommand = Command.make(
     ),
     format: Flag.Literals("format", ["json", "mermaid"]).pipe(
       Flag.withDefault("json" as const),
-      Flag.withDescription("JSON, or one Mermaid flow chart with a box for each route.")
+      Flag.withDescription("JSON, or one Mermaid flow chart with a box for each route; default: json.")
     )
   },
   ({ file: flag, operand, format }) =>
     Effect.gen(function* () {
-      const named = yield* oneFile(flag, operand)
-      if (Option.isNone(named))
-        return yield* new Unable({ detail: "which file? headgatectl graph config.yaml, or - for standard input" })
-      const file = named.value
+      const file = yield* namedFile("graph", flag, operand)
       const { graphsOf } = yield* Effect.promise(() => import("../offline.ts"))
       const { mermaid } = yield* Effect.promise(() => import("../../pipeline/graph.ts"))
       const text = yield* fromFile(file).read
       const graphs = yield* graphsOf({ name: file, text, env: process.env, home: process.env["HOME"] })
       yield* Console.log(format === "mermaid" ? mermaid(graphs) : JSON.stringify(graphs, null, 2))
     }).pipe(orExit())
-).pipe(Command.withDescription("Draw the graph of every route of a configuration."))
+).pipe(
+  Command.withDescription("Draw the graph of every route of a configuration."),
+  Command.withExamples([{ command: "headgatectl graph --format mermaid config.yaml" }])
+)

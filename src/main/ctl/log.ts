@@ -37,4 +37,11 @@ export const logCommand = Command.make(
       const answer = yield* askAdmin(adminAt(adminPort), "POST", `/logging${query}`)
       yield* Console.log(String(answer).trimEnd())
     }).pipe(orExit())
-).pipe(Command.withDescription("Show the log level of a running proxy, or change it."))
+).pipe(
+  Command.withDescription("Show the log level of a running proxy, or change it."),
+  Command.withExamples([
+    { command: "headgatectl proxy log", description: "Show the level" },
+    { command: "headgatectl proxy log --set request=debug --set mcp=trace" },
+    { command: "headgatectl proxy log --level info" }
+  ])
+)

@@ -9,3 +9,18 @@ export const oneFile = (
   Option.isSome(flag) && Option.isSome(operand)
     ? Effect.fail(new Unable({ detail: "the file is named twice: as an argument, and with -f" }))
     : Effect.succeed(Option.orElse(operand, () => flag))
+
+/** The same where one has to be named. */
+export const namedFile = (
+  command: string,
+  flag: Option.Option<string>,
+  operand: Option.Option<string>
+): Effect.Effect<string, Unable> =>
+  Effect.flatMap(
+    oneFile(flag, operand),
+    Option.match({
+      onNone: () =>
+        Effect.fail(new Unable({ detail: `which file? headgatectl ${command} config.yaml, or - for standard input` })),
+      onSome: (file) => Effect.succeed(file)
+    })
+  )

@@ -10,7 +10,9 @@ export const schemaCommand = Command.make(
   {
     kind: Flag.Literals("kind", kinds).pipe(
       Flag.withDefault("config" as const),
-      Flag.withDescription(`What it describes: ${kinds.map((kind) => `${kind}, ${schemaKinds[kind]}`).join("; ")}.`)
+      Flag.withDescription(
+        `What it describes: ${kinds.map((kind) => `${kind}, ${schemaKinds[kind]}`).join("; ")}; default: config.`
+      )
     )
   },
   ({ kind }) =>
@@ -18,4 +20,7 @@ export const schemaCommand = Command.make(
       const { jsonSchema } = yield* Effect.promise(() => import("../json-schemas.ts"))
       yield* Console.log(jsonSchema(kind).trimEnd())
     })
-).pipe(Command.withDescription("Print a JSON Schema (2020-12), for editors and other programs."))
+).pipe(
+  Command.withDescription("Print a JSON Schema (2020-12), for editors and other programs."),
+  Command.withExamples([{ command: "headgatectl schema > config.schema.json" }])
+)

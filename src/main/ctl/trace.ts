@@ -19,7 +19,7 @@ export const traceCommand = Command.make(
   {
     local: Flag.Boolean("local").pipe(
       Flag.withDefault(false),
-      Flag.withDescription("Trace the proxy on this machine.")
+      Flag.withDescription("Trace the proxy on this machine, as without it.")
     ),
     raw: Flag.Boolean("raw").pipe(
       Flag.withDefault(false),
@@ -47,7 +47,7 @@ export const traceCommand = Command.make(
     ),
     resource: Argument.String("gateway/name").pipe(
       Argument.optional,
-      Argument.withDescription("The proxy to trace; --local needs none.")
+      Argument.withDescription("The proxy to trace; default: the one on this machine.")
     )
   },
   (options) =>
@@ -67,8 +67,12 @@ export const traceCommand = Command.make(
           ? yield* interactive(options.file.value, "waiting", Stream.fromIterable(saved))
           : yield* Effect.forEach(saved, show, { discard: true })
       }
-      if (!options.local)
-        return yield* new InjectFailed({ detail: "only a proxy on this machine can be traced so far: use --local" })
+      if (!options.local && Option.isSome(options.resource))
+        return yield* new InjectFailed({
+          detail: /^https?:/.test(options.resource.value)
+            ? `a request is written behind --: headgatectl proxy trace -- ${options.resource.value}`
+            : "only the proxy on this machine can be traced so far: leave its name out"
+        })
 
       const args = inject === undefined ? undefined : curlArguments(inject, Option.getOrUndefined(options.port))
       if (args instanceof InjectFailed) return yield* args
@@ -91,5 +95,11 @@ export const traceCommand = Command.make(
 ).pipe(
   Command.withDescription(
     "Show the way of the next request through the proxy. With `-- URL`, and what else curl takes, send that request."
-  )
+  ),
+  Command.withExamples([
+    { command: "headgatectl proxy trace", description: "The next request of any client" },
+    { command: "headgatectl proxy trace -- http://localhost:3000/a", description: "A request that it sends itself" },
+    { command: "headgatectl proxy trace --expression 'request.path.startsWith(\"/mcp\")' --raw > saved.jsonl" },
+    { command: "headgatectl proxy trace -f saved.jsonl" }
+  ])
 )

@@ -4,22 +4,32 @@ import { Argument, Command, Flag } from "effect/cli"
 import { countOf, formatProblems, problemFormats } from "../../../spec/config/problem.ts"
 import { fromFile } from "../configuration-source.ts"
 import { exitWith, orExit } from "./failure.ts"
+import { namedFile } from "./one-file.ts"
 
 export const validateCommand = Command.make(
   "validate",
   {
-    file: Argument.String("file").pipe(Argument.withDescription("The configuration file; - for standard input.")),
+    file: Flag.String("file").pipe(
+      Flag.withAlias("f"),
+      Flag.optional,
+      Flag.withDescription("The file, as the argument.")
+    ),
+    operand: Argument.String("file").pipe(
+      Argument.optional,
+      Argument.withDescription("The configuration file; - for standard input.")
+    ),
     format: Flag.Literals("format", problemFormats).pipe(
       Flag.withDefault("text" as const),
-      Flag.withDescription("How problems are printed.")
+      Flag.withDescription("How problems are printed; default: text.")
     ),
     strict: Flag.Boolean("strict").pipe(
       Flag.withDefault(false),
       Flag.withDescription("Fail for warnings as for errors.")
     )
   },
-  ({ file, format, strict }) =>
+  ({ file: flag, operand, format, strict }) =>
     Effect.gen(function* () {
+      const file = yield* namedFile("validate", flag, operand)
       const { findings, verdict } = yield* Effect.promise(() => import("../findings.ts"))
       const text = yield* fromFile(file).read
       const problems = yield* findings({ name: file, text, env: process.env, home: process.env["HOME"] })
@@ -33,5 +43,9 @@ export const validateCommand = Command.make(
 ).pipe(
   Command.withDescription(
     "Check a configuration file without starting anything. Exits with 0 when it is valid, 1 when not, 3 when it is valid but this build cannot serve all of it."
-  )
+  ),
+  Command.withExamples([
+    { command: "headgatectl validate config.yaml", description: "Everything that is wrong, or doubtful" },
+    { command: "headgatectl validate --strict --format github config.yaml", description: "For a review of changes" }
+  ])
 )

@@ -80,6 +80,14 @@ const cacheOf = (env: Machine["env"]): string | undefined => {
   return env["NODE_COMPILE_CACHE"] ?? (caches === undefined ? undefined : join(caches, "headgate", "code"))
 }
 
+/** The launcher runs what it finds there, so it takes a folder of its own choice only if nobody else could have put it there. */
+const openToOthers = (folder: string): string | undefined =>
+  [dirname(dirname(folder)), dirname(folder), folder].find((each) => {
+    if (process.getuid === undefined || !existsSync(each)) return false
+    const { uid, mode } = statSync(each)
+    return uid !== process.getuid() || (mode & 0o022) !== 0
+  })
+
 export const cacheAilments = ({ env }: Machine): ReadonlyArray<Ailment> => {
   const folder = cacheOf(env)
   if (folder === undefined || env["NODE_DISABLE_COMPILE_CACHE"] === "1")
@@ -105,6 +113,8 @@ export const cacheAilments = ({ env }: Machine): ReadonlyArray<Ailment> => {
   } catch {
     return unusable(`this user may not write ${nearest}`, elsewhere)
   }
+  const open = env["NODE_COMPILE_CACHE"] === undefined ? openToOthers(folder) : undefined
+  if (open !== undefined) return unusable(`others may write ${open}`, `chmod go-w ${open}, or ${elsewhere}`)
   return nearest === folder && (found.mode & 0o002) !== 0
     ? [error("cache", `everyone may write ${folder}, and what is there is run`, `chmod o-w ${folder}, and empty it`)]
     : []

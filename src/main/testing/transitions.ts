@@ -101,7 +101,9 @@ const ofTheEngine: ReadonlySet<AnySlot> = new Set<AnySlot>([slots.timeouts, slot
 export const observingSlots =
   (tell: (problem: string) => void) =>
   (step: Step): Step => {
-    const check = (does: "reads" | "writes", declared: ReadonlyArray<AnySlot>, slot: AnySlot) => {
+    const check = (x: Exchange, does: "reads" | "writes", declared: ReadonlyArray<AnySlot>, slot: AnySlot) => {
+      // A node that waited too long is still being called off while others tell what became of the request.
+      if (x.error !== undefined) return
       if (!declared.includes(slot) && !ofTheEngine.has(slot))
         tell(`${step.node} ${does} ${slot.name}, and does not say so`)
     }
@@ -111,11 +113,11 @@ export const observingSlots =
       run: (view) => {
         const x = view as Exchange
         x.get = <S extends AnySlot>(slot: S): SlotValue<S> | undefined => {
-          check("reads", [...step.reads, ...step.writes], slot)
+          check(x, "reads", [...step.reads, ...step.writes], slot)
           return get.call(x, slot) as SlotValue<S> | undefined
         }
         x.set = <S extends AnySlot>(slot: S, value: SlotValue<S>) => {
-          check("writes", step.writes, slot)
+          check(x, "writes", step.writes, slot)
           set.call(x, slot, value)
         }
         const over = () => {
