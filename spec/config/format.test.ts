@@ -53,6 +53,11 @@ describe("the canonical form", () => {
       "gateways: { default: { port: ${PORT:-80}, cors: { allowOrigins: [$A, \"${B:-x: [y]}\", '$$'] } } }\n"
     ],
     [
+      "a tilde or a dollar sign that is written so that it stands for nothing else stays so",
+      'routes: [{name: "\\x7e/a"}, {name: "\\u0024A"}, {name: \'\\x7e/a\'}, {name: "\\\\x7e"}]\n',
+      'routes: [{ name: "\\x7e/a" }, { name: "\\u0024A" }, { name: \'\\x7e/a\' }, { name: "\\\\x7e" }]\n'
+    ],
+    [
       "what stands on several lines becomes a block, and text keeps its lines",
       "routes: [\n  { name: a,\n    policies: { authorization: { rules: [ x ] } } }\n]\nconfig:\n    customFunctions: >-\n        a\n          b\n\n        c\n",
       "config:\n  customFunctions: >-\n    a\n      b\n\n    c\nroutes:\n  - name: a\n    policies: { authorization: { rules: [x] } }\n"

@@ -79,6 +79,9 @@ const isJsonText = (text: string): boolean => {
 const first = 0xe001
 const radix = 0xf8ff - first
 
+/** References, and escapes of what would be one or lead to the home directory: read, they are not what was written. */
+const reference = /\$\$|\$\{[^}\n]*\}|\\\\|\\(?:x|u00|U000000)(?:24|7e)/gi
+
 /**
  * A reference with braces may hold what YAML gives a meaning to. It is replaced by a word of its length, of characters that no
  * configuration holds, so that places stay the same.
@@ -86,11 +89,11 @@ const radix = 0xf8ff - first
 const hideReferences = (text: string): { readonly text: string; readonly restore: (text: string) => string } => {
   if (/[\uE000-\uF8FF]/.test(text)) return { text, restore: (same) => same }
   const references: Array<string> = []
-  const hidden = text.replace(/\$\$|\$\{[^}\n]*\}/g, (reference) => {
-    if (reference.length < 4) return reference
-    const number = references.push(reference) - 1
+  const hidden = text.replace(reference, (found) => {
+    if (found.length < 4) return found
+    const number = references.push(found) - 1
     const digits = String.fromCharCode(first + Math.floor(number / radix), first + (number % radix))
-    return `\uE000${digits}`.padEnd(reference.length, "\uE000")
+    return `\uE000${digits}`.padEnd(found.length, "\uE000")
   })
   return {
     text: hidden,
