@@ -15,7 +15,7 @@ import type { Peer } from "../../src/pipeline/view.ts"
 import { contained, containing, ignore } from "../../src/services/contained.ts"
 import type { Probes } from "../../src/services/upstreams.ts"
 import { isForeign } from "./packet.ts"
-import { closeGently, parserRefusal, type Refusal, refuse } from "./refusal.ts"
+import { closeGently, parserRefusal, type Refusal, refuse, reset } from "./refusal.ts"
 import { RequestBody } from "./request-body.ts"
 import { type Host, Turn } from "./turn.ts"
 
@@ -112,7 +112,7 @@ export class Connection implements Host {
 
   /** A callback threw: whatever it has left undone, nobody will wait for it. */
   contain(cause: unknown): void {
-    this.socket.destroy()
+    this.cut()
     this.#serving.defect(cause)
   }
 
@@ -321,7 +321,7 @@ export class Connection implements Host {
       else if (!sealed) this.refuseBroken()
     } else if (turn !== undefined && !turn.request.complete) {
       // Its own body: what was read of it must not pass for the whole.
-      if (turn.response.headersSent) this.socket.destroy()
+      if (turn.response.headersSent) this.cut()
       else turn.abort(code === "HPE_INVALID_EOF_STATE" ? "the client went away" : "malformed request body")
     }
     // Else the request that is being answered is whole: it gets its answer first.
@@ -377,6 +377,12 @@ export class Connection implements Host {
     )
     request.on("end", stop).on("close", stop).on("error", ignore)
     request.resume()
+  }
+
+  /** Closes it at once. What was sent of an answer does not pass for the whole. */
+  cut(): void {
+    if (this.#turn?.looksWhole === true) reset(this.socket)
+    else this.socket.destroy()
   }
 
   /** Cuts the request that is under way, and the connection with it, if it matches. */

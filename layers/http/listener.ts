@@ -317,6 +317,6 @@ class Door implements Container {
   }
 
   cut(): void {
-    for (const socket of this.connections.keys()) socket.destroy()
+    for (const connection of this.connections.values()) connection.cut()
   }
 }

@@ -156,7 +156,7 @@ export class Turn implements BodySink {
     if (this.#over) return
     const socket = this.#socket
     this.abort(failure)
-    if (this.#looksWhole) reset(socket)
+    if (this.looksWhole) reset(socket)
     else socket.destroy()
   }
 
@@ -351,12 +351,12 @@ export class Turn implements BodySink {
   #cut(failure: string): void {
     const socket = this.#socket
     this.#conclude(failure)
-    if (this.#looksWhole) reset(socket)
+    if (this.looksWhole) reset(socket)
     else closeGently(socket)
   }
 
   /** A body that only the end of the connection delimits looks whole unless the connection is reset. */
-  get #looksWhole(): boolean {
+  get looksWhole(): boolean {
     return this.exchange.request.version === "1.0" && this.#remaining === undefined
   }
 

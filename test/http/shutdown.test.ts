@@ -70,6 +70,20 @@ describe("graceful shutdown", () => {
     })
   )
 
+  it.live("what a client of HTTP/1.0 still reads at the deadline is reset, for its body has no other end", () =>
+    Effect.gen(function* () {
+      const body = new Tap().push("first")
+      const { port, bound } = yield* edge(() => Effect.succeed({ status: 200, headers: new HeaderList(), body }))
+      const client = new RawClient(port).send("GET / HTTP/1.0\r\nhost: a\r\n\r\n")
+      yield* Effect.promise(() => client.until(({ text }) => text.includes("first")))
+      yield* bound.drain({ minimum: 0, deadline: 20 })
+      yield* Effect.promise(() => client.until(({ closed, ended }) => closed || ended))
+      assert.deepStrictEqual([client.reset, client.ended], [true, false])
+      yield* Effect.promise(() => eventually(() => body.cancelled))
+      client.socket.destroy()
+    })
+  )
+
   it.live("a tunnel lives until the deadline", () =>
     Effect.gen(function* () {
       const { port } = yield* tcpBackend((socket) =>
