@@ -178,6 +178,20 @@ describe("how it exits when it cannot start", () => {
   )
 })
 
+describe("more problems than a pipe holds", () => {
+  const many = 4000
+  const file = fileOf(`binds:\n${"- port: x\n".repeat(many)}`)
+  for (const args of [
+    ["--validate-only", "-f", file],
+    ["-f", file]
+  ])
+    it(`are told to the last: ${args.slice(0, -1).join(" ")}`, { timeout: 30_000 }, async () => {
+      const { status, stderr } = await ran(args)
+      assert.strictEqual(status, 1)
+      assert.strictEqual(new Set(stderr.match(/^\S+?:\d+(?=:)/gm)).size, many)
+    })
+})
+
 describe("--validate-only", () => {
   it("starts nothing, and tells whether the configuration could be", async () => {
     const routed =

@@ -7,7 +7,7 @@ import * as ConsoleLog from "../../layers/log/console.ts"
 import * as Prometheus from "../../layers/metrics/prometheus.ts"
 import { nearest } from "../../spec/config/nearest.ts"
 import { countOf, formatProblems, isProblemFormat, problemFormats } from "../../spec/config/problem.ts"
-import { contained, nobody } from "../services/contained.ts"
+import { contained, ignore, nobody } from "../services/contained.ts"
 import { Defects } from "../services/defects.ts"
 import { Log } from "../services/log.ts"
 import { Metrics } from "../services/metrics.ts"
@@ -134,11 +134,13 @@ const validate = Effect.gen(function* () {
   }
   const text = yield* found.read
   const problems = yield* findings({ name: found.name, text, env: process.env, home: process.env["HOME"] })
+  // A reader who has seen enough changes nothing in the verdict.
+  process.stderr.on("error", ignore)
   if (problems.length > 0) process.stderr.write(`${formatProblems(format, problems)}\n`)
   if (problems.length > 0 && format === "text") process.stderr.write(`${countOf(problems)}\n`)
   const { said, exitCode } = verdict(problems)
   if (said !== undefined) process.stdout.write(`${said}\n`)
-  if (exitCode !== 0) process.exit(exitCode)
+  process.exitCode = exitCode
 })
 
 /**
@@ -240,7 +242,10 @@ const commanded = Effect.gen(function* () {
 const main = isCommanded ? commanded : options["validate-only"] === true ? validate : Effect.flatMap(source, serve)
 
 Effect.runPromise(main).then(
-  () => exit(Number(process.exitCode ?? 0)),
+  () => {
+    // A check leaves nothing open, and whoever reads what it found may take his time.
+    if (options["validate-only"] !== true) exit(Number(process.exitCode ?? 0))
+  },
   (error: unknown) => {
     process.stderr.write(`${reasonOf(error)}\n`)
     exit(1)

@@ -1,6 +1,8 @@
 /** How the process logs until the configuration says more, and how its log is written: to standard output, in the background. */
+import { setTimeout as sleep } from "node:timers/promises"
 import type { ConsoleOptions } from "../../layers/log/console.ts"
 import { Output } from "../../layers/log/output.ts"
+import { ignore } from "../services/contained.ts"
 import type { Logger } from "../services/log.ts"
 import type { Metrics } from "../services/metrics.ts"
 
@@ -10,7 +12,7 @@ const lastMoment = 250
 export interface StartingLog extends ConsoleOptions {
   /** Counts lines that are lost, and tells of them. */
   readonly watched: (metrics: Metrics["Service"], log: Logger) => void
-  /** Waits until standard output has all lines, or takes no more, or has had its time. */
+  /** Waits until standard output and standard error have all lines, or take no more, or have had their time. */
   readonly drained: (millis: number) => Promise<void>
 }
 
@@ -27,7 +29,7 @@ export const startingLog = (env: Readonly<Record<string, string | undefined>>): 
   const output = new Output()
   const { stdout } = process
   // What others print to a full disk, or to a reader that went away, must not take the proxy with it.
-  stdout.on("error", () => {})
+  stdout.on("error", ignore)
   let last = lastMoment
   process.once("exit", () => output.flush(last))
   return {
@@ -44,14 +46,11 @@ export const startingLog = (env: Readonly<Record<string, string | undefined>>): 
       await output.drained(millis)
       // They had their time.
       last = 0
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, millis)
-        // Called once what was printed beside the log has left, or failed to.
-        stdout.write("", () => {
-          clearTimeout(timer)
-          resolve()
-        })
-      })
+      // Their callbacks are called once what was printed before has left, or failed to.
+      const printed = [stdout, process.stderr.on("error", ignore)].map(
+        (stream) => new Promise<void>((resolve) => stream.write("", () => resolve()))
+      )
+      await Promise.race([Promise.all(printed), sleep(millis)])
     }
   }
 }
