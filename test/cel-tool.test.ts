@@ -103,7 +103,7 @@ describe("cel eval", () => {
   )
 
   const unusable: ReadonlyArray<readonly [args: ReadonlyArray<string>, said: RegExp]> = [
-    [["1 +"], /^<expression>:1:4: unexpected token: the end\n {4}1 \+\n {7}\^$/],
+    [["1 +"], /^<expression>:1:4: the expression ends where a value is expected\n {4}1 \+\n {7}\^$/],
     [["response.code", "--phase", "route"], /response does not exist in the route phase\n[\s\S]*available: apiKey/],
     [["true", "--phase", "nowhere"], /nowhere/],
     [["-f", join(folder, "none.cel")], /cannot read .*none\.cel: there is no such file/],

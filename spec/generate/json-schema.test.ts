@@ -30,6 +30,8 @@ const beyondJsonSchema: ReadonlyArray<RegExp> = [
   /^invalid scheme$/,
   /^expected an http or https URL, or host:port$/,
   /^a target that names a backend cannot have policies/,
+  // Where Azure judges content.
+  /^expected a host name, as name\.cognitiveservices\.azure\.com, or an http or https URL$/,
   // What goes with which way of authenticating.
   /^method \w+ requires \w+$/,
   /^cannot be used with method \w+$/,

@@ -47,7 +47,7 @@ export interface Prepared extends ModelCall {
   readonly translated: boolean
   readonly translation: Translation
   readonly json: JsonObject
-  readonly body: Buffer
+  readonly body: Uint8Array
   readonly streaming: boolean
   readonly attempt: Attempt
 }

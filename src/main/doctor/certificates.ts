@@ -60,9 +60,9 @@ export const certificateAilments = (
     const found: Array<Ailment> = []
     const tell = (what: string, remedy: string) => found.push(error("certificates", `${path}${what}`, remedy))
     const textOf = (name: string, file: string): string | undefined => {
+      if (told.has(`${path}.${name}`)) return undefined
       const text = readable(file)
       if (typeof text === "string") return text
-      if (told.has(`${path}.${name}`)) return undefined
       tell(
         `.${name}: ${file} cannot be read (${"code" in text ? text.code : text.message})`,
         "correct the path, or let this user read it"
