@@ -74,7 +74,10 @@ describe("problems", () => {
         Effect.promise(() => send(gateway.ports.admin!, { path: `/config_problems?format=${format}` }))
       const warning = JSON.parse((yield* asked("json")).body).find(({ code }: Problem) => code === "model-never-used")
       assert.deepInclude(warning, { code: "model-never-used", line: 4, severity: "warning", file: "<inline>" })
-      assert.include(lines.join(""), `${warning.path} ${warning.message} config=<inline>:4:${warning.column} code=model-never-used`)
+      assert.include(
+        lines.join(""),
+        `${warning.path} ${warning.message} config=<inline>:4:${warning.column} code=model-never-used`
+      )
 
       const refused = yield* Effect.flip(gateway.reload("routes: 1\ngateway: {}\n"))
       if (refused._tag !== "InvalidConfiguration") return assert.fail(refused._tag)
