@@ -4,7 +4,7 @@ import { defineConfig } from "vitest/config"
 import { BaseSequencer, type TestSpecification } from "vitest/node"
 
 /** What measures time or memory, or has time limits of its own: it has a process, and the machine, to itself. */
-export const alone = ["test/{attack,faults,http}/*.test.ts", "src/cel/hostile.test.ts"]
+export const alone = ["test/{attack,faults,http}/*.test.ts", "src/cel/hostile.test.ts", "layers/log/output.test.ts"]
 
 /** What takes longest, most of it waiting for other processes. It begins first, so that nothing is left to wait for at the end. */
 const longest = [
