@@ -42,7 +42,18 @@ const bundle = async (
       entryFileNames: "[name].mjs",
       chunkFileNames: "[name]-[hash].mjs",
       // Each would be a file of its own, and it is the number of files that takes time.
-      codeSplitting: { groups: [{ name: fileOf, debugName: "node" }] },
+      codeSplitting: {
+        groups: [
+          { name: fileOf, debugName: "node" },
+          // What most programs and commands share in pieces of a few lines.
+          {
+            name: "small",
+            test: /\/(layers|spec|src\/(http|pipeline|services))\//,
+            maxModuleSize: 3000,
+            minShareCount: 4
+          }
+        ]
+      },
       minify: true,
       sourcemap: true
     })

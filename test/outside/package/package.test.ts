@@ -283,7 +283,7 @@ routes: [{ policies: { directResponse: { status: 200, body: hello } } }]
     )
     // The `fetch` of the runtime, which comes with every import of its HTTP modules.
     assert.notInclude(own, "NativeModule internal/deps/undici/undici")
-    assert.isAtMost(files.length, 40)
+    assert.isAtMost(files.length, 30)
   })
 
   it("keeps its compiled code once it serves, and says nothing where it cannot", async () => {
