@@ -26,6 +26,7 @@ import { fileURLToPath } from "node:url"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { nowhere } from "../../origin.ts"
+import { packed, patience } from "../../packed.ts"
 import { until } from "../../program.ts"
 
 const root = resolve(import.meta.dirname, "..", "..", "..")
@@ -58,10 +59,8 @@ const must = ({ status, said }: ReturnType<typeof spawned>): string => {
   return said
 }
 
-beforeAll(() => {
-  must(run(root, "build/main.ts"))
-  must(spawned("npm", ["pack", join(root, "dist"), "--pack-destination", home], home))
-  const tarball = join(home, readdirSync(home).find((name) => name.endsWith(".tgz"))!)
+beforeAll(async () => {
+  const tarball = await packed()
   const { devDependencies, dependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
   const beside = new Map([
     [bare, []],
@@ -75,7 +74,7 @@ beforeAll(() => {
   }
   for (const file of globSync("*.ts", { cwd: import.meta.dirname }).filter((name) => !name.endsWith(".test.ts")))
     copyFileSync(join(import.meta.dirname, file), join(whole, file))
-}, 300_000)
+}, patience)
 
 afterAll(() => rmSync(home, { recursive: true, force: true }))
 
