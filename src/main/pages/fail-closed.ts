@@ -85,7 +85,7 @@ ${leftAlone()}
 \`request.headers["x-role"]\` is a text where the header has one line and a list where it has several, so that \`== "guest"\` is false for a
 client that sends it twice. A rule that must see all values asks for the lines, or for the parts between commas as well:
 
-\`\`\`yaml
+\`\`\`yaml fragment=routes[].policies
 authorization:
   rules:
     - deny: request.headers.raw()["x-role"].exists(role, role == "guest")
