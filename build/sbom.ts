@@ -17,12 +17,6 @@ export interface Component {
   readonly components?: ReadonlyArray<Component>
 }
 
-export interface Bill {
-  readonly metadata: { readonly component: Component }
-  readonly components: ReadonlyArray<Component>
-  readonly dependencies: ReadonlyArray<{ readonly ref: string; readonly dependsOn?: ReadonlyArray<string> }>
-}
-
 /** The name of the document in the package and beside a binary. */
 export const billName = "sbom.cdx.json"
 
@@ -46,7 +40,7 @@ export const componentOf = (
 }
 
 /** `whole` and everything that is in it; how the parts depend on each other is no longer to be seen in a bundle. */
-export const billOf = (whole: Component, components: ReadonlyArray<Component>): unknown => {
+export const billOf = (whole: Component, components: ReadonlyArray<Component>) => {
   const refs = components.map((component) => component["bom-ref"])
   return {
     $schema: "http://cyclonedx.org/schema/bom-1.6.schema.json",
@@ -56,10 +50,10 @@ export const billOf = (whole: Component, components: ReadonlyArray<Component>): 
     metadata: { lifecycles: [{ phase: "build" }], component: whole },
     components,
     dependencies: [{ ref: whole["bom-ref"], dependsOn: refs }, ...refs.map((ref) => ({ ref }))]
-  } satisfies Bill & Record<string, unknown>
+  }
 }
 
-export const writeBill = (bill: unknown, file: string): void =>
+export const writeBill = (bill: ReturnType<typeof billOf>, file: string): void =>
   writeFileSync(file, `${JSON.stringify(bill, null, 2)}\n`)
 
 /** The document of the package. */

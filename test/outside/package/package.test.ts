@@ -27,6 +27,7 @@ import { fileURLToPath } from "node:url"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Ajv } from "ajv"
 import { Effect } from "effect"
+import type { Component } from "../../../build/sbom.ts"
 import { nowhere } from "../../origin.ts"
 import { until } from "../../program.ts"
 
@@ -284,10 +285,9 @@ describe("the package that is built", () => {
     assert.isTrue(valid(bill), JSON.stringify(valid.errors))
     assert.isFalse(valid({ ...bill, components: [{ name: "nothing" }] }), "the schema refuses nothing")
     const notices = readFileSync(join(bare, "node_modules", "headgate", "THIRD-PARTY-NOTICES.txt"), "utf8")
-    const named = bill.components.map(
-      ({ group, name, version, licenses }: Record<string, never>) =>
-        `${group === undefined ? "" : `${group}/`}${name} ${version} (${licenses[0]["license"]["id"]})`
-    )
+    const components: ReadonlyArray<Component> = bill.components
+    const nameOf = ({ group, name }: Component) => (group === undefined ? name : `${group}/${name}`)
+    const named = components.map((each) => `${nameOf(each)} ${each.version} (${each.licenses?.[0]?.license.id})`)
     assert.isAbove(named.length, 15)
     assert.deepStrictEqual(
       [...notices.matchAll(/^-{80}\n\n(.*)$/gm)].map(([, head]) => head),
@@ -301,9 +301,7 @@ describe("the package that is built", () => {
           (source: string) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(source)?.[1] ?? []
         )
     )
-    const names = new Set(
-      bill.components.map(({ group, name }: Record<string, string>) => [group, name].filter(Boolean).join("/"))
-    )
+    const names = new Set(components.map(nameOf))
     assert.deepStrictEqual(
       [...new Set(bundled)].filter((name) => !names.has(name)),
       []
