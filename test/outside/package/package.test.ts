@@ -276,7 +276,7 @@ routes: [{ policies: { directResponse: { status: 200, body: hello } } }]
     ["headgate", ["-f"]]
   ] as const)("loads what a small file needs alone: %s %j", async (program, args) => {
     const { files, sources, own } = await loaded(program, ...args, await small())
-    assert.include(sources, "src/main/dialect.ts")
+    assert.include(sources, "src/main/configuration/dialect.ts")
     assert.deepStrictEqual(
       sources.filter((source) => heavy.test(source)),
       []
