@@ -6,7 +6,7 @@
 import { Console, Effect, Option, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { show as showAddress } from "../../../layers/http/address.ts"
-import { openTrace } from "../trace-client.ts"
+import { openTrace } from "../admin/trace-client.ts"
 import { adminAddress, adminPort, port } from "./admin-address.ts"
 import { orExit } from "./failure.ts"
 import { curl, curlArguments, InjectFailed } from "./inject.ts"
