@@ -1,4 +1,5 @@
 /** What a call of a model used and cost: metrics, limits and the log learn it when the answer is over, however it ends. */
+import type { Passage } from "../../src/pipeline/passage.ts"
 import type { TokenShare } from "../../src/pipeline/slots.ts"
 import type { Catalog } from "../../src/protocols/llm/cost/catalog.ts"
 import { type Attempt, Ledger } from "../../src/protocols/llm/cost/ledger.ts"
@@ -106,7 +107,7 @@ export const makeAccounting = (
   }
 
   /** Settles one call. Called once, when its answer is over. */
-  const settle = (x: Exchange, call: ModelCall, attempt: Attempt): void => {
+  const settle = (x: Exchange, passage: Passage, call: ModelCall, attempt: Attempt): void => {
     const { endpoint, requestModel, share, facts, parameters } = call
     const now = clock()
     const { usage, estimated } = used(call)
@@ -121,7 +122,7 @@ export const makeAccounting = (
     fact(x, "gen_ai.response.model", facts.model)
     // Names that a client made up, and no provider knows, make no series.
     const series = seriesOf(
-      x,
+      passage,
       endpoint.provider.name,
       call.answered === false ? endpoint.name : requestModel,
       facts.model

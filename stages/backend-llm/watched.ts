@@ -1,6 +1,7 @@
 /** The health of an endpoint as its calls show it: which answers are bad ones, and what follows from them. */
 import { Effect, type Scope } from "effect"
 import { compileExpression } from "../../src/pipeline/expressions.ts"
+import type { Passage } from "../../src/pipeline/passage.ts"
 import type { ConfigProblem } from "../../src/pipeline/stage.ts"
 import { EndpointHealth } from "../../src/protocols/llm/balance/health.ts"
 import { retryHint } from "../../src/protocols/llm/balance/retry-hint.ts"
@@ -12,7 +13,7 @@ import type { EndpointConfig, EndpointPolicies } from "./schema.ts"
 export interface Watched {
   readonly health: EndpointHealth
   /** An answer came: that of the exchange. */
-  readonly answered: (x: Exchange) => void
+  readonly answered: (x: Exchange, passage: Passage) => void
   /** None came. */
   readonly failed: () => void
 }
@@ -40,9 +41,9 @@ export const compileWatched = (
     const isBad = unhealthy === undefined ? failedByStatus : (x: Exchange) => unhealthy.test(x.variables)
     return {
       health,
-      answered: (x) => {
+      answered: (x, passage) => {
         if (!isBad(x)) {
-          health.succeeded(((x.answered ?? clock()) - (x.called ?? x.arrived)) / 1000)
+          health.succeeded(((passage.answered ?? clock()) - (passage.called ?? x.arrived)) / 1000)
           return
         }
         const { status, headers } = x.response!
