@@ -1,8 +1,6 @@
 /** The metrics of model calls. Series are resolved once for each route, provider and pair of models, so that counting is an addition. */
-import type { Passage } from "../../src/pipeline/passage.ts"
-import { placeLabels, placeOf } from "../../src/pipeline/record.ts"
+import { type Metrics, type Passage, placeLabels, placeOf, type Series } from "../../src/policy/terminal.ts"
 import type { LookupStatus } from "../../src/protocols/llm/cost/price.ts"
-import type { Metrics, Series } from "../../src/services/metrics.ts"
 
 const labels = [
   "gen_ai_operation_name",
