@@ -9,8 +9,8 @@ import { library, programs } from "./entries.ts"
 /** What `version.ts` says in place of asking the checkout. */
 const built = (root: string) => {
   const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
-  const git = execFileSync("git", ["rev-parse", "HEAD"], { cwd: root, encoding: "utf8" }).trim()
-  return JSON.stringify({ version, git_revision: process.env["HEADGATE_GIT_REVISION"] ?? git })
+  const head = () => execFileSync("git", ["rev-parse", "HEAD"], { cwd: root, encoding: "utf8" }).trim()
+  return JSON.stringify({ version, git_revision: process.env["HEADGATE_GIT_REVISION"] ?? head() })
 }
 
 const bundle = async (

@@ -4,7 +4,7 @@
 export const programs = {
   headgate: "src/main/headgate.ts",
   headgatectl: "src/main/headgatectl.ts",
-  "check-thread": "src/main/check-thread.ts",
+  "check-thread": "src/check/thread.ts",
   "tokenizer-thread": "layers/tokenizer/thread.ts",
   "log-thread": "layers/log/thread.ts"
 } as const

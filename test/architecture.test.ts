@@ -6,6 +6,10 @@ import { schemas } from "../stages/schemas.ts"
 
 const root = resolve(import.meta.dirname, "..")
 
+/** What a room of `src/main` may import: the language of configurations, some folders, and some facts of the build. */
+const room = (folders: RegExp, ...facts: ReadonlyArray<string>): RegExp =>
+  new RegExp(`^(?:(?:spec|${folders.source})/|src/main/(?:${facts.join("|") || "none"})\\.ts$)`)
+
 /** A file may import from its own zone and from what the first matching row allows. */
 const allowed: ReadonlyArray<readonly [from: RegExp, to: RegExp]> = [
   [/\.test\.ts$/, /./],
@@ -19,7 +23,31 @@ const allowed: ReadonlyArray<readonly [from: RegExp, to: RegExp]> = [
   [/^src\/pipeline\//, /^(src\/(pipeline|services|cel|http)|spec)\//],
   [/^src\/routing\//, /^(src\/(routing|pipeline|cel|http)|spec)\//],
   [/^src\/protocols\/(llm|mcp|a2a)\//, /^(src\/(pipeline|services|cel|http)|spec)\//],
-  [/^src\/main\//, /./],
+  // Off the loop that serves, as in a thread: a text becomes the normalised form.
+  [/^src\/check\//, /^(src\/(check|routing|pipeline)|spec)\/|^stages\/schemas\.ts/],
+  // The normalised form becomes what runs: whose policies these are, it is told.
+  [/^src\/compile\//, /^(src\/(compile|routing|pipeline|cel)|spec)\//],
+  // The rooms of the programs, each built on those before it.
+  [
+    /^src\/main\/configuration\//,
+    room(/src\/(check|compile|routing|pipeline|protocols|cel|services)|stages|layers/, "version", "exit-codes")
+  ],
+  [/^src\/main\/admin\//, room(/src\/(main\/configuration|routing|pipeline|services)|layers/, "version")],
+  [
+    /^src\/main\/proxy\//,
+    room(/src\/(main\/(configuration|admin)|check|compile|pipeline|http|services)|layers/, "version")
+  ],
+  [/^src\/main\/doctor\//, room(/src\/(main\/(configuration|admin)|check|routing|services)|layers/)],
+  [
+    /^src\/main\/ctl\//,
+    room(/src\/(main\/(configuration|admin|doctor)|check|routing|pipeline|cel)|layers/, "version", "exit-codes")
+  ],
+  [/^src\/main\/import\//, room(/src\/main\/configuration/)],
+  [/^src\/main\/commands\//, room(/src\/main\/(configuration|import|ctl)|layers/, "version", "exit-codes")],
+  [/^src\/main\/pages\//, room(/src\/(main\/(commands|ctl|proxy)|compile|pipeline|protocols|services)|stages|layers/)],
+  [/^src\/main\/testing\//, room(/src\/(main\/configuration|pipeline|protocols|http|cel|services)|layers/)],
+  // The programs and the exports of the package.
+  [/^src\/main\/[^/]+\.ts$/, /./],
   // Adapters implement ports.
   [/^layers\//, /^(layers|src\/(services|pipeline|http)|spec)\//],
   // The one place that lists the policies.
@@ -95,7 +123,8 @@ const namedPolicy = new RegExp(
 )
 const folderOf = (policy: string) => policy.replace(/[A-Z]+(?![a-z])|[A-Z]/g, (upper) => `-${upper.toLowerCase()}`)
 
-const zoneOf = (file: string) => /^(src\/protocols\/[^/]+|src\/[^/]+|stages\/[^/]+(?=\/)|[^/]+)/.exec(file)?.[1] ?? file
+const zoneOf = (file: string) =>
+  /^(src\/(?:protocols|main)\/[^/]+(?=\/)|src\/[^/]+|stages\/[^/]+(?=\/)|[^/]+)/.exec(file)?.[1] ?? file
 
 const sources = globSync("{src,stages,layers,spec,test,bench,judges}/**/*.ts", { cwd: root }).filter(
   (file) => !file.includes("node_modules")
@@ -105,6 +134,13 @@ const lines = function* (file: string): Generator<readonly [text: string, line: 
   let line = 0
   for (const text of readFileSync(join(root, file), "utf8").split("\n")) yield [text, ++line]
 }
+
+/** The files that are loaded with a file: what it imports otherwise than as types. */
+const loadedBy = (file: string): ReadonlyArray<string> =>
+  Array.from(
+    readFileSync(join(root, file), "utf8").matchAll(/^(?:import|export) (?!type )[^"]*? from "(\.[^"]+)"/gm),
+    ([, spec]) => relative(root, resolve(root, dirname(file), spec!))
+  )
 
 /** Where something is given to node or undici to be called, with what is given. */
 const registration =
@@ -148,6 +184,21 @@ describe("architecture", () => {
       }
     }
     assert.deepStrictEqual(bad, [])
+  })
+
+  it("no two files need each other to be loaded", () => {
+    const loaded = new Map(sources.map((file) => [file, loadedBy(file)]))
+    const circles: Array<string> = []
+    const done = new Set<string>()
+    const visit = (file: string, way: ReadonlyArray<string>): void => {
+      if (way.includes(file)) circles.push([...way.slice(way.indexOf(file)), file].join(" → "))
+      else if (!done.has(file)) {
+        for (const next of loaded.get(file) ?? []) visit(next, [...way, file])
+        done.add(file)
+      }
+    }
+    for (const file of loaded.keys()) visit(file, [])
+    assert.deepStrictEqual(circles, [])
   })
 
   it("nobody knows a policy by name", () => {
@@ -261,15 +312,10 @@ class Reader {
   it("the command-line tool loads no engine before a command asks for it", () => {
     const start = "src/main/ctl/main.ts"
     const from = new Map([[start, ""]])
-    for (const file of from.keys())
-      for (const [, spec] of readFileSync(join(root, file), "utf8").matchAll(
-        /^(?:import|export) (?!type )[^"]*? from "(\.[^"]+)"/gm
-      )) {
-        const target = relative(root, resolve(root, dirname(file), spec!))
-        if (!from.has(target)) from.set(target, file)
-      }
+    for (const file of from.keys()) for (const target of loadedBy(file)) if (!from.has(target)) from.set(target, file)
     assert.isTrue(from.has("src/main/ctl/trace.ts"))
-    const heavy = /^(stages\/|src\/routing\/|src\/main\/(check|dialect|snapshot|ports)\.ts)/
+    const heavy =
+      /^(stages\/|src\/(routing|check|compile)\/|src\/main\/(proxy\/|configuration\/(dialect|snapshot|ports)\.ts))/
     assert.deepStrictEqual(
       [...from].filter(([file]) => heavy.test(file)).map(([file, by]) => `${by} must not load ${file}`),
       []

@@ -4,24 +4,16 @@ import { dirname, join, resolve } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import { formatText } from "../spec/config/problem.ts"
-import { graphsOf } from "../src/main/offline.ts"
+import { graphsOf } from "../src/main/configuration/offline.ts"
 import { lint } from "../src/routing/lint/lint.ts"
 import { reader } from "../src/routing/read.ts"
 import { uses } from "../src/routing/unavailable.ts"
 import { schemas } from "../stages/schemas.ts"
+import { environmentOf } from "./fences.ts"
 
 const folder = resolve(import.meta.dirname, "../examples")
 const files = globSync("*/config.yaml", { cwd: folder }).sort()
 const read = reader(schemas)
-
-/** What a user would have in the environment: whatever the file asks for. */
-const environment = (text: string): Readonly<Record<string, string>> =>
-  Object.fromEntries(
-    [...text.replace(/^# yaml-language-server.*$/m, "").matchAll(/\$\{?([A-Z_]+)/g)].map(([, name]) => [
-      name!,
-      name === "SESSION_KEY" ? "0a".repeat(32) : `${name}-value`
-    ])
-  )
 
 const expanded = new Set<string>()
 
@@ -48,7 +40,7 @@ describe("examples", () => {
         /^# yaml-language-server: \$schema=\S+\n# [A-Z][^\n]*\n/,
         "opens with the schema and a sentence"
       )
-      const result = read({ name: file, text, env: environment(text) })
+      const result = read({ name: file, text, env: environmentOf(text) })
       if (!result.ok) return assert.fail(formatText(result.problems))
       assert.deepStrictEqual(formatText(lint(result.value)), "")
       assert.isAbove(result.value.normalised.binds.length, 0)
@@ -58,7 +50,7 @@ describe("examples", () => {
   it.effect.each(files)("%s starts, or is told what it lacks", (file) =>
     Effect.gen(function* () {
       const text = readFileSync(join(folder, file), "utf8")
-      const compiled = yield* Effect.result(graphsOf({ name: file, text, env: environment(text) }))
+      const compiled = yield* Effect.result(graphsOf({ name: file, text, env: environmentOf(text) }))
       const problems = Result.isFailure(compiled) ? compiled.failure.problems : []
       if (served.includes(dirname(file))) assert.deepStrictEqual(formatText(problems), "")
       // Files of the reader's own are not here.

@@ -4,8 +4,8 @@ import type { AddressInfo } from "node:net"
 import { gzipSync } from "node:zlib"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { allFailedReadings, textOf } from "../src/main/fail-closed-page.ts"
 import { start } from "../src/main/library.ts"
+import { allFailedReadings, textOf } from "../src/main/pages/fail-closed.ts"
 import { type Sent, send } from "./client.ts"
 
 /** Something that cannot be read: an expression over it, which yields a bool where it can, and what of the request is odd. */

@@ -2,28 +2,15 @@ import { spawnSync } from "node:child_process"
 import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
-import { formatText } from "../spec/config/problem.ts"
-import { commandNames } from "../src/main/commands-page.ts"
-import { findings } from "../src/main/findings.ts"
-import { graphsOf } from "../src/main/offline.ts"
+import { commandNames } from "../src/main/pages/commands.ts"
 import { policies } from "../stages/registry.ts"
 import { schemas } from "../stages/schemas.ts"
+import { fencesOf } from "./fences.ts"
 import { type Program, root, shell, startProgram, startQuickstart } from "./program.ts"
 
 const readme = readFileSync(join(root, "README.md"), "utf8")
 
-interface Fence {
-  readonly language: string
-  readonly text: string
-  readonly line: number
-}
-
-const fences: ReadonlyArray<Fence> = [...readme.matchAll(/^```(\w*)\n(.*?)^```$/gms)].map((match) => ({
-  language: match[1]!,
-  text: match[2]!,
-  line: readme.slice(0, match.index).split("\n").length
-}))
+const fences = fencesOf(readme)
 const inLanguage = (language: string) => fences.filter((fence) => fence.language === language)
 
 /** The commands that set everything up: this very test runs under them. */
@@ -81,15 +68,6 @@ describe("the README", () => {
     assert.match(output, /apiKey: failed.*examples\/quickstart\/config\.yaml:\d+:\d+ gateways\.default\.apiKey/)
     assert.match(output, /final response: 401/)
   })
-
-  for (const { text, line } of inLanguage("yaml"))
-    it.effect(`the configuration of line ${line} is one that this build serves and has no doubts about`, () =>
-      Effect.gen(function* () {
-        const env = { OPENAI_API_KEY: "k1", ANTHROPIC_API_KEY: "k2" }
-        assert.isNotEmpty(yield* graphsOf({ name: "README.md", text, env }))
-        assert.deepStrictEqual(formatText(yield* findings({ name: "README.md", text, env })), "")
-      })
-    )
 
   describe("its programs", () => {
     // In the repository: where its packages are found.

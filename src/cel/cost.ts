@@ -1,7 +1,8 @@
-/** How much work an expression is, as far as its text tells: what can be known of its macros, and the work of one of their turns. */
+/** How much work an expression is, as far as its text tells: what can be known of its macros before they run. */
 import type { Names } from "./compile.ts"
 import { macroOf } from "./macros.ts"
 import { childrenOf, type Node } from "./syntax.ts"
+import { turnCost } from "./turn-cost.ts"
 
 /**
  * Bounds of the turns that the macros of an expression take, each counted with the work of its body, in steps. `most` is infinite where
@@ -18,11 +19,6 @@ const sum = (costs: ReadonlyArray<Cost>): Cost =>
 
 /** The bounds of an expression. */
 export const costOf = (node: Node, names: Names): Cost => new Costs(names).of(node)
-
-/** The work that one evaluation of a part stands for, in steps, macros inside it counted once. */
-export const turnCost = (node: Node): number => 2 + (countNodes(node) >> 2)
-
-const countNodes = (node: Node): number => childrenOf(node).reduce((count, child) => count + countNodes(child), 1)
 
 class Costs {
   readonly #names: Names

@@ -1,11 +1,11 @@
 /** Functions that the configuration defines: how they are called. Their bodies are compiled once per expression. */
 import type { Compiled, Compiler } from "./compile.ts"
-import { turnCost } from "./cost.ts"
 import { type Outcome, outOfWork, type Run, tooLarge } from "./frame.ts"
 import { maxElements } from "./limits.ts"
 import { CelError } from "./problem.ts"
 import type { Scope } from "./scope.ts"
 import type { Node, NodeOf } from "./syntax.ts"
+import { turnCost } from "./turn-cost.ts"
 import { CelList, type CelValue } from "./value.ts"
 
 /** A function of the configuration. */

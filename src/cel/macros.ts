@@ -1,7 +1,6 @@
 /** The macros: calls whose arguments are evaluated with a new variable, many times or perhaps not at all. */
 import { keysOf, sortedOrder, valueAt } from "./compare.ts"
 import type { Compiled, Compiler } from "./compile.ts"
-import { turnCost } from "./cost.ts"
 import { type Frame, type Outcome, outOfWork, type Run, tooLarge } from "./frame.ts"
 import { fromJson } from "./json.ts"
 import { kindOf } from "./kind.ts"
@@ -10,6 +9,7 @@ import { noOverload } from "./operators.ts"
 import { CelError } from "./problem.ts"
 import type { Scope } from "./scope.ts"
 import type { Node, NodeOf } from "./syntax.ts"
+import { turnCost } from "./turn-cost.ts"
 import { CelList, CelMap, type CelValue, type MapValue, Optional } from "./value.ts"
 
 /** What a macro runs over, ready to be indexed. */

@@ -158,7 +158,8 @@ export const frameRequest = (
       if (absolute === null) return malformed("invalid request target")
       authority = absolute[2]!
       const rest = absolute[3]!
-      pathAndQuery = rest.startsWith("/") ? rest : `/${rest}`
+      // Without a path it asks of the server as a whole, as the asterisk does (RFC 9112 3.2.4).
+      pathAndQuery = rest.startsWith("/") ? rest : rest === "" && method === "OPTIONS" ? "*" : `/${rest}`
     }
   }
   // HTTP/1.1 demands a host header even beside an absolute target (RFC 9112 3.2).

@@ -60,7 +60,7 @@ export class RequestHead {
   }
 
   get uri(): string {
-    return `${this.scheme}://${this.authority}${this.pathAndQuery}`
+    return `${this.scheme}://${this.authority}${this.pathAndQuery === "*" ? "" : this.pathAndQuery}`
   }
 
   /** The authority without its port. */

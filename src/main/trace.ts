@@ -5,15 +5,15 @@
 import { type Cause, Data, Effect, Exit, Queue, Schema, Scope, Stream } from "effect"
 import { parseAdminAddress } from "../../layers/admin-address.ts"
 import { TraceEvent } from "../../spec/trace-events.ts"
+import { compileExpression } from "../compile/conditions.ts"
 import type { Exchange } from "../pipeline/exchange.ts"
 import type { Watchers } from "../pipeline/watchers.ts"
-import { AdminUnreachable } from "./admin-client.ts"
-import { compileExpression } from "./conditions.ts"
-import { openTrace, type TraceOptions } from "./trace-client.ts"
+import { AdminUnreachable } from "./admin/client.ts"
+import { openTrace, type TraceOptions } from "./admin/trace-client.ts"
 
 export { RequestState, requestStages, responseStages, TraceEvent, TraceMessage } from "../../spec/trace-events.ts"
-export { AdminUnreachable } from "./admin-client.ts"
-export type { TraceOptions } from "./trace-client.ts"
+export { AdminUnreachable } from "./admin/client.ts"
+export type { TraceOptions } from "./admin/trace-client.ts"
 
 /** A gateway of `headgate` in this process, or an admin address: `localhost:15000`, `ip:port` or `unix:/path`. */
 export type TraceSource = { readonly watchers: Watchers } | string

@@ -116,6 +116,16 @@ export class UnknownTransferCoding extends Data.TaggedError("UnknownTransferCodi
   }
 }
 
+/** The body of the response cannot be read, which was seen before anything of the response was passed on. */
+export class MalformedBody extends Data.TaggedError("MalformedBody")<{}> {
+  readonly status = 502
+  readonly reason = "UpstreamFailure"
+  readonly source = "backend"
+  override get message() {
+    return "upstream call failed: protocol: the body of the response is not HTTP/1.1"
+  }
+}
+
 /** The connection, or the response headers, did not come in time. */
 export class UpstreamTimedOut extends Data.TaggedError("UpstreamTimedOut")<{ readonly after: number }> {
   readonly status = 504
@@ -126,7 +136,12 @@ export class UpstreamTimedOut extends Data.TaggedError("UpstreamTimedOut")<{ rea
   }
 }
 
-export type UpstreamError = UpstreamFailed | UpstreamTimedOut | UpgradeMismatched | UnknownTransferCoding
+export type UpstreamError =
+  | UpstreamFailed
+  | UpstreamTimedOut
+  | UpgradeMismatched
+  | UnknownTransferCoding
+  | MalformedBody
 
 export interface Upstream {
   /** Ends with the response head; interrupting it, or cancelling the body of the answer, ends the call. */

@@ -3,7 +3,7 @@
  * nothing, reads nothing, asks for nothing and ends soon, and whatever is wrong is told with its place.
  */
 import { Effect, Result } from "effect"
-import { graphsOf } from "../../src/main/offline.ts"
+import { graphsOf } from "../../src/main/configuration/offline.ts"
 import { type AttackCase, attack, type Trial } from "./attack.ts"
 
 interface FileCase extends AttackCase {

@@ -3,8 +3,8 @@
  * headers and bodies, and in guards. Each request has its answer soon, and nobody else waits for it.
  */
 import { Effect, Result } from "effect"
+import { graphsOf } from "../../src/main/configuration/offline.ts"
 import { start } from "../../src/main/library.ts"
-import { graphsOf } from "../../src/main/offline.ts"
 import { send } from "../client.ts"
 import { type AttackCase, attack, type Trial } from "./attack.ts"
 

@@ -6,7 +6,7 @@ import { posix } from "node:path"
 import { Effect, type Scope } from "effect"
 import { frameRequest } from "../../src/http/framing.ts"
 import type { Paths } from "../../src/http/path.ts"
-import type { InvalidConfiguration } from "../../src/main/snapshot.ts"
+import type { InvalidConfiguration } from "../../src/main/configuration/snapshot.ts"
 import { whole } from "../../src/main/testing/whole.ts"
 import type { Breach, Suite } from "./attack.ts"
 

@@ -8,7 +8,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { parse } from "yaml"
 import { formatLine } from "../../spec/config/problem.ts"
-import { findings } from "../../src/main/findings.ts"
+import { findings } from "../../src/main/configuration/findings.ts"
 
 interface Mistake {
   readonly title: string

@@ -10,8 +10,8 @@ import { parse, stringify } from "yaml"
 import { formatPath, type Path } from "../../spec/config/path.ts"
 import type { Problem } from "../../spec/config/problem.ts"
 import { type Shape, shapeOf } from "../../spec/config/shape.ts"
-import { language } from "../../src/main/check.ts"
-import { findings } from "../../src/main/findings.ts"
+import { language } from "../../src/check/check.ts"
+import { findings } from "../../src/main/configuration/findings.ts"
 
 const folder = resolve(import.meta.dirname, "../../examples")
 

@@ -1,11 +1,11 @@
 /** `headgate init`: writes the file that another command would serve. */
 import { Console, Effect } from "effect"
 import { Command, Flag } from "effect/cli"
+import { type ProviderName, providerNames, providers } from "../configuration/providers.ts"
 import { orExit } from "../ctl/failure.ts"
 import { httpCommand } from "./http.ts"
 import { llmCommand, llmStarter } from "./llm.ts"
 import { mcpCommand } from "./mcp.ts"
-import { type ProviderName, providerNames, providers } from "./providers.ts"
 import { unsetText } from "./serving.ts"
 import { type Starter, starterText } from "./starter.ts"
 import { writeServed } from "./write-served.ts"

@@ -2,7 +2,7 @@
 import { createServer } from "node:net"
 import { Console, Effect } from "effect"
 import { BindFailed } from "../../../layers/http/address.ts"
-import type { ConfigurationSource } from "../configuration-source.ts"
+import type { ConfigurationSource } from "../configuration/source.ts"
 import { Unable } from "../ctl/failure.ts"
 import { commandLine, management, type Starter, starterText } from "./starter.ts"
 

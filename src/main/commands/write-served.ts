@@ -15,7 +15,7 @@ interface Written {
 
 export const writeServed = ({ text, file, force, samples }: Written): Effect.Effect<void, Unable> =>
   Effect.gen(function* () {
-    const { findings } = yield* Effect.promise(() => import("../findings.ts"))
+    const { findings } = yield* Effect.promise(() => import("../configuration/findings.ts"))
     const problems = yield* findings({
       name: file,
       text,

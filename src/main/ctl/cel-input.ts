@@ -5,7 +5,7 @@ import { formatText } from "../../../spec/config/problem.ts"
 import { contextOf } from "../../cel/context.ts"
 import { noFunctions } from "../../cel/custom-functions.ts"
 import { type Bindings, type CelProblem, compile, type Expression, type Phase, phases } from "../../cel/expression.ts"
-import { fromFile, type UnreadableConfiguration } from "../configuration-source.ts"
+import { fromFile, type UnreadableConfiguration } from "../configuration/source.ts"
 import { problemsText } from "./cel-text.ts"
 import { Unable } from "./failure.ts"
 import { Operands } from "./operands.ts"
@@ -99,8 +99,8 @@ export const compiledExpression = (given: Given): Effect.Effect<Expression, Unab
 const addedBy = (file: Option.Option<string>) =>
   Effect.gen(function* () {
     if (Option.isNone(file)) return { functions: noFunctions, hidden: {} }
-    const { check } = yield* Effect.promise(() => import("../check.ts"))
-    const { customFunctions } = yield* Effect.promise(() => import("../dialect.ts"))
+    const { check } = yield* Effect.promise(() => import("../../check/check.ts"))
+    const { customFunctions } = yield* Effect.promise(() => import("../configuration/dialect.ts"))
     const name = file.value
     const text = yield* fromFile(name).read
     const { config, positions, hidden, problems } = check({ name, text, env: process.env, home: process.env["HOME"] })

@@ -2,8 +2,8 @@
 import { Console, Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { formatText } from "../../../spec/config/problem.ts"
-import { fromFile } from "../configuration-source.ts"
-import type { Difference, FieldChange, Side } from "../differences.ts"
+import { fromFile } from "../configuration/source.ts"
+import type { Difference, FieldChange, Side } from "./differences.ts"
 import { exitWith, orExit, Unable } from "./failure.ts"
 import { printable } from "./printable.ts"
 
@@ -21,7 +21,7 @@ export const diffCommand = Command.make(
   },
   ({ older, newer, format }) =>
     Effect.gen(function* () {
-      const { differences } = yield* Effect.promise(() => import("../differences.ts"))
+      const { differences } = yield* Effect.promise(() => import("./differences.ts"))
       if (older === "-" && newer === "-")
         return yield* new Unable({ detail: "only one of the two can be standard input" })
       const found = differences(yield* sideOf(older), yield* sideOf(newer))
@@ -38,7 +38,7 @@ export const diffCommand = Command.make(
 
 const sideOf = (name: string) =>
   Effect.gen(function* () {
-    const { check } = yield* Effect.promise(() => import("../check.ts"))
+    const { check } = yield* Effect.promise(() => import("../../check/check.ts"))
     const text = yield* fromFile(name).read
     const { config, positions, hidden, problems } = check({ name, text, env: process.env, home: process.env["HOME"] })
     if (config === undefined || positions === undefined) return yield* new Unable({ detail: formatText(problems) })

@@ -1,7 +1,7 @@
 /** `headgatectl doctor`: what keeps a configuration from being served well on this machine, and what to do about it. */
 import { Console, Effect, Option } from "effect"
 import { Argument, Command } from "effect/cli"
-import { fromFile } from "../configuration-source.ts"
+import { fromFile } from "../configuration/source.ts"
 import { cannotServe } from "../exit-codes.ts"
 import { exitWith, orExit } from "./failure.ts"
 

@@ -6,7 +6,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import { format } from "../../../spec/config/format.ts"
 import { shapeOf } from "../../../spec/config/shape.ts"
 import { source } from "../../../spec/config/source.ts"
-import { fromFile } from "../configuration-source.ts"
+import { fromFile } from "../configuration/source.ts"
 import { exitWith, orExit, Unable } from "./failure.ts"
 import { oneFile } from "./one-file.ts"
 
@@ -52,7 +52,7 @@ export const fmtCommand = Command.make(
         yield* Console.error(
           "fmt reads standard input until Ctrl-D; a file is an argument: headgatectl fmt config.yaml"
         )
-      const { language } = yield* Effect.promise(() => import("../check.ts"))
+      const { language } = yield* Effect.promise(() => import("../../check/check.ts"))
       const { name, read, file: written } = fromFile(file)
       const text = yield* read
       const formatted = format(text, shapeOf(language.schema.ast))

@@ -2,7 +2,7 @@
 import { Console, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import { nearest } from "../../../spec/config/nearest.ts"
-import { askAdmin } from "../admin-client.ts"
+import { askAdmin } from "../admin/client.ts"
 import { adminAt, adminPort } from "./admin-port.ts"
 import { orExit, Unable } from "./failure.ts"
 

@@ -1,7 +1,7 @@
 /** `headgatectl schema`: the JSON Schema of the configuration file, or of another thing that the package describes. */
 import { Console, Effect } from "effect"
 import { Command, Flag } from "effect/cli"
-import { type SchemaKind, schemaKinds } from "../schema-kinds.ts"
+import { type SchemaKind, schemaKinds } from "../configuration/schema-kinds.ts"
 
 const kinds = Object.keys(schemaKinds) as ReadonlyArray<SchemaKind>
 
@@ -17,7 +17,7 @@ export const schemaCommand = Command.make(
   },
   ({ kind }) =>
     Effect.gen(function* () {
-      const { jsonSchema } = yield* Effect.promise(() => import("../json-schemas.ts"))
+      const { jsonSchema } = yield* Effect.promise(() => import("../configuration/json-schemas.ts"))
       yield* Console.log(jsonSchema(kind).trimEnd())
     })
 ).pipe(

@@ -5,7 +5,7 @@
  */
 import { Console, Effect, Option, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { openTrace } from "../trace-client.ts"
+import { openTrace } from "../admin/trace-client.ts"
 import { adminAt, adminPort, port } from "./admin-port.ts"
 import { orExit } from "./failure.ts"
 import { curl, curlArguments, InjectFailed } from "./inject.ts"

@@ -5,10 +5,10 @@ import { connect as connectTls } from "node:tls"
 import { Effect, Redacted } from "effect"
 import { formatPath } from "../../../spec/config/path.ts"
 import { type Address, formatAddress, parseUrl } from "../../../spec/target.ts"
+import type { ConfigurationText } from "../../check/check.ts"
 import type { Normalised } from "../../routing/normalised.ts"
 import type { UpstreamTls } from "../../services/upstreams.ts"
-import type { ConfigurationText } from "../check.ts"
-import { compiledOver } from "../offline.ts"
+import { compiledOver } from "../configuration/offline.ts"
 import { type Ailment, error } from "./ailment.ts"
 
 /** A server to be called. */

@@ -1,8 +1,8 @@
 /** Looks at everything that a start and the first requests depend on, and tells what is wrong with it. */
 import { Effect } from "effect"
 import { formatLine, type Problem } from "../../../spec/config/problem.ts"
-import { type ConfigurationText, check } from "../check.ts"
-import { findings } from "../findings.ts"
+import { type ConfigurationText, check } from "../../check/check.ts"
+import { findings } from "../configuration/findings.ts"
 import { type Ailment, examinations } from "./ailment.ts"
 import { calleesOf, visit } from "./backends.ts"
 import { certificateAilments } from "./certificates.ts"

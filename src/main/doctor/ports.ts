@@ -14,7 +14,7 @@ import {
 import { formatPath } from "../../../spec/config/path.ts"
 import { isLoopback } from "../../../spec/standalone/address.ts"
 import type { Normalised } from "../../routing/normalised.ts"
-import { askAdmin } from "../admin-client.ts"
+import { askAdmin } from "../admin/client.ts"
 import { type Ailment, error } from "./ailment.ts"
 
 interface Wanted {

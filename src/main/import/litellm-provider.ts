@@ -1,5 +1,5 @@
 /** Providers as LiteLLM names them: the word before the slash of a model, or the name of a model that is known without one. */
-import type { ProviderName } from "../commands/providers.ts"
+import type { ProviderName } from "../configuration/providers.ts"
 
 interface Named {
   readonly provider: ProviderName

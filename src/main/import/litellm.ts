@@ -1,7 +1,7 @@
 /** The configuration file of LiteLLM's proxy as one of ours: model_list, router_settings, general_settings and litellm_settings. */
 import type { Path } from "../../../spec/config/path.ts"
 import type { FromEnvironment } from "../../../spec/config/write.ts"
-import { providers } from "../commands/providers.ts"
+import { providers } from "../configuration/providers.ts"
 import type { Imported } from "./finding.ts"
 import { isMembers, Ledger, type Members } from "./ledger.ts"
 import { type Deployed, deployedModel } from "./litellm-provider.ts"

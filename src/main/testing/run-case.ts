@@ -10,7 +10,7 @@ import type { Services } from "../../pipeline/registry.ts"
 import type { Listener } from "../../pipeline/route.ts"
 import type { StageFinished } from "../../pipeline/run.ts"
 import type { AnyPolicy, ConfigPath, ConfigProblem } from "../../pipeline/stage.ts"
-import type { Ports } from "../dialect.ts"
+import type { Ports } from "../configuration/dialect.ts"
 import type { Request } from "./arbitraries.ts"
 import {
   type CaseExpectation,

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { afterAll, beforeAll } from "vitest"
-import { graphsOf } from "../../../src/main/offline.ts"
+import { graphsOf } from "../../../src/main/configuration/offline.ts"
 import { completion, json, type Provider, startProvider } from "./provider.ts"
 import { type Headgate, startHeadgate } from "./running.ts"
 

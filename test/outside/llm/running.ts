@@ -4,10 +4,10 @@ import { createServer } from "node:net"
 import { Exit, Layer, ManagedRuntime, Scope } from "effect"
 import * as ConsoleLog from "../../../layers/log/console.ts"
 import * as Prometheus from "../../../layers/metrics/prometheus.ts"
-import { type ConfigurationSource, fromText } from "../../../src/main/configuration-source.ts"
-import { standard } from "../../../src/main/dialect.ts"
-import { defaultPortOptions, ports } from "../../../src/main/ports.ts"
-import { run } from "../../../src/main/run.ts"
+import { standard } from "../../../src/main/configuration/dialect.ts"
+import { defaultPortOptions, ports } from "../../../src/main/configuration/ports.ts"
+import { type ConfigurationSource, fromText } from "../../../src/main/configuration/source.ts"
+import { run } from "../../../src/main/proxy/run.ts"
 
 export interface Headgate {
   readonly port: number

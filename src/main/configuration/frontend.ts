@@ -1,0 +1,26 @@
+/** What `frontendPolicies.http` and `tcp` say, in the words of the listener and of the engine. */
+import { defaultLimits, type Limits } from "../../../layers/http/listener.ts"
+import { defaultBodyLimit } from "../../pipeline/exchange.ts"
+import type { Frontends } from "../../routing/normalised.ts"
+import { probesOf } from "../../services/upstreams.ts"
+
+export interface Frontend {
+  readonly limits: Limits
+  /** The most bytes of a body that are held in memory where no policy says otherwise. */
+  readonly bodyLimit: number
+}
+
+export const frontendOf = ({ http, tcp }: Frontends): Frontend => {
+  const idleTimeout = http?.http1IdleTimeout ?? defaultLimits.idleTimeout
+  return {
+    limits: {
+      paths: http?.paths ?? defaultLimits.paths,
+      maxHeaders: http?.http1MaxHeaders ?? defaultLimits.maxHeaders,
+      idleTimeout,
+      headTimeout: http?.http1HeaderTimeout ?? Math.min(defaultLimits.headTimeout, idleTimeout),
+      maxConnectionDuration: http?.maxConnectionDuration,
+      probes: tcp === undefined ? defaultLimits.probes : probesOf(tcp.keepalives)
+    },
+    bodyLimit: http?.maxBufferSize ?? defaultBodyLimit
+  }
+}

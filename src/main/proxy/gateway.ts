@@ -1,0 +1,311 @@
+/**
+ * The running gateway: sockets, the snapshot in force, and the exchange of one snapshot for the next. A new configuration
+ * is compiled and its sockets are opened before anything changes; one assignment publishes it.
+ */
+import { Effect, Exit, Result, Scope, Semaphore } from "effect"
+import { addressOf, type BindFailed, show } from "../../../layers/http/address.ts"
+import { type Bound, type Clocks, type DrainOptions, listen } from "../../../layers/http/listener.ts"
+import { formatPath } from "../../../spec/config/path.ts"
+import type { Code } from "../../../spec/warnings.ts"
+import { checkAside } from "../../check/aside.ts"
+import type { ConfigurationText } from "../../check/check.ts"
+import { inSlices } from "../../check/time-slices.ts"
+import type { AssembledBind } from "../../compile/assemble.ts"
+import type { Answer } from "../../http/message.ts"
+import type { Defect } from "../../pipeline/errors.ts"
+import type { Exchange } from "../../pipeline/exchange.ts"
+import { makeRecorder } from "../../pipeline/record.ts"
+import { observedLoop, plainLoop } from "../../pipeline/run.ts"
+import type { Sampler } from "../../pipeline/sampling.ts"
+import { makeServe, noHooks } from "../../pipeline/serve.ts"
+import { Spans } from "../../pipeline/spans.ts"
+import type { TraceSettings } from "../../pipeline/trace.ts"
+import { both, watchHooks, watchStages } from "../../pipeline/watch.ts"
+import { Watchers } from "../../pipeline/watchers.ts"
+import { Defects } from "../../services/defects.ts"
+import { Log } from "../../services/log.ts"
+import { Metrics } from "../../services/metrics.ts"
+import type { SpanSink } from "../../services/span-sink.ts"
+import type { Dialect } from "../configuration/dialect.ts"
+import { InvalidConfiguration, makeSnapshot, type Snapshot } from "../configuration/snapshot.ts"
+import { configurationGauges } from "./runtime-metrics.ts"
+
+export interface GatewayOptions<R> {
+  readonly dialect: Dialect<R>
+  /** Where those listen whose bind names no address: an IP address, `::` for all, or `localhost`. */
+  readonly host: string
+  /** Lets the system choose every port: those of the configuration are names alone. */
+  readonly ephemeral: boolean
+  readonly clocks: Clocks
+  readonly random: () => number
+  readonly drain: DrainOptions
+  readonly env: TraceSettings["env"]
+  /** Which requests become spans, and where these go. */
+  readonly sampler: Sampler
+  readonly spans: SpanSink["Service"] | undefined
+  /** Milliseconds that requests may stay on a configuration that was replaced, before they are cut. */
+  readonly retirement: number
+}
+
+export interface Gateway {
+  readonly snapshot: () => Snapshot
+  readonly watchers: Watchers
+  /** Exchanges the configuration. When it fails, nothing has changed. */
+  readonly reload: (text: ConfigurationText) => Effect.Effect<void, InvalidConfiguration | BindFailed>
+  /** The listeners: the key of the bind, its port in the configuration, and the port as bound; none on a unix socket. */
+  readonly listeners: () => ReadonlyArray<{
+    readonly key: string
+    readonly configured: number
+    readonly port: number | undefined
+  }>
+  /** Stops accepting, lets requests finish, then cuts what is left. */
+  readonly drain: Effect.Effect<void>
+}
+
+/** A socket, and what it serves now. Exchanged as a whole by a reload. */
+interface Open {
+  readonly bind: AssembledBind
+  readonly bound: Bound
+  readonly scope: Scope.Closeable
+}
+
+/** Serves a snapshot, and closes it with everything else when the scope ends. */
+export const startGateway = <R>(
+  first: Snapshot,
+  options: GatewayOptions<R>
+): Effect.Effect<Gateway, BindFailed, R | Log | Metrics | Scope.Scope> =>
+  Effect.gen(function* () {
+    const ports = yield* Effect.context<R>()
+    const log = yield* Log
+    const metrics = yield* Metrics
+    const { clocks } = options
+    const { synchronized, held } = configurationGauges(metrics)
+    const snapshots = new Set([first])
+
+    let current = first
+    /** Where a bind listens, by the port of the configuration: what its socket is known by from one snapshot to the next. */
+    const placeOf = ({ address, port }: AssembledBind) => addressOf(address ?? options.host, port)
+    const indexed = ({ assembled }: Snapshot) => new Map(assembled.binds.map((bind) => [show(placeOf(bind)), bind]))
+    let bindsByPlace = indexed(current)
+    const sockets = new Map<string, Open>()
+
+    const settings: TraceSettings = {
+      env: options.env,
+      clock: clocks.monotonic,
+      get locate() {
+        return current.locate
+      }
+    }
+    const watchers = new Watchers(settings)
+    const tell = yield* Defects
+    const defect = ({ cause }: Defect) => tell("engine", cause)
+    const plain = makeServe(plainLoop(clocks.monotonic), noHooks, clocks.monotonic, defect)
+    const observed = makeServe(observedLoop(clocks.monotonic, watchStages), watchHooks, clocks.monotonic, defect)
+    const record = makeRecorder(log, metrics, clocks.monotonic)
+    const { sampler, spans } = options
+
+    const handle =
+      (place: string) =>
+      (x: Exchange): Effect.Effect<Answer> => {
+        const snapshot = current
+        x.env = options.env
+        x.hidden = snapshot.hidden
+        x.configuration = snapshot
+        x.bodyLimit = snapshot.frontend.bodyLimit
+        snapshot.inFlight++
+        x.onFinished((outcome) => {
+          snapshot.inFlight--
+          record(x, outcome)
+        })
+        try {
+          const listener = bindsByPlace.get(place)?.listenerFor(x.request.host)
+          const sampled = spans === undefined ? undefined : sampler(x)
+          if (sampled !== undefined) x.watch = new Spans(sampled.parent, clocks.monotonic, spans!.add)
+          if (watchers.waiting) {
+            const trace = watchers.claim(x)
+            if (trace !== undefined) x.watch = x.watch === undefined ? trace : both(x.watch, trace)
+          }
+          return x.watch === undefined ? plain(x, listener) : observed(x, listener)
+        } catch (cause) {
+          // Nodes cannot throw this far; whatever stands between them may not take the process with it.
+          return Exit.die(cause)
+        }
+      }
+
+    const openSocket = (bind: AssembledBind): Effect.Effect<Open, BindFailed> =>
+      Effect.gen(function* () {
+        const scope = yield* Scope.make()
+        const place = placeOf(bind)
+        const bound = yield* listen({
+          address: options.ephemeral && place._tag !== "Unix" ? { ...place, port: 0 } : place,
+          setting: settingOf(bind),
+          handle: handle(show(place)),
+          clocks,
+          limits: () => current.frontend.limits,
+          defect: (cause) => tell("connection", cause),
+          drain: options.drain
+        }).pipe(
+          Scope.provide(scope),
+          Effect.onError(() => Scope.close(scope, Exit.void))
+        )
+        return { bind, bound, scope }
+      })
+
+    /**
+     * Opens the sockets that a configuration needs beyond those that are open. All of them, or none: an open socket that
+     * stands in the way of one on the same port, and is not needed any more, gives way first and comes back when it fails.
+     */
+    const openMissing = (next: Snapshot) =>
+      Effect.gen(function* () {
+        const needed = indexed(next)
+        const opened = new Map<string, Open>()
+        const aside: Array<Open> = []
+        const undo = Effect.gen(function* () {
+          yield* dismiss(opened.values())
+          for (const { bind } of aside) yield* comeBack(bind)
+        })
+        for (const [place, bind] of needed) {
+          if (sockets.has(place)) continue
+          const inTheWay =
+            placeOf(bind)._tag === "Unix"
+              ? []
+              : [...sockets].flatMap(([other, open]) =>
+                  open.bind.port === bind.port && !needed.has(other) ? [open] : []
+                )
+          const open = yield* openSocket(bind).pipe(
+            Effect.catchIf(
+              ({ code }) => code === "EADDRINUSE" && inTheWay.length > 0,
+              () => {
+                aside.push(...inTheWay)
+                return Effect.andThen(
+                  Effect.forEach(inTheWay, ({ bound }) => bound.close, { discard: true }),
+                  openSocket(bind)
+                )
+              }
+            ),
+            Effect.onError(() => undo)
+          )
+          opened.set(place, open)
+        }
+        return opened
+      })
+
+    /** Opens a socket again that gave way. The connections of the old one end as those of a socket that is not needed. */
+    const comeBack = (bind: AssembledBind) =>
+      Effect.gen(function* () {
+        const place = show(placeOf(bind))
+        const before = sockets.get(place)
+        const again = yield* Effect.result(openSocket(bind))
+        if (Result.isSuccess(again)) sockets.set(place, again.success)
+        else {
+          sockets.delete(place)
+          log.log("error", "proxy", again.failure.message)
+        }
+        if (before !== undefined) yield* Effect.forkIn(dismiss([before]), background, { startImmediately: true })
+      })
+
+    /** Nobody is served there any more: they stop accepting at once, whatever time a shutdown would leave them. */
+    const dismiss = (unneeded: Iterable<Open>) =>
+      Effect.forEach(
+        unneeded,
+        ({ bound, scope }) =>
+          Effect.andThen(bound.drain({ ...options.drain, minimum: 0 }), Scope.close(scope, Exit.void)),
+        { concurrency: "unbounded", discard: true }
+      )
+
+    const publish = (next: Snapshot, opened: ReadonlyMap<string, Open>) => {
+      snapshots.add(next)
+      held.record(snapshots.size)
+      current = next
+      bindsByPlace = indexed(next)
+      for (const [place, open] of opened) {
+        sockets.set(place, open)
+        log.log("info", "proxy", "started bind", { bind: open.bind.key, address: open.bound.addresses.join(",") })
+      }
+      synchronized.record(1)
+    }
+
+    /** The next configuration may want their ports back. */
+    const closeUnused = Effect.suspend(() => {
+      const unused = [...sockets].filter(([place]) => !bindsByPlace.has(place))
+      for (const [place] of unused) sockets.delete(place)
+      return dismiss(unused.map(([, open]) => open))
+    })
+
+    /**
+     * A replaced snapshot is let go when its last request is over, or when its time is up: then requests that still run on
+     * it, streams and tunnels, are cut.
+     */
+    const retire = (old: Snapshot) =>
+      Effect.gen(function* () {
+        const until = clocks.monotonic() + options.retirement
+        while (old.inFlight > 0 && clocks.monotonic() < until) yield* Effect.sleep("100 millis")
+        let cut = 0
+        for (const { bound } of sockets.values())
+          cut += bound.cutRequests((x) => x.configuration === old, "its configuration was replaced")
+        if (cut > 0)
+          log.log("warn", "proxy", "requests that outlived their configuration were cut", { requests: String(cut) })
+        yield* Scope.close(old.scope, Exit.void)
+        snapshots.delete(old)
+        held.record(snapshots.size)
+      })
+
+    const background = yield* Effect.scope
+    yield* Effect.addFinalizer(() =>
+      Effect.suspend(() => Effect.forEach(snapshots, ({ scope }) => Scope.close(scope, Exit.void), { discard: true }))
+    )
+    yield* Effect.addFinalizer(() => Effect.suspend(() => closeAll(sockets.values())))
+    publish(current, yield* openMissing(current))
+
+    const oneAtATime = yield* Semaphore.make(1)
+    const reload = (text: ConfigurationText) =>
+      Effect.gen(function* () {
+        // Only this is long; what is opened after it serves requests, and those are nobody's slices.
+        const next = yield* inSlices(makeSnapshot(options.dialect, text, options.random, checkAside))
+        // An emptied or truncated file is likelier than the wish to close every port, which the end of the process fulfils.
+        const nothing = next.warnings.find(({ code }) => code === servesNothing)
+        if (nothing !== undefined) {
+          yield* Scope.close(next.scope, Exit.void)
+          return yield* new InvalidConfiguration({ problems: [{ ...nothing, severity: "error" }] })
+        }
+        const opened = yield* Effect.onError(openMissing(next), () => Scope.close(next.scope, Exit.void))
+        const old = current
+        publish(next, opened)
+        yield* Effect.forkIn(retire(old), background)
+        yield* Effect.forkIn(closeUnused, background, { startImmediately: true })
+      }).pipe(
+        Effect.onError(() => Effect.sync(() => synchronized.record(0))),
+        Effect.provideContext(ports),
+        oneAtATime.withPermits(1)
+      )
+
+    return {
+      snapshot: () => current,
+      watchers,
+      reload,
+      listeners: () =>
+        current.assembled.binds.map((bind) => ({
+          key: bind.key,
+          configured: bind.port,
+          port: sockets.get(show(placeOf(bind)))?.bound.port
+        })),
+      drain: Effect.suspend(() =>
+        Effect.forEach(sockets.values(), ({ bound }) => bound.drain(options.drain), {
+          concurrency: "unbounded",
+          discard: true
+        })
+      )
+    }
+  })
+
+const closeAll = (open: Iterable<Open>) =>
+  Effect.forEach(open, ({ scope }) => Scope.close(scope, Exit.void), { concurrency: "unbounded", discard: true })
+
+/** A warning at the start, and an error for what is served already. */
+const servesNothing: Code = "serves-nothing"
+
+/** The configuration that decides where a bind listens. */
+const settingOf = ({ path, address }: AssembledBind): string => {
+  const fields = address === undefined ? ["port"] : address.startsWith("unix:") ? ["address"] : ["address", "port"]
+  return fields.map((field) => formatPath([...path, field])).join(" or ")
+}
