@@ -388,21 +388,17 @@ describe("streamable HTTP to a target", () => {
     await target.close()
   })
 
-  it("a body that says nothing is read up to a limit, and what took the message has taken it", async () => {
+  it("a body that says nothing is not read to its end, which may never come", async () => {
     let cut = 0
-    const target = await begin(
-      (_, response) => {
-        response.on("close", () => cut++)
-        response.writeHead(202)
-        const more = () => {
-          while (response.write("x".repeat(100_000)));
-        }
-        response.on("drain", more)
-        more()
-      },
-      {},
-      { messageChars: 1_000_000, errorBytes: 1_000_000 }
-    )
+    const target = await begin((_, response) => {
+      response.on("close", () => cut++)
+      response.writeHead(202)
+      const more = () => {
+        while (response.write("x".repeat(100_000)));
+      }
+      response.on("drain", more)
+      more()
+    })
     const { transport, ends } = target.connect("session")
     transport.send(outgoing(1, "notifications/initialized", false))
     await until("the end", () => ends.length > 0)

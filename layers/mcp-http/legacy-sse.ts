@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { McpUpstreamRequest } from "../../src/services/mcp-http.ts"
 import type { McpOutgoing, McpTransport, McpTransportEvents, TargetFailure } from "../../src/services/mcp-transport.ts"
 import { eventSource } from "./event-source.ts"
-import { drain, TargetCall, type Upstream } from "./upstream.ts"
+import { TargetCall, type Upstream } from "./upstream.ts"
 
 const broken = (message: string): TargetFailure => ({ _tag: "TargetBroken", status: 500, message })
 const closedOnReceive = broken("upstream closed on receive")
@@ -110,7 +110,10 @@ export const legacySseTransport = (upstream: Upstream, path: string, events: Mcp
     }
     const call = new TargetCall(upstream, request, false, {
       onFailure: finish,
-      onHead: () => drain(limits.messageChars, () => finish(undefined))
+      onHead: () => {
+        finish(undefined)
+        return undefined
+      }
     })
     if (!finished) posts.set(stream, call)
   }

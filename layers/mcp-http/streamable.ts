@@ -10,14 +10,7 @@ import type {
   TargetFailure
 } from "../../src/services/mcp-transport.ts"
 import { type EventSource, eventSource } from "./event-source.ts"
-import {
-  type BodyReader,
-  drain,
-  type ResponseHandler,
-  type ResponseHead,
-  TargetCall,
-  type Upstream
-} from "./upstream.ts"
+import { type BodyReader, type ResponseHandler, type ResponseHead, TargetCall, type Upstream } from "./upstream.ts"
 
 const broken = (message: string): TargetFailure => ({ _tag: "TargetBroken", status: 500, message })
 const tooLarge = broken("upstream sent a message over the limit")
@@ -141,9 +134,8 @@ export class StreamableTransport implements McpTransport {
     for (const [number, { released }] of this.#open) if (!released) this.abandon(number)
     if (farewell === undefined || this.#sessionId === undefined) return
     const headers = this.#withSession(farewell)
-    const { errorBytes } = this.#upstream.limits
     new TargetCall(this.#upstream, { method: "DELETE", path: this.#path, headers, body: undefined }, true, {
-      onHead: () => drain(errorBytes, () => {}),
+      onHead: () => undefined,
       onFailure: () => {}
     })
   }
@@ -197,7 +189,10 @@ class Stream implements ResponseHandler, BodyReader {
     const type = headers.get("content-type")?.trim().toLowerCase() ?? ""
     if (type.startsWith("text/event-stream")) return this.#events()
     if (this.#purpose !== "listen") {
-      if (status === 202 || status === 204) return drain(this.#limit, () => this.#ended(undefined))
+      if (status === 202 || status === 204) {
+        this.#ended(undefined)
+        return undefined
+      }
       if (type.startsWith("application/json") || type === "") return this
     }
     this.#ended(unexpected)

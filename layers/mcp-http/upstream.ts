@@ -305,18 +305,4 @@ class RefusalReader implements BodyReader {
   }
 }
 
-/** Reads a body that says nothing, so that its connection can be kept: up to a limit, since it may have no end. */
-export const drain = (limit: number, done: () => void): BodyReader => {
-  let left = limit
-  return {
-    onData: (chunk) => {
-      left -= chunk.length
-      if (left >= 0) return true
-      done()
-      return false
-    },
-    onEnd: done
-  }
-}
-
 const bytesOf = (body: string | Uint8Array): Uint8Array => (typeof body === "string" ? Buffer.from(body) : body)
