@@ -1,6 +1,6 @@
 /** The metrics of model calls. Series are resolved once for each route, provider and pair of models, so that counting is an addition. */
+import type { Metrics, Series } from "../../src/policy/terminal.ts"
 import type { LookupStatus } from "../../src/protocols/llm/cost/price.ts"
-import type { Metrics, Series } from "../../src/services/metrics.ts"
 import type { Exchange } from "./exchange.ts"
 
 const labels = [

@@ -1,8 +1,7 @@
 /** The metrics of MCP requests and of their calls of targets. Series are resolved once and found again by what they count. */
-import { placeLabels, placeOf } from "../../src/pipeline/record.ts"
+import { type Metrics, placeLabels, placeOf, type Series } from "../../src/policy/terminal.ts"
 import type { McpFacts } from "../../src/protocols/mcp/contract.ts"
 import { isKnownMethod } from "../../src/protocols/mcp/methods.ts"
-import type { Metrics, Series } from "../../src/services/metrics.ts"
 import type { Exchange } from "./exchange.ts"
 
 /** A server may have a resource for any URI. Beyond so many different names, a backend counts the rest together. */

@@ -4,27 +4,32 @@
  */
 import { createHash } from "node:crypto"
 import { Effect, Exit, Result } from "effect"
-import { HeaderList } from "../../src/http/header-list.ts"
-import type { Answer } from "../../src/http/message.ts"
-import { within } from "../../src/pipeline/deadline.ts"
-import type { TimedOut } from "../../src/pipeline/errors.ts"
-import { failedReadings } from "../../src/pipeline/fail-closed.ts"
-import { mcpAuthorizer } from "../../src/pipeline/mcp-rules.ts"
-import * as slots from "../../src/pipeline/slots.ts"
-import type { ConfigProblem } from "../../src/pipeline/stage.ts"
-import { terminal } from "../../src/pipeline/terminal.ts"
-import { patienceOf } from "../../src/pipeline/upstream-call.ts"
+import {
+  type Answer,
+  type ConfigProblem,
+  failedReadings,
+  HeaderList,
+  Monotonic,
+  slots,
+  type TimedOut
+} from "../../src/policy/policy.ts"
+import {
+  Kept,
+  KeptKind,
+  Log,
+  Metrics,
+  mcpAuthorizer,
+  patienceOf,
+  terminal,
+  type UpstreamTimedOut,
+  within
+} from "../../src/policy/terminal.ts"
 import { noFacts } from "../../src/protocols/mcp/call-record.ts"
 import { defaultLimits, type McpTarget, mcpBackendConfig } from "../../src/protocols/mcp/config.ts"
 import type { McpFacts, McpRelay, McpResponse, McpTimeLimit } from "../../src/protocols/mcp/contract.ts"
 import { McpFamily } from "../../src/protocols/mcp/family.ts"
 import { McpProcess } from "../../src/protocols/mcp/process.ts"
 import { makeMcpRelay } from "../../src/protocols/mcp/relay.ts"
-import { Kept, KeptKind } from "../../src/services/kept.ts"
-import { Log } from "../../src/services/log.ts"
-import { Metrics } from "../../src/services/metrics.ts"
-import { Monotonic } from "../../src/services/monotonic.ts"
-import type { UpstreamTimedOut } from "../../src/services/upstreams.ts"
 import { withoutCredentials } from "./credentials.ts"
 import { EventStreamBody } from "./event-stream-body.ts"
 import { type Exchange, reads } from "./exchange.ts"

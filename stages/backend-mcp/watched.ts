@@ -1,6 +1,5 @@
 /** Shows the calls that the relay makes for one request to whoever watches that request. */
-import { formatTraceparent } from "../../src/http/trace-context.ts"
-import type { OutboundWatch } from "../../src/pipeline/outbound.ts"
+import { formatTraceparent, type OutboundWatch } from "../../src/policy/terminal.ts"
 import type { McpTarget } from "../../src/protocols/mcp/config.ts"
 import type { McpObserver, McpUpstreamCall } from "../../src/protocols/mcp/contract.ts"
 import type { Exchange } from "./exchange.ts"
