@@ -24,7 +24,7 @@ const allowed: ReadonlyArray<readonly [from: RegExp, to: RegExp]> = [
   [/^src\/routing\//, /^(src\/(routing|pipeline|cel|http)|spec)\//],
   [/^src\/protocols\/(llm|mcp|a2a)\//, /^(src\/(pipeline|services|cel|http)|spec)\//],
   // Off the loop that serves, as in a thread: a text becomes the normalised form.
-  [/^src\/check\//, /^(src\/(check|routing|pipeline)|spec)\/|^stages\/schemas\.ts/],
+  [/^src\/check\//, /^(src\/(check|routing|pipeline)|spec)\/|^stages\/schemas\.ts|^layers\/thread\.ts/],
   // The normalised form becomes what runs: whose policies these are, it is told.
   [/^src\/compile\//, /^(src\/(compile|routing|pipeline|cel)|spec)\//],
   // The rooms of the programs, each built on those before it.
