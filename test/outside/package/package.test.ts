@@ -274,7 +274,7 @@ describe("the package that is built", () => {
     mkdirSync(again)
     must(spawned("npm", ["pack", join(other, "dist"), "--pack-destination", again], home))
     assert.isTrue(readFileSync(join(again, readdirSync(again)[0]!)).equals(readFileSync(tarball)))
-  })
+  }, 300_000)
 
   it("says what it is made of, as CycloneDX wants it", () => {
     const bill = JSON.parse(readFileSync(join(bare, "node_modules", "headgate", "sbom.cdx.json"), "utf8"))
