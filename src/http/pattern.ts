@@ -13,6 +13,7 @@ const largestProgram = 1000
 const mostForeign = 65_536
 const foreign = /[^\x00-\xff]/
 
+/** A compiled pattern. */
 export class Pattern {
   /** What every text that matches begins with. */
   readonly literal: string
