@@ -28,7 +28,7 @@ const allowed: ReadonlyArray<readonly [from: RegExp, to: RegExp]> = [
   // What policies are written with, and terminals besides, gathered from those who have it.
   [/^src\/policy\//, /^(src\/(pipeline|services|cel|http|json)|spec)\//],
   // Off the loop that serves, as in a thread: a text becomes the normalised form.
-  [/^src\/check\//, /^(src\/(check|routing|pipeline)|spec)\/|^stages\/schemas\.ts/],
+  [/^src\/check\//, /^(src\/(check|routing|pipeline)|spec)\/|^stages\/schemas\.ts|^layers\/thread\.ts/],
   // The normalised form becomes what runs: whose policies these are, it is told.
   [/^src\/compile\//, /^(src\/(compile|routing|pipeline|cel)|spec)\//],
   // The rooms of the programs, each built on those before it.

@@ -91,3 +91,6 @@ export const tokenBudgets = slot<TokenBudgets>()("tokenBudgets")
 
 /** The rules over tools, prompts and resources that an MCP backend asks for each of them. */
 export const mcpRules = slot<Rules>()("mcpRules")
+
+/** The MCP call that a request is, as far as it is known: what traces show as `mcp`. Set only when somebody watches. */
+export const mcpCall = slot<Readonly<Record<string, unknown>>>()("mcpCall")
