@@ -63,4 +63,5 @@ export const JsonObject = Schema.Record(Schema.String, Schema.Json).annotate({
   identifier: "JsonObject",
   description: "An object of any content."
 })
+/** One whose members nobody has looked at yet. */
 export type JsonObject = { readonly [key: string]: unknown }

@@ -339,6 +339,37 @@ class Reader {
     assert.deepStrictEqual(silent, [])
   })
 
+  it("everything that headgate/policy exports says what it is", () => {
+    const silent: Array<string> = []
+    let said = 0
+    /** Looks at some exports of a file, or at all of them. */
+    const look = (file: string, wanted: ReadonlySet<string> | undefined): void => {
+      const source = readFileSync(join(root, file), "utf8")
+      const text = source.split("\n")
+      const passedOn = new Set<string>()
+      for (const [, names, spec] of source.matchAll(/^export (?:type )?(\{[^}]*\}|\* as \w+|\*) from "(\.[^"]+)"/gm)) {
+        const target = relative(root, resolve(root, dirname(file), spec!))
+        const listed = names!.startsWith("{") ? names!.slice(1, -1).split(",") : undefined
+        const chosen = listed?.map((name) => name.trim().replace(/^type /, "")).filter((name) => name !== "")
+        for (const name of chosen ?? []) passedOn.add(name)
+        const here = chosen?.filter((name) => wanted === undefined || wanted.has(name))
+        if (here?.length !== 0) look(target, here && new Set(here))
+      }
+      for (const [index, line] of text.entries()) {
+        const name = /^export (?:abstract )?(?:const|class|interface|type|function) (\w+)/.exec(line)?.[1]
+        if (name === undefined || passedOn.has(name) || wanted?.has(name) === false) continue
+        said++
+        const before = text.slice(0, index).findLast((each) => !each.startsWith("// biome-ignore"))
+        // The type of a schema is named beside it.
+        const isOfSchema = /^export type (\w+) = (?:\(typeof \1\)\["Type"\]|typeof \1\.Type)$/.test(line)
+        if (!before?.trimEnd().endsWith("*/") && !isOfSchema) silent.push(`${file}:${index + 1} ${name}`)
+      }
+    }
+    look("src/policy/policy.ts", undefined)
+    assert.isAbove(said, 150)
+    assert.deepStrictEqual(silent, [])
+  })
+
   it("no file hides behind a name that says nothing", () => {
     const vague = sources.filter((file) => /(^|\/)(utils?|helpers?|common|misc)(\.ts|\/)/.test(file))
     assert.deepStrictEqual(vague, [])
