@@ -16,7 +16,7 @@ export const LongString = text("LongString", 1, 1024)
 
 /** A part of a host name, of which others are made. */
 export const HostLabel = Schema.String.check(
-  Schema.isPattern(/^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/, {
+  Schema.isPattern(/^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/u, {
     expected: "letters, digits and hyphens, as in a part of a host name"
   })
 ).annotate({
