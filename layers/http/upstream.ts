@@ -1,10 +1,13 @@
 /** The port `Upstreams` over connections of our own: one pool of them per backend, shared by all configurations that name it. */
 import { Effect, Layer } from "effect"
 import { containerOf, Defects } from "../../src/services/defects.ts"
+import { Metrics } from "../../src/services/metrics.ts"
 import { Monotonic } from "../../src/services/monotonic.ts"
+import { Names } from "../../src/services/names.ts"
 import { containedLaterIfAlive } from "../../src/services/timer.ts"
 import { type Upstream, Upstreams } from "../../src/services/upstreams.ts"
 import { dialTo } from "./client/dial.ts"
+import type { PoolExhausted } from "./client/failures.ts"
 import { identityOf } from "./client/identity.ts"
 import { Pool } from "./client/pool.ts"
 import { settle } from "./connection-settings.ts"
@@ -17,14 +20,36 @@ interface Backend {
   users: number
 }
 
+export const upstreamMetrics = (metrics: Metrics["Service"], waiting: () => number) => {
+  metrics.gathered(
+    "upstream_waiting_calls",
+    "Calls that wait because all connections to their backend are in use.",
+    "gauge",
+    [],
+    () => [{ labels: {}, value: waiting() }]
+  )
+  return metrics.counter(
+    "upstream_refused_calls_total",
+    "Calls that were refused because all connections to their backend were in use: too many waited (`queue`), or they did so for too long (`time`).",
+    ["limit"]
+  )
+}
+
 /** Opens each backend once, and closes it, when its last user is gone, after what is in flight has ended. */
-export const layer: Layer.Layer<Upstreams> = Layer.effect(
+export const layer: Layer.Layer<Upstreams, never, Names | Metrics> = Layer.effect(
   Upstreams,
   Effect.gen(function* () {
     const tell = yield* Defects
     const now = yield* Monotonic
+    const names = yield* Names
     const later = containedLaterIfAlive(containerOf(tell, "backend"))
     const backends = new Map<string, Backend>()
+    const refusals = upstreamMetrics(yield* Metrics, () => {
+      let waiting = 0
+      for (const { pool } of backends.values()) waiting += pool.waiting
+      return waiting
+    })
+    const refused = (limit: PoolExhausted["limit"]) => refusals.series([limit]).record(1)
     return {
       open: (target, options) => {
         const settings = settle(options)
@@ -32,13 +57,14 @@ export const layer: Layer.Layer<Upstreams> = Layer.effect(
         const key = identityOf(target, settings)
         const make = (): Backend => {
           const pool = new Pool({
-            dial: dialTo(target, settings, later),
+            ...dialTo(target, settings, later, names),
             most: maxConnections,
             idleTimeout,
             patience: connectTimeout,
             now,
             later,
-            defect: (cause) => tell("backend", cause)
+            defect: (cause) => tell("backend", cause),
+            refused
           })
           const connections = { tell, pool, connectTimeout }
           return { pool, upstream: { send: (request) => call(connections, request) }, users: 0 }

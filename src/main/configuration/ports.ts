@@ -1,6 +1,7 @@
 /** The adapters behind the ports of policies and terminals, made once for a process and kept across reloads. */
 import { randomUUID } from "node:crypto"
 import { Data, Effect, Layer } from "effect"
+import * as Dns from "../../../layers/dns/layer.ts"
 import * as Files from "../../../layers/files.ts"
 import * as Upstream from "../../../layers/http/upstream.ts"
 import * as HttpFetch from "../../../layers/http-fetch/undici.ts"
@@ -66,7 +67,7 @@ const contained = Layer.provideMerge(
 
 const adapters = (options: PortOptions) =>
   Layer.mergeAll(
-    Upstream.layer,
+    Layer.provide(Upstream.layer, Dns.layer()),
     Kept.layer,
     RateLimits.layer,
     Tokenizer.layer,
