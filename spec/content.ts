@@ -60,3 +60,4 @@ export const JsonObject = Schema.Record(Schema.String, Schema.Json).annotate({
   identifier: "JsonObject",
   description: "An object of any content."
 })
+export type JsonObject = { readonly [key: string]: unknown }

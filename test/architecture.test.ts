@@ -15,6 +15,8 @@ const allowed: ReadonlyArray<readonly [from: RegExp, to: RegExp]> = [
   [/\.test\.ts$/, /./],
   // The configuration language knows nothing of the engine.
   [/^spec\//, /^spec\//],
+  // JSON as text is about nothing but JSON.
+  [/^src\/json\//, /^src\/json\//],
   // The HTTP message model is the vocabulary of everyone.
   [/^src\/http\//, /^((src\/http|spec)\/|src\/services\/contained\.ts)/],
   [/^src\/services\//, /^(src\/(services|http)|spec)\//],
@@ -22,9 +24,11 @@ const allowed: ReadonlyArray<readonly [from: RegExp, to: RegExp]> = [
   // The engine never names a policy or an adapter.
   [/^src\/pipeline\//, /^(src\/(pipeline|services|cel|http)|spec)\//],
   [/^src\/routing\//, /^(src\/(routing|pipeline|cel|http)|spec)\//],
-  [/^src\/protocols\/(llm|mcp|a2a)\//, /^(src\/(pipeline|services|cel|http)|spec)\//],
+  [/^src\/protocols\/(llm|mcp|a2a)\//, /^(src\/(pipeline|services|cel|http|json)|spec)\//],
+  // What policies are written with, and terminals besides, gathered from those who have it.
+  [/^src\/policy\//, /^(src\/(pipeline|services|cel|http|json)|spec)\//],
   // Off the loop that serves, as in a thread: a text becomes the normalised form.
-  [/^src\/check\//, /^(src\/(check|routing|pipeline)|spec)\/|^stages\/schemas\.ts/],
+  [/^src\/check\//, /^(src\/(check|routing|pipeline)|spec)\/|^stages\/schemas\.ts|^layers\/thread\.ts/],
   // The normalised form becomes what runs: whose policies these are, it is told.
   [/^src\/compile\//, /^(src\/(compile|routing|pipeline|cel)|spec)\//],
   // The rooms of the programs, each built on those before it.
@@ -52,10 +56,13 @@ const allowed: ReadonlyArray<readonly [from: RegExp, to: RegExp]> = [
   [/^layers\//, /^(layers|src\/(services|pipeline|http)|spec)\//],
   // The one place that lists the policies.
   [/^stages\/[^/]+\.ts$/, /^(stages|src\/(pipeline|services|cel|http)|spec)\//],
-  // Wire shapes load without the engine.
-  [/^stages\/[^/]+\/schema\.ts$/, /^(spec|stages\/[^/]+\/schema\.ts)/],
-  // A stage never imports another stage or a layer.
-  [/^stages\/[^/]+\//, /^(src\/(pipeline|services|cel|protocols|http)|spec)\//],
+  // Wire shapes load without the engine. Those of terminals are parts of the file besides.
+  [/^stages\/backend-(host|llm|mcp)\/schema\.ts$/, /^(spec\/|stages\/[^/]+\/schema\.ts)/],
+  [/^stages\/[^/]+\/schema\.ts$/, /^(spec\/policy\.ts|stages\/[^/]+\/schema\.ts)/],
+  // Terminals are written with what policies are, their own contract, and the engines of protocols.
+  [/^stages\/backend-(host|llm|mcp)\//, /^src\/(policy|protocols)\//],
+  // A policy is written with what `headgate/policy` exports, and with nothing else: no other policy, and no layer.
+  [/^stages\/[^/]+\//, /^src\/policy\/policy\.ts/],
   [/^(test|bench|examples|judges)\//, /./]
 ]
 

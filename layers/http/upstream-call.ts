@@ -224,7 +224,8 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
 
   /** A kept connection that its peer closed just then is no failure of the backend. */
   #mayReplay(): boolean {
-    return idempotent.has(this.#request.method) && !isSource(this.body)
+    const { method, repeatable } = this.#request
+    return (repeatable === true || idempotent.has(method)) && !isSource(this.body)
   }
 
   #failed(error: Error): void {

@@ -1,90 +1,15 @@
-/** The port `Upstreams` over connections of our own: one pool of them per backend, shared by all configurations that name it. */
+/** The port `Upstreams` over connections of our own. */
 import { Effect, Layer } from "effect"
-import { containerOf, Defects } from "../../src/services/defects.ts"
-import { Metrics } from "../../src/services/metrics.ts"
-import { Monotonic } from "../../src/services/monotonic.ts"
-import { Names } from "../../src/services/names.ts"
-import { containedLaterIfAlive } from "../../src/services/timer.ts"
-import { type Upstream, Upstreams } from "../../src/services/upstreams.ts"
-import { dialTo } from "./client/dial.ts"
-import type { PoolExhausted } from "./client/failures.ts"
-import { identityOf } from "./client/identity.ts"
-import { Pool } from "./client/pool.ts"
-import { settle } from "./connection-settings.ts"
+import type { Metrics } from "../../src/services/metrics.ts"
+import type { Names } from "../../src/services/names.ts"
+import { Upstreams } from "../../src/services/upstreams.ts"
+import * as Pools from "./pools.ts"
 import { call } from "./upstream-call.ts"
 
-/** The connections to one backend, and how many configurations use them. */
-interface Backend {
-  readonly pool: Pool
-  readonly upstream: Upstream
-  users: number
-}
-
-export const upstreamMetrics = (metrics: Metrics["Service"], waiting: () => number) => {
-  metrics.gathered(
-    "upstream_waiting_calls",
-    "Calls that wait because all connections to their backend are in use.",
-    "gauge",
-    [],
-    () => [{ labels: {}, value: waiting() }]
-  )
-  return metrics.counter(
-    "upstream_refused_calls_total",
-    "Calls that were refused because all connections to their backend were in use: too many waited (`queue`), or they did so for too long (`time`).",
-    ["limit"]
-  )
-}
-
-/** Opens each backend once, and closes it, when its last user is gone, after what is in flight has ended. */
 export const layer: Layer.Layer<Upstreams, never, Names | Metrics> = Layer.effect(
   Upstreams,
-  Effect.gen(function* () {
-    const tell = yield* Defects
-    const now = yield* Monotonic
-    const names = yield* Names
-    const later = containedLaterIfAlive(containerOf(tell, "backend"))
-    const backends = new Map<string, Backend>()
-    const refusals = upstreamMetrics(yield* Metrics, () => {
-      let waiting = 0
-      for (const { pool } of backends.values()) waiting += pool.waiting
-      return waiting
-    })
-    const refused = (limit: PoolExhausted["limit"]) => refusals.series([limit]).record(1)
-    return {
-      open: (target, options) => {
-        const settings = settle(options)
-        const { connectTimeout, idleTimeout, maxConnections } = settings
-        const key = identityOf(target, settings)
-        const make = (): Backend => {
-          const pool = new Pool({
-            ...dialTo(target, settings, later, names),
-            most: maxConnections,
-            idleTimeout,
-            patience: connectTimeout,
-            now,
-            later,
-            defect: (cause) => tell("backend", cause),
-            refused
-          })
-          const connections = { tell, pool, connectTimeout }
-          return { pool, upstream: { send: (request) => call(connections, request) }, users: 0 }
-        }
-        return Effect.acquireRelease(
-          Effect.sync(() => {
-            const backend = backends.get(key) ?? make()
-            backends.set(key, backend)
-            backend.users++
-            return backend
-          }),
-          (backend) =>
-            Effect.sync(() => {
-              if (--backend.users > 0) return
-              backends.delete(key)
-              // A stream may go on for long after its configuration is gone.
-              backend.pool.close()
-            })
-        ).pipe(Effect.map((backend) => backend.upstream))
-      }
-    }
-  })
-)
+  Effect.map(Pools.Pools, ({ open }) => ({
+    open: (target, options) =>
+      Effect.map(open(target, options), (connections) => ({ send: (request) => call(connections, request) }))
+  }))
+).pipe(Layer.provide(Pools.layer))

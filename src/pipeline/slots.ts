@@ -85,4 +85,6 @@ export interface TokenBudgets {
 }
 /** The rules over tools, prompts and resources that an MCP backend asks for each of them. */
 export const mcpRules = slot<Rules>()("mcpRules")
+/** The MCP call that a request is, as far as it is known: what traces show as `mcp`. Set only when somebody watches. */
+export const mcpCall = slot<Readonly<Record<string, unknown>>>()("mcpCall")
 export const tokenBudgets = slot<TokenBudgets>()("tokenBudgets")

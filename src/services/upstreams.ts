@@ -67,6 +67,8 @@ export interface UpstreamRequest<E = never> {
   /** Without `host` and hop-by-hop headers. */
   readonly headers: HeaderList
   readonly body: Body
+  /** It does no harm twice, though its method does not say so. */
+  readonly repeatable?: boolean
   /** `undefined`: the response headers may take as long as they like. */
   readonly patience: Patience<E> | undefined
   /** The protocol to upgrade to, if the client asked for one. */

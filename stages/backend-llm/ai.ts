@@ -1,9 +1,8 @@
 /** ai: models of one provider, or of several in groups, behind a route of one's own. */
 import type { Buffer } from "node:buffer"
 import { Effect, Exit, Result } from "effect"
-import * as slots from "../../src/pipeline/slots.ts"
-import type { ConfigProblem } from "../../src/pipeline/stage.ts"
-import { terminal } from "../../src/pipeline/terminal.ts"
+import { type ConfigProblem, slots } from "../../src/policy/policy.ts"
+import { terminal } from "../../src/policy/terminal.ts"
 import { type Candidate, choose } from "../../src/protocols/llm/balance/choice.ts"
 import { isObject, type JsonObject, parseJson } from "../../src/protocols/llm/formats/json.ts"
 import { isUnambiguous } from "../../src/protocols/llm/models/json-members.ts"

@@ -1,6 +1,6 @@
 /** llm: routes a request to the model that it names, and watches what the answer used and cost. */
 import { Effect } from "effect"
-import { terminal } from "../../src/pipeline/terminal.ts"
+import { terminal } from "../../src/policy/terminal.ts"
 import { indexModels } from "../../src/protocols/llm/models/selection.ts"
 import { makeEngine, modelCalls } from "./engine.ts"
 import { preparedCall, reads } from "./exchange.ts"

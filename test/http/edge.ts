@@ -82,9 +82,11 @@ export const edge = (
     return { bound, port: bound.port ?? 0, outcomes, defects }
   })
 
-/** Connections as the gateway makes them, by names that `dns` knows. */
-export const upstreams = (dns: Dns.DnsOptions = {}) =>
-  UpstreamLayer.layer.pipe(Layer.provide(Dns.layer(dns)), Layer.provide(Metrics.layer()))
+/** What whoever makes connections needs: names, from where `dns` says. */
+export const connectionPorts = (dns: Dns.DnsOptions = {}) => Layer.provideMerge(Dns.layer(dns), Metrics.layer())
+
+/** Connections as the gateway makes them. */
+export const upstreams = (dns: Dns.DnsOptions = {}) => Layer.provide(UpstreamLayer.layer, connectionPorts(dns))
 
 /** Opens a backend. */
 export const upstreamTo = (target: number | Address, options: UpstreamOptions = {}, dns: Dns.DnsOptions = {}) =>

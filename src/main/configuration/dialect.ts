@@ -82,10 +82,7 @@ const backendPorts = (config: Normalised) =>
     const { maxConnections: _, ...connections } = options
     const mcp = yield* McpHttp
     return Context.make(Upstreams, withDefaults(yield* Upstreams, options)).pipe(
-      Context.add(McpHttp, {
-        open: (endpoint, ...rest) => mcp.open({ connections, ...endpoint }, ...rest),
-        ask: (address, ...rest) => mcp.ask({ connections, ...address }, ...rest)
-      })
+      Context.add(McpHttp, { at: (address) => mcp.at({ connections, ...address }) })
     )
   })
 

@@ -67,7 +67,7 @@ const contained = Layer.provideMerge(
 
 const adapters = (options: PortOptions) =>
   Layer.mergeAll(
-    Layer.provide(Upstream.layer, Dns.layer()),
+    Upstream.layer,
     Kept.layer,
     RateLimits.layer,
     Tokenizer.layer,
@@ -81,6 +81,6 @@ const adapters = (options: PortOptions) =>
       )
     ),
     Layer.provideMerge(Jwks.layer, Layer.merge(HttpFetch.layer, Files.layer))
-  )
+  ).pipe(Layer.provide(Dns.layer()))
 
 export const ports = (options: PortOptions) => Layer.provideMerge(adapters(options), contained)

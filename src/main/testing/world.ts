@@ -236,14 +236,16 @@ export class World {
       })
     )
     return {
-      open: ({ host }, session, events) => {
+      at: ({ host }) => {
         const target = known.get(host) ?? nobody(host)
-        // Only a child process refuses to be opened: to others nothing is sent yet.
-        return target.open(session, events) as McpTransport
-      },
-      ask: (_, __, told) => {
-        told(unreachable)
-        return () => {}
+        return Effect.succeed({
+          // Only a child process refuses to be opened: to others nothing is sent yet.
+          open: (_, session, events) => target.open(session, events) as McpTransport,
+          ask: (_, told) => {
+            told(unreachable)
+            return () => {}
+          }
+        })
       }
     }
   })
