@@ -25,7 +25,6 @@ const bundle = async (
     external: [...external],
     platform: "node",
     plugins: [builtins],
-    resolve: { alias: { undici$: join(import.meta.dirname, "undici.mjs") } },
     transform: {
       define: {
         HEADGATE_BUILT: built(root),
