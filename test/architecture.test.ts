@@ -28,7 +28,7 @@ const allowed: ReadonlyArray<readonly [from: RegExp, to: RegExp]> = [
   // What policies are written with, and terminals besides, gathered from those who have it.
   [/^src\/policy\//, /^(src\/(pipeline|services|cel|http|json)|spec)\//],
   // Off the loop that serves, as in a thread: a text becomes the normalised form.
-  [/^src\/check\//, /^(src\/(check|routing|pipeline)|spec)\/|^stages\/schemas\.ts/],
+  [/^src\/check\//, /^(src\/(check|routing|pipeline)|spec)\/|^stages\/schemas\.ts|^layers\/thread\.ts/],
   // The normalised form becomes what runs: whose policies these are, it is told.
   [/^src\/compile\//, /^(src\/(compile|routing|pipeline|cel)|spec)\//],
   // The rooms of the programs, each built on those before it.
@@ -326,6 +326,37 @@ class Reader {
         !file.includes("/fixtures/") &&
         !/^(#![^\n]*\n)?\/\*\*/.test(readFileSync(join(root, file), "utf8"))
     )
+    assert.deepStrictEqual(silent, [])
+  })
+
+  it("everything that headgate/policy exports says what it is", () => {
+    const silent: Array<string> = []
+    let said = 0
+    /** Looks at some exports of a file, or at all of them. */
+    const look = (file: string, wanted: ReadonlySet<string> | undefined): void => {
+      const source = readFileSync(join(root, file), "utf8")
+      const text = source.split("\n")
+      const passedOn = new Set<string>()
+      for (const [, names, spec] of source.matchAll(/^export (?:type )?(\{[^}]*\}|\* as \w+|\*) from "(\.[^"]+)"/gm)) {
+        const target = relative(root, resolve(root, dirname(file), spec!))
+        const listed = names!.startsWith("{") ? names!.slice(1, -1).split(",") : undefined
+        const chosen = listed?.map((name) => name.trim().replace(/^type /, "")).filter((name) => name !== "")
+        for (const name of chosen ?? []) passedOn.add(name)
+        const here = chosen?.filter((name) => wanted === undefined || wanted.has(name))
+        if (here?.length !== 0) look(target, here && new Set(here))
+      }
+      for (const [index, line] of text.entries()) {
+        const name = /^export (?:abstract )?(?:const|class|interface|type|function) (\w+)/.exec(line)?.[1]
+        if (name === undefined || passedOn.has(name) || wanted?.has(name) === false) continue
+        said++
+        const before = text.slice(0, index).findLast((each) => !each.startsWith("// biome-ignore"))
+        // The type of a schema is named beside it.
+        const isOfSchema = /^export type (\w+) = (?:\(typeof \1\)\["Type"\]|typeof \1\.Type)$/.test(line)
+        if (!before?.trimEnd().endsWith("*/") && !isOfSchema) silent.push(`${file}:${index + 1} ${name}`)
+      }
+    }
+    look("src/policy/policy.ts", undefined)
+    assert.isAbove(said, 150)
     assert.deepStrictEqual(silent, [])
   })
 

@@ -19,6 +19,7 @@ export { within } from "../pipeline/deadline.ts"
 export { defaultBodyLimit } from "../pipeline/exchange.ts"
 export { mcpAuthorizer } from "../pipeline/mcp-rules.ts"
 export type { OutboundWatch } from "../pipeline/outbound.ts"
+export type { Passage } from "../pipeline/passage.ts"
 export { placeLabels, placeOf } from "../pipeline/record.ts"
 // The contract.
 export { type Call, type Callee, terminal } from "../pipeline/terminal.ts"

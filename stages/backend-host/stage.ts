@@ -38,7 +38,7 @@ const callee = (target: string, authority: string | undefined, upstream: Upstrea
   target,
   prepare: authority === undefined ? undefined : named(authority),
   keepsTime: true,
-  call: (x) => callUpstream(x, upstream)
+  call: (x, passage) => callUpstream(x, passage, upstream)
 })
 
 /** A backend that is known by name is asked under that name, unless a policy has chosen another. */

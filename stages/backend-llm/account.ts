@@ -1,6 +1,6 @@
 /** What a call of a model used and cost: metrics, limits and the log learn it when the answer is over, however it ends. */
 import type { slots } from "../../src/policy/policy.ts"
-import type { Metrics } from "../../src/policy/terminal.ts"
+import type { Metrics, Passage } from "../../src/policy/terminal.ts"
 import type { Catalog } from "../../src/protocols/llm/cost/catalog.ts"
 import { type Attempt, Ledger } from "../../src/protocols/llm/cost/ledger.ts"
 import { price } from "../../src/protocols/llm/cost/price.ts"
@@ -106,7 +106,7 @@ export const makeAccounting = (
   }
 
   /** Settles one call. Called once, when its answer is over. */
-  const settle = (x: Exchange, call: ModelCall, attempt: Attempt): void => {
+  const settle = (x: Exchange, passage: Passage, call: ModelCall, attempt: Attempt): void => {
     const { endpoint, requestModel, share, facts, parameters } = call
     const now = clock()
     const { usage, estimated } = used(call)
@@ -121,7 +121,7 @@ export const makeAccounting = (
     fact(x, "gen_ai.response.model", facts.model)
     // Names that a client made up, and no provider knows, make no series.
     const series = seriesOf(
-      x,
+      passage,
       endpoint.provider.name,
       call.answered === false ? endpoint.name : requestModel,
       facts.model

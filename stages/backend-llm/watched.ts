@@ -1,7 +1,7 @@
 /** The health of an endpoint as its calls show it: which answers are bad ones, and what follows from them. */
 import { Effect, type Scope } from "effect"
 import { type ConfigProblem, compileExpression, Monotonic } from "../../src/policy/policy.ts"
-import { Kept, KeptKind } from "../../src/policy/terminal.ts"
+import { Kept, KeptKind, type Passage } from "../../src/policy/terminal.ts"
 import { EndpointHealth } from "../../src/protocols/llm/balance/health.ts"
 import { retryHint } from "../../src/protocols/llm/balance/retry-hint.ts"
 import type { Exchange } from "./exchange.ts"
@@ -10,7 +10,7 @@ import type { EndpointConfig, EndpointPolicies } from "./schema.ts"
 export interface Watched {
   readonly health: EndpointHealth
   /** An answer came: that of the exchange. */
-  readonly answered: (x: Exchange) => void
+  readonly answered: (x: Exchange, passage: Passage) => void
   /** None came. */
   readonly failed: () => void
 }
@@ -38,9 +38,9 @@ export const compileWatched = (
     const isBad = unhealthy === undefined ? failedByStatus : (x: Exchange) => unhealthy.test(x.variables)
     return {
       health,
-      answered: (x) => {
+      answered: (x, passage) => {
         if (!isBad(x)) {
-          health.succeeded(((x.answered ?? clock()) - (x.called ?? x.arrived)) / 1000)
+          health.succeeded(((passage.answered ?? clock()) - (passage.called ?? x.arrived)) / 1000)
           return
         }
         const { status, headers } = x.response!

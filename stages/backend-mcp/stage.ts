@@ -19,6 +19,7 @@ import {
   Log,
   Metrics,
   mcpAuthorizer,
+  type Passage,
   patienceOf,
   terminal,
   type UpstreamTimedOut,
@@ -55,7 +56,7 @@ export const backendMcp = terminal({
   name: "mcp",
   schema: McpBackend,
   reads,
-  writes: [],
+  writes: [slots.mcpCall],
   outcomes: ["next", "fail"],
   nodes: { prepare: [], answered: [] },
   maturity: { status: "stable", untrusted: "client+backend" },
@@ -102,10 +103,10 @@ export const backendMcp = terminal({
         protocol: "mcp",
         target: targets.map(({ name }) => name).join(","),
         keepsTime: true,
-        call: (x) =>
+        call: (x, passage) =>
           x.request.method === "POST"
-            ? Effect.flatMapEager(timed(x, now, x.readRequestBody()), (body) => posted(served, x, now, body))
-            : timed(x, now, relayed(served, x, nothing, undefined))
+            ? Effect.flatMapEager(timed(x, now, x.readRequestBody()), (body) => posted(served, x, passage, now, body))
+            : timed(x, now, relayed(served, x, passage, nothing, undefined))
       }
     })
 })
@@ -123,26 +124,28 @@ interface Served {
   readonly targets: ReadonlyArray<McpTarget>
   /** Whether there is a single target, which is no child of this process. */
   readonly alone: boolean
-  readonly count: (x: Exchange, facts: McpFacts) => void
+  readonly count: (passage: Passage, facts: McpFacts) => void
 }
 
 /** The relay keeps the time of a call, since it has to cancel it at the target. */
 const posted = (
   served: Served,
   x: Exchange,
+  passage: Passage,
   now: () => number,
   body: Uint8Array
 ): Effect.Effect<Answer, McpRefused | TimedOut | UpstreamTimedOut> => {
-  const patience = patienceOf(x)
-  if (patience === undefined) return relayed(served, x, body, undefined)
-  const millis = patience.milliseconds - (now() - (x.called ?? x.arrived))
+  const patience = patienceOf(x, passage)
+  if (patience === undefined) return relayed(served, x, passage, body, undefined)
+  const millis = patience.milliseconds - (now() - (passage.called ?? x.arrived))
   if (millis <= 0) return Exit.fail(patience.failure())
-  return relayed(served, x, body, { millis, message: () => patience.failure().message })
+  return relayed(served, x, passage, body, { millis, message: () => patience.failure().message })
 }
 
 const relayed = (
   { relay, targets, alone, count }: Served,
   x: Exchange,
+  passage: Passage,
   body: Uint8Array,
   timeLimit: McpTimeLimit | undefined
 ) => {
@@ -151,7 +154,7 @@ const relayed = (
   let facts = noFacts()
   x.onFinish(() => {
     record(x, facts)
-    count(x, facts)
+    count(passage, facts)
   })
   return Effect.flatMapEager(
     relay.handle({
@@ -159,16 +162,16 @@ const relayed = (
       path: x.request.pathAndQuery,
       originalPath: x.receivedPath,
       authority: x.receivedAuthority,
-      namedHost: x.listener?.namesHosts === true || x.route?.namesHosts === true,
+      namedHost: passage.listener?.namesHosts === true || passage.route?.namesHosts === true,
       allowedOrigin: x.answerHeaders.get("access-control-allow-origin") !== undefined,
       loopback: x.peer.loopback,
       headers: withoutCredentials(x.request.headers.flat, x.get(slots.credentialHeaders), alone),
       body,
       principal: principalOf(x),
       address: x.peer.address,
-      listener: x.listener?.key ?? "",
+      listener: passage.listener?.key ?? "",
       authorize: rules === undefined ? undefined : mcpAuthorizer(rules, x, x.request.headers.get("mcp-session-id")),
-      observer: observerOf(x, targets),
+      observer: observerOf(x, passage, targets),
       timeLimit,
       facts
     }),
@@ -189,7 +192,7 @@ const principalOf = (x: Exchange): string => {
 
 const answerOf = ({ status, headers, body, failure, facts }: McpResponse, x: Exchange): McpAnswer => {
   const list = new HeaderList([...headers])
-  if (x.watched) x.mcp = summaryOf(facts)
+  if (x.watched) x.set(slots.mcpCall, summaryOf(facts))
   if (typeof body !== "string" && !(body instanceof Uint8Array))
     return Exit.succeed({ status, headers: list, body: new EventStreamBody(body) })
   if (failure === undefined || typeof body !== "string")
