@@ -26,7 +26,6 @@ const bundled = async (
     external,
     platform: "node",
     plugins: form === "executable" ? [builtins, laterBuiltins] : [builtins],
-    resolve: { alias: { undici$: join(import.meta.dirname, "undici.mjs") } },
     transform: {
       define: {
         HEADGATE_BUILT: built(root),

@@ -414,6 +414,7 @@ export const port = async (gateway: Headgate): Promise<number | undefined> => ga
 export const events = async () => watching(await open("routes: []"))
 `
     )
+    copyFileSync(join(import.meta.dirname, "entitlement.ts"), join(file, "entitlement.ts"))
     writeFileSync(join(file, "tsconfig.json"), '{ "compilerOptions": { "strict": true, "module": "nodenext" } }')
     assert.deepStrictEqual(run(file, compiler, "--noEmit", "-p", "."), { status: 0, said: "" })
   })
