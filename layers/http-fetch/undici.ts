@@ -1,6 +1,6 @@
 /** Single HTTP calls through undici, with connections of their own beside those of the data plane. */
 import { Effect, Layer } from "effect"
-import { Agent } from "undici"
+import type { Agent } from "undici"
 import { responseHeaders } from "../../src/http/framing.ts"
 import { type Fetched, FetchFailed, type FetchRequest, HttpFetch } from "../../src/services/http-fetch.ts"
 
@@ -8,11 +8,12 @@ const defaultTimeout = 10_000
 const defaultMaxBytes = 1024 * 1024
 
 const fetchThrough =
-  (agent: Agent) =>
+  (connections: () => Promise<Agent>) =>
   ({ method, url, headers, body, timeout = defaultTimeout, maxBytes = defaultMaxBytes }: FetchRequest) =>
     Effect.tryPromise({
       try: async (interrupted): Promise<Fetched> => {
         const { origin, pathname, search } = new URL(url)
+        const agent = await connections()
         const answer = await agent.request({
           origin,
           path: pathname + search,
@@ -39,13 +40,23 @@ const detailOf = (cause: unknown, timeout: number): string => {
   return "code" in cause && cause.message === "" ? String(cause.code) : cause.message
 }
 
+/** Undici is loaded with the first call: most configurations cause none. */
+const agentWhenUsed = () => {
+  let made: Promise<Agent> | undefined
+  const make = async () => {
+    const { Agent } = await import("undici")
+    return new Agent({ keepAliveTimeout: 30_000, connect: { timeout: defaultTimeout } })
+  }
+  return {
+    agent: () => (made ??= make()),
+    destroy: async () => (await made)?.destroy()
+  }
+}
+
 export const layer: Layer.Layer<HttpFetch> = Layer.effect(
   HttpFetch,
   Effect.map(
-    Effect.acquireRelease(
-      Effect.sync(() => new Agent({ keepAliveTimeout: 30_000, connect: { timeout: defaultTimeout } })),
-      (agent) => Effect.promise(() => agent.destroy())
-    ),
-    (agent) => ({ fetch: fetchThrough(agent) })
+    Effect.acquireRelease(Effect.sync(agentWhenUsed), ({ destroy }) => Effect.promise(destroy)),
+    ({ agent }) => ({ fetch: fetchThrough(agent) })
   )
 )

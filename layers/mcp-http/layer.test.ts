@@ -50,7 +50,8 @@ const begin = async (
   const { port } = server.address() as AddressInfo
   const scope = Scope.makeUnsafe()
   const context = await run(Layer.buildWithScope(Layer.fresh(layer(limits)), scope))
-  const service = await Effect.runPromise(Effect.provideContext(McpHttp, context))
+  const { client } = await Effect.runPromise(Effect.provideContext(McpHttp, context))
+  const service = await run(client)
   const connect = (
     session?: string,
     more: Partial<McpHttpEndpoint> = {}

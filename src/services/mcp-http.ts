@@ -42,21 +42,26 @@ export interface McpPlainAnswer {
 }
 
 /** Opens connections to targets behind HTTP. */
+export interface McpHttpClient {
+  /** Makes the connection's state; nothing is sent before the first message. */
+  readonly open: (
+    endpoint: McpHttpEndpoint,
+    /** The session at the target, when it was begun before: by another process, or earlier by this one. */
+    sessionId: string | undefined,
+    events: McpTransportEvents
+  ) => McpTransport
+  /** One request to a server that does not speak MCP. The returned function gives it up: then nothing is told. */
+  readonly ask: (
+    address: McpHttpAddress,
+    request: McpUpstreamRequest,
+    told: (answer: McpPlainAnswer | TargetFailure) => void
+  ) => () => void
+}
+
 export class McpHttp extends Context.Service<
   McpHttp,
   {
-    /** Makes the connection's state; nothing is sent before the first message. */
-    readonly open: (
-      endpoint: McpHttpEndpoint,
-      /** The session at the target, when it was begun before: by another process, or earlier by this one. */
-      sessionId: string | undefined,
-      events: McpTransportEvents
-    ) => McpTransport
-    /** One request to a server that does not speak MCP. The returned function gives it up: then nothing is told. */
-    readonly ask: (
-      address: McpHttpAddress,
-      request: McpUpstreamRequest,
-      told: (answer: McpPlainAnswer | TargetFailure) => void
-    ) => () => void
+    /** The same one each time. It is loaded when it is first asked for: most configurations have no such target. */
+    readonly client: Effect.Effect<McpHttpClient>
   }
 >()("headgate/services/McpHttp") {}

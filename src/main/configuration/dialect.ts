@@ -21,7 +21,7 @@ import { McpFamily, mcpFamily } from "../../protocols/mcp/family.ts"
 import { McpProcess } from "../../protocols/mcp/process.ts"
 import type { Normalised } from "../../routing/normalised.ts"
 import type { Random } from "../../routing/weights.ts"
-import { McpHttp } from "../../services/mcp-http.ts"
+import { McpHttp, type McpHttpClient } from "../../services/mcp-http.ts"
 import { probesOf, type UpstreamOptions, Upstreams, withDefaults } from "../../services/upstreams.ts"
 import { noCatalogs, openCatalogs } from "./catalogs.ts"
 
@@ -80,11 +80,16 @@ const backendPorts = (config: Normalised) =>
   Effect.gen(function* () {
     const options = connectionsOf(config)
     const { maxConnections: _, ...connections } = options
-    const mcp = yield* McpHttp
+    const { client } = yield* McpHttp
     return Context.make(Upstreams, withDefaults(yield* Upstreams, options)).pipe(
       Context.add(McpHttp, {
-        open: (endpoint, ...rest) => mcp.open({ connections, ...endpoint }, ...rest),
-        ask: (address, ...rest) => mcp.ask({ connections, ...address }, ...rest)
+        client: Effect.map(
+          client,
+          ({ open, ask }): McpHttpClient => ({
+            open: (endpoint, ...rest) => open({ connections, ...endpoint }, ...rest),
+            ask: (address, ...rest) => ask({ connections, ...address }, ...rest)
+          })
+        )
       })
     )
   })

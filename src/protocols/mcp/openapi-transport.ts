@@ -2,7 +2,7 @@
  * An HTTP interface as an MCP target: answers what an MCP server is asked, and makes one HTTP request of each call of a
  * tool. It has nothing to say by itself, and no session.
  */
-import type { McpHttp, McpHttpAddress, McpPlainAnswer } from "../../services/mcp-http.ts"
+import type { McpHttpAddress, McpHttpClient, McpPlainAnswer } from "../../services/mcp-http.ts"
 import type { McpTransport, McpTransportEvents, TargetFailure } from "../../services/mcp-transport.ts"
 import { decodeMessage, errorMessage, idText, isNotJsonRpc, resultMessage } from "./envelope.ts"
 import { code } from "./errors.ts"
@@ -39,7 +39,7 @@ const answers = (api: OpenApiInterface): Readonly<Record<string, (params: Json |
 })
 
 export const openApiTransport = (
-  http: McpHttp["Service"],
+  http: McpHttpClient,
   address: McpHttpAddress,
   api: OpenApiInterface,
   events: McpTransportEvents

@@ -283,13 +283,15 @@ export const rehearse = async (
   const services = Layer.mergeAll(
     Layer.succeed(McpStdio, { open: ({ cmd }, _, events) => byName(cmd).open(undefined, events) }),
     Layer.succeed(McpHttp, {
-      // A fake HTTP target never refuses to open: nothing is sent yet.
-      open: ({ host }, session, events) => byName(host).open(session, events) as McpTransport,
-      ask: (_, request, told) => {
-        const answer = options.ask?.(request)
-        if (answer !== undefined) told(answer)
-        return () => {}
-      }
+      client: Effect.succeed<McpHttpClient>({
+        // A fake HTTP target never refuses to open: nothing is sent yet.
+        open: ({ host }, session, events) => byName(host).open(session, events) as McpTransport,
+        ask: (_, request, told) => {
+          const answer = options.ask?.(request)
+          if (answer !== undefined) told(answer)
+          return () => {}
+        }
+      })
     })
   )
   const scope = Scope.makeUnsafe()

@@ -36,7 +36,7 @@ export const makeMcpRelay = (
 ): Effect.Effect<McpRelay, never, McpStdio | McpHttp | Scope.Scope> =>
   Effect.gen(function* () {
     const stdio = yield* McpStdio
-    const http = yield* McpHttp
+    const http = yield* (yield* McpHttp).client
     const { clock, product, warn, sessionIds, owner } = options
     const beat = config.keepAliveMillis > 0 ? config.keepAliveMillis / beatsPerKeepAlive : maxBeatMillis
     const pulse = new Pulse(clock, Math.min(beat, maxBeatMillis))

@@ -1,5 +1,5 @@
 /** One session: its links to targets, its listening stream, and who may use it. */
-import type { McpHttp } from "../../services/mcp-http.ts"
+import type { McpHttpClient } from "../../services/mcp-http.ts"
 import type { McpStdio } from "../../services/mcp-stdio.ts"
 import type { TargetFailure } from "../../services/mcp-transport.ts"
 import type { LinkHost, Outlet } from "./call.ts"
@@ -34,7 +34,7 @@ export interface Backend {
   readonly naming: Naming
   readonly product: Product
   readonly stdio: McpStdio["Service"]
-  readonly http: McpHttp["Service"]
+  readonly http: McpHttpClient
   readonly clock: McpClock
   readonly pulse: Pulse
   readonly warn: (warning: McpWarning) => void
