@@ -1,6 +1,6 @@
 /** A relay for tests: its targets are functions, its clock is moved by hand, its answers are collected. */
 import { Effect, Exit, Fiber, Layer, Scope } from "effect"
-import { McpHttp, type McpPlainAnswer, type McpUpstreamRequest } from "../../services/mcp-http.ts"
+import { McpHttp, type McpHttpClient, type McpPlainAnswer, type McpUpstreamRequest } from "../../services/mcp-http.ts"
 import { McpStdio } from "../../services/mcp-stdio.ts"
 import type {
   McpEventMark,
