@@ -12,7 +12,7 @@ import type { Upstreams } from "../../src/services/upstreams.ts"
 import { type BodyChanges, compileBodyChanges } from "./body-changes.ts"
 import { compileDestination, type Destination } from "./destination.ts"
 import { compileGuards, type Guards } from "./guards.ts"
-import type { EndpointConfig, EndpointPolicies, EndpointPolicy } from "./schema.ts"
+import { type EndpointConfig, type EndpointPolicies, type EndpointPolicy, endpointPolicies } from "./schema.ts"
 import { providerSettings } from "./settings.ts"
 import { makeTranslators, type Translators } from "./translators.ts"
 import { compileWatched, type Watched } from "./watched.ts"
@@ -44,16 +44,6 @@ export interface Endpoint {
 }
 
 export type EndpointNeeds = Files | Kept | Upstreams | Scope.Scope
-
-/** The policies that an endpoint applies itself; everything else that it may have is refused, never ignored. */
-export const endpointPolicies = [
-  "ai",
-  "backendAuth",
-  "backendTLS",
-  "health",
-  "requestHeaderModifier",
-  "responseHeaderModifier"
-] as const
 
 /** What the schemas of the policies decoded gets its types back. */
 export const policiesOf = (config: EndpointConfig): EndpointPolicies =>

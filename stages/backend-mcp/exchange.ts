@@ -4,4 +4,6 @@ import type { Call } from "../../src/pipeline/terminal.ts"
 
 export const reads = [...expressionSlots, credentialHeaders, mcpRules, timeouts] as const
 
-export type Exchange = Call<(typeof reads)[number]>
+export type McpSlots = (typeof reads)[number]
+
+export type Exchange = Call<McpSlots>
