@@ -10,7 +10,8 @@ export const alone = ["test/{attack,faults,http}/*.test.ts", "src/cel/hostile.te
 const longest = [
   "test/process.test.ts",
   "test/outside/mcp/conformance.test.ts",
-  "test/outside/package/package.test.ts"
+  "test/outside/package/package.test.ts",
+  "test/guides/guides.test.ts"
 ].map((file) => join(import.meta.dirname, file))
 
 class LongestFirst extends BaseSequencer {
@@ -27,6 +28,7 @@ export default defineConfig({
     hookTimeout: 120_000,
     // A focused test would hide the others from CI.
     allowOnly: false,
+    globalSetup: "test/run-folder.ts",
     sequence: { sequencer: LongestFirst },
     projects: [
       {

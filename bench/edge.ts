@@ -2,6 +2,7 @@
 import { Effect, Exit } from "effect"
 import { defaultLimits, listen } from "../layers/http/listener.ts"
 import { layer } from "../layers/http/upstream.ts"
+import { Passage } from "../src/pipeline/passage.ts"
 import type { Backend, Listener, Route, Selection } from "../src/pipeline/route.ts"
 import { plainLoop } from "../src/pipeline/run.ts"
 import { makeServe, noHooks } from "../src/pipeline/serve.ts"
@@ -60,7 +61,7 @@ const program = Effect.gen(function* () {
   yield* listen({
     address: { _tag: "Tcp", host: "127.0.0.1", port },
     setting: "the first argument",
-    handle: (exchange) => serve(exchange, listener),
+    handle: (exchange) => serve(new Passage(exchange), listener),
     clocks: { wall: Date.now, monotonic },
     limits: () => defaultLimits,
     defect: (cause) => console.error(cause),

@@ -8,6 +8,7 @@ import { bundleLibrary, bundlePrograms } from "./bundles.ts"
 import { writeDeclarations } from "./declarations.ts"
 import { manifest } from "./manifest.ts"
 import { packagesOf, writeNotices } from "./notices.ts"
+import { writePackageBill } from "./sbom.ts"
 
 const root = resolve(import.meta.dirname, "..")
 const dist = join(root, "dist")
@@ -16,7 +17,9 @@ rmSync(dist, { recursive: true, force: true })
 mkdirSync(dist)
 const modules = [...(await bundlePrograms(root, dist)), ...(await bundleLibrary(root, dist))]
 await writeDeclarations(root, dist)
-writeNotices(packagesOf(root, modules), dist)
+const packages = packagesOf(root, modules)
+writeNotices(packages, dist)
+writePackageBill(root, packages, dist)
 for (const file of ["bin", "README.md", "CHANGELOG.md", "LICENSE"])
   cpSync(join(root, file), join(dist, file), { recursive: true })
 for (const schema of ["config.schema.json", "trace-event.schema.json"])

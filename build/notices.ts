@@ -27,10 +27,14 @@ const isPackage = (folder: string) => {
   return existsSync(file) && JSON.parse(readFileSync(file, "utf8")).version !== undefined
 }
 
-/** The packages to which these files belong, by name. */
-export const packagesOf = (root: string, files: ReadonlyArray<string>): ReadonlyArray<Package> => {
+/** What the bundler adds of its own has no file. */
+const fileOf = (root: string, id: string) =>
+  id.startsWith("\0rolldown/") ? join(root, "node_modules", "rolldown", "runtime.js") : id
+
+/** The packages to which these modules belong, by name. */
+export const packagesOf = (root: string, modules: ReadonlyArray<string>): ReadonlyArray<Package> => {
   const folders = new Set<string>()
-  for (const file of files) {
+  for (const file of modules.map((id) => fileOf(root, id))) {
     if (!file.startsWith(join(root, "node_modules"))) continue
     let folder = dirname(file)
     while (!isPackage(folder)) folder = dirname(folder)
@@ -42,7 +46,8 @@ export const packagesOf = (root: string, files: ReadonlyArray<string>): Readonly
     const file = readdirSync(folder).find((entry) => /^(licen[cs]e|copying)(\.|$)/i.test(entry))
     return { name, version, license, text: file === undefined ? "" : readFileSync(join(folder, file), "utf8").trim() }
   })
-  return packages.sort((a, b) => (a.name < b.name ? -1 : 1))
+  const key = ({ name, version }: Package) => `${name} ${version}`
+  return packages.sort((a, b) => (key(a) < key(b) ? -1 : 1))
 }
 
 export const writeNotices = (packages: ReadonlyArray<Package>, dist: string): void => {

@@ -181,7 +181,13 @@ const otlpProtocol = oneOf("grpc", "http", "http/protobuf")
 
 /** Every variable. Where two set the same, the later one wins. */
 export const variables: ReadonlyArray<Variable> = [
-  top("ADMIN_ADDR", address, "adminAddr", "`localhost:15000`", "Address of the admin interface."),
+  top(
+    "ADMIN_ADDR",
+    address,
+    "adminAddr",
+    "`localhost:15000`",
+    "Address of the admin interface; `headgatectl proxy` asks there as well."
+  ),
   top("STATS_ADDR", address, "statsAddr", "`[::]:15020`", "Address of the metrics."),
   top("READINESS_ADDR", address, "readinessAddr", "`[::]:15021`", "Address of the readiness check."),
   top("IPV6_ENABLED", flag, "enableIpv6", "`true`", "Whether IPv6 is used."),

@@ -56,6 +56,47 @@ const fakeAdmin = (answer: (response: ServerResponse, url: string) => void) =>
 const event = (type: string, end = 1) =>
   JSON.stringify({ eventStart: null, eventEnd: end, severity: "info", message: { type } })
 
+describe("the proxy that is asked", () => {
+  const named = (value: string) =>
+    Effect.acquireRelease(
+      Effect.sync(() => {
+        const before = process.env["ADMIN_ADDR"]
+        process.env["ADMIN_ADDR"] = value
+        return before
+      }),
+      (before) =>
+        Effect.sync(() => {
+          if (before === undefined) delete process.env["ADMIN_ADDR"]
+          else process.env["ADMIN_ADDR"] = before
+        })
+    )
+
+  it.live("is the one that ADMIN_ADDR names, unless a port is given", () =>
+    Effect.gen(function* () {
+      const { admin } = yield* proxy
+      yield* named(`localhost:${admin}`)
+      assert.strictEqual((yield* ctl("proxy", "config", "routes")).code, 0)
+      assert.strictEqual((yield* ctl("proxy", "log")).code, 0)
+      const closed = String(yield* nowhere)
+      const { code, err } = yield* ctl("proxy", "log", "--proxy-admin-port", closed)
+      assert.strictEqual(code, 1)
+      assert.include(err.join("\n"), `127.0.0.1:${closed}`)
+    })
+  )
+
+  it.effect.each([
+    { value: "off", told: "ADMIN_ADDR is off: the proxy cannot be asked" },
+    { value: "elsewhere.example:1", told: "ADMIN_ADDR: a host name other than localhost is not an address" }
+  ])("is none where ADMIN_ADDR is $value", ({ value, told }) =>
+    Effect.gen(function* () {
+      yield* named(value)
+      const { code, err } = yield* ctl("proxy", "config", "routes")
+      assert.strictEqual(code, 1)
+      assert.include(err.join("\n"), told)
+    })
+  )
+})
+
 describe("proxy trace, with a request of its own", () => {
   it.live("sends it once the watcher is in place, to the listener's port, with the host of the URL", () =>
     Effect.gen(function* () {

@@ -312,7 +312,7 @@ describe("grpc-message", () => {
     const headers = new HeaderList(["content-type", "application/grpc"])
     const request = new RequestHead("POST", "http", "a.example", "/", headers)
     const error = { _tag: "X", status: 400, message: "50% ä\n🎈", source: "client" } as const
-    const answer = render(error, { request, errorShape: "http", rpcId: null })
+    const answer = render(error, request)
     assert.strictEqual(answer.headers.get("grpc-message"), "50%25 %C3%A4%0A%F0%9F%8E%88")
     assert.strictEqual(answer.headers.get("grpc-status"), "13")
   })

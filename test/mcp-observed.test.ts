@@ -192,7 +192,7 @@ mcp:
         const failed = sink.spans.find((span) => span.kind === 3)!
         assert.deepStrictEqual(
           [failed.name, failed.status.code, failed.status.message],
-          ["initialize down", 2, "upstream call failed: ECONNREFUSED"]
+          ["initialize down", 2, "upstream call failed: connection refused: ECONNREFUSED"]
         )
       })
     })

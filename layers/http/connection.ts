@@ -14,10 +14,10 @@ import { Exchange, type Inform } from "../../src/pipeline/exchange.ts"
 import type { Peer } from "../../src/pipeline/view.ts"
 import { contained, containing, ignore } from "../../src/services/contained.ts"
 import type { Probes } from "../../src/services/upstreams.ts"
+import { ActiveRequest, type Host } from "./active-request.ts"
 import { isForeign } from "./packet.ts"
 import { closeGently, parserRefusal, type Refusal, refuse, reset } from "./refusal.ts"
 import { RequestBody } from "./request-body.ts"
-import { type Host, Turn } from "./turn.ts"
 
 /** Where the time comes from. */
 export interface Clocks {
@@ -66,10 +66,10 @@ export class Connection implements Host {
   readonly #inform: Inform
   readonly #serving: Serving
   readonly #opened: number
-  #turn: Turn | undefined = undefined
+  #active: ActiveRequest | undefined = undefined
   /** The last response, unless it is through: node has let go of the socket only when it has told so. */
   #last: ServerResponse | undefined = undefined
-  /** A request was framed, and its turn has not begun: its body may be there in a moment. */
+  /** A request was framed, and is not answered yet: its body may be there in a moment. */
   #beginning = false
   readonly #waiting: Array<readonly [request: IncomingMessage, response: ServerResponse, expecting: boolean]> = []
   /** When it last became idle; `undefined` while a request is under way. */
@@ -96,7 +96,7 @@ export class Connection implements Host {
     this.socket = socket
     this.scheme = scheme
     this.peer = peerOf(socket, serving.loopback)
-    this.#inform = (status, headers) => this.#turn?.inform(status, headers)
+    this.#inform = (status, headers) => this.#active?.inform(status, headers)
     this.#opened = this.#idleSince = serving.clocks.monotonic()
     // Node calls it after the last response.
     socket.destroySoon = gently
@@ -122,7 +122,7 @@ export class Connection implements Host {
   }
 
   get #busy(): boolean {
-    return this.#turn !== undefined || this.#beginning || this.#waiting.length > 0
+    return this.#active !== undefined || this.#beginning || this.#waiting.length > 0
   }
 
   get idle(): boolean {
@@ -214,9 +214,9 @@ export class Connection implements Host {
     body: Body,
     upload: RequestBody | undefined
   ): void {
-    const turn = new Turn(this, request, response, this.#exchange(framed, body), upload, undefined)
-    this.#turn = turn
-    turn.begin(this.#serving.handle)
+    const active = new ActiveRequest(this, request, response, this.#exchange(framed, body), upload, undefined)
+    this.#active = active
+    active.begin(this.#serving.handle)
   }
 
   #exchange(framed: Framed, body: Body): Exchange {
@@ -290,8 +290,8 @@ export class Connection implements Host {
     )
     const exchange = this.#exchange(framed, undefined)
     exchange.upgrade = framed.upgrade
-    this.#turn = new Turn(this, request, response, exchange, undefined, { socket, head })
-    this.#turn.begin(this.#serving.handle)
+    this.#active = new ActiveRequest(this, request, response, exchange, undefined, { socket, head })
+    this.#active.begin(this.#serving.handle)
   }
 
   /** CONNECT makes a tunnel, which a gateway does not offer. */
@@ -311,7 +311,7 @@ export class Connection implements Host {
 
   /** The parser does not understand what the client sends. */
   broken(code: string | undefined): void {
-    const turn = this.#turn
+    const active = this.#active
     if (this.#broken !== undefined || this.socket.destroyed) return
     this.#broken = code ?? "unknown"
     const sealed = this.#sealed
@@ -319,10 +319,10 @@ export class Connection implements Host {
     if (!this.#busy) {
       if (code === "ECONNRESET" || code === "EPIPE") this.socket.destroy()
       else if (!sealed) this.refuseBroken()
-    } else if (turn !== undefined && !turn.request.complete) {
+    } else if (active !== undefined && !active.request.complete) {
       // Its own body: what was read of it must not pass for the whole.
-      if (turn.response.headersSent) this.cut()
-      else turn.abort(code === "HPE_INVALID_EOF_STATE" ? "the client went away" : "malformed request body")
+      if (active.responding) this.cut()
+      else active.abort(code === "HPE_INVALID_EOF_STATE" ? "the client went away" : "malformed request body")
     }
     // Else the request that is being answered is whole: it gets its answer first.
   }
@@ -335,11 +335,11 @@ export class Connection implements Host {
     else this.#lastWord(refusal)
   }
 
-  over(turn: Turn): void {
-    if (this.#turn !== turn) return
-    this.#turn = undefined
+  over(active: ActiveRequest): void {
+    if (this.#active !== active) return
+    this.#active = undefined
     this.#served++
-    if (turn.uploading) this.#dropRest(turn.request)
+    if (active.uploading) this.#dropRest(active.request)
     if (this.#waiting.length > 0) setImmediate(next, this)
     else if (this.#broken !== undefined) setImmediate(refuseBroken, this)
     else {
@@ -381,22 +381,22 @@ export class Connection implements Host {
 
   /** Closes it at once. What was sent of an answer does not pass for the whole. */
   cut(): void {
-    if (this.#turn?.looksWhole === true) reset(this.socket)
+    if (this.#active?.looksWhole === true) reset(this.socket)
     else this.socket.destroy()
   }
 
   /** Cuts the request that is under way, and the connection with it, if it matches. */
   cutRequest(matches: (exchange: Exchange) => boolean, failure: string): boolean {
-    const turn = this.#turn
-    if (turn === undefined || !matches(turn.exchange)) return false
-    turn.cut(failure)
+    const active = this.#active
+    if (active === undefined || !matches(active.exchange)) return false
+    active.cut(failure)
     return true
   }
 
   /** The socket is closed. */
   closed(): void {
     this.#waiting.length = 0
-    this.#turn?.abort("the client went away")
+    this.#active?.abort("the client went away")
   }
 
   /** Closes it when it has been idle, or open, for too long, or when its client keeps others waiting. */
@@ -407,7 +407,7 @@ export class Connection implements Host {
       if (this.idle) this.socket.destroy()
     }
     if (this.#idleSince === undefined) {
-      this.#sweepTurn(now, idleTimeout)
+      this.#sweepActive(now, idleTimeout)
       return
     }
     this.#letGo()
@@ -418,11 +418,11 @@ export class Connection implements Host {
   }
 
   /** Bodies that move, however slowly, are not cut: a limit of the whole request is a matter of policy. */
-  #sweepTurn(now: number, idleTimeout: number): void {
+  #sweepActive(now: number, idleTimeout: number): void {
     const { bytesRead, bytesWritten, writableLength } = this.socket
-    const turn = this.#turn
-    const awaits = turn?.awaitsClient === true
-    if (turn === undefined || !(awaits || writableLength > 0)) {
+    const active = this.#active
+    const awaits = active?.awaitsClient === true
+    if (active === undefined || !(awaits || writableLength > 0)) {
       this.#moved = undefined
       return
     }
@@ -431,7 +431,7 @@ export class Connection implements Host {
     if (moved !== this.#moved) {
       this.#moved = moved
       this.#stillSince = now
-    } else if (now - this.#stillSince >= idleTimeout) turn.stall()
+    } else if (now - this.#stillSince >= idleTimeout) active.stall()
   }
 }
 

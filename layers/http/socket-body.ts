@@ -54,11 +54,14 @@ export class SocketBody implements BodySource {
   cancel(): void {
     if (this.#over) return
     this.#over = true
-    const socket = this.#socket
-    // What was written in the other direction still has to leave.
-    if (socket.writableLength === 0) socket.destroy()
-    else socket.end(() => socket.destroy())
+    letGo(this.#socket)
   }
+}
+
+/** Nobody reads what comes any more; what was written in the other direction still has to leave. */
+export const letGo = (socket: Duplex): void => {
+  if (socket.writableLength === 0) socket.destroy()
+  else socket.end(() => socket.destroy())
 }
 
 const nothing = new Uint8Array(0)

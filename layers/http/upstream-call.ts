@@ -10,7 +10,12 @@ import type { Answer } from "../../src/http/message.ts"
 import { type Container, contained, containing } from "../../src/services/contained.ts"
 import type { TellDefect } from "../../src/services/defects.ts"
 import { later } from "../../src/services/timer.ts"
-import { UpgradeMismatched, type UpstreamError, type UpstreamRequest } from "../../src/services/upstreams.ts"
+import {
+  MalformedBody,
+  UpgradeMismatched,
+  type UpstreamError,
+  type UpstreamRequest
+} from "../../src/services/upstreams.ts"
 import type { Caller, Connection } from "./client/connection.ts"
 import { UnsendableRequest } from "./client/failures.ts"
 import type { Pool, Waiter } from "./client/pool.ts"
@@ -185,9 +190,12 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
   onFailure(error: Error, begun: boolean): void {
     if (this.#cancelled) return
     if (this.#answer !== undefined) {
-      // The head goes out first: its client is to see what broke.
       if (this.#settle === undefined) this.#break(error)
-      else setImmediate(broken, this, error)
+      // Nobody has seen the head: the client can be told instead of cut off.
+      else {
+        this.#ended = error
+        this.#conclude(Exit.fail(new MalformedBody()))
+      }
     } else if (this.#reused && !this.fresh && !begun && this.#mayReplay()) {
       this.fresh = true
       this.#connection = undefined
@@ -216,16 +224,13 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
 
   /** A kept connection that its peer closed just then is no failure of the backend. */
   #mayReplay(): boolean {
-    return idempotent.has(this.#request.method) && !isSource(this.body)
+    const { method, repeatable } = this.#request
+    return (repeatable === true || idempotent.has(method)) && !isSource(this.body)
   }
 
   #failed(error: Error): void {
     this.#ended = error
     this.#conclude(Exit.fail(callError(error, this.#connections.connectTimeout)))
-  }
-
-  broken(error: Error): void {
-    if (!this.#cancelled) this.#break(error)
   }
 
   #break(error: Error): void {
@@ -284,7 +289,6 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
   }
 }
 
-const broken = containing(<E>(call: UpstreamCall<E>, error: Error) => call.broken(error))
 const drain = containing(<E>(call: UpstreamCall<E>) => call.drain())
 
 /** How the end of the body is told. */

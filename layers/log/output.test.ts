@@ -138,30 +138,6 @@ await sleep(1000)`,
     })
   })
 
-it("lines into a terminal that belongs to somebody else keep the program from nothing while it is held", async () => {
-  const beats = join(home, "beats")
-  const body = program(`setInterval(() => { for (let i = 0; i < 100; i++) log("x".repeat(200)); say("beat") }, 5)`)
-  // What may not be opened stands for it.
-  const command = `exec ${process.execPath} --permission --allow-fs-read=* --allow-worker ${body} 2>${beats}`
-  const child = spawn("script", ["-qec", command, "/dev/null"], { stdio: ["pipe", "pipe", "ignore"] })
-  const ended = once(child, "close")
-  let seen = ""
-  child.stdout!.setEncoding("utf8").on("data", (text: string) => {
-    seen = text
-  })
-  try {
-    await until("lines arrive", () => seen !== "")
-    const count = () => readFileSync(beats, "utf8").split("\n").length
-    const held = "\u0013"
-    child.stdin!.write(held)
-    const before = count()
-    await until("it goes on", () => count() > before + 200)
-  } finally {
-    child.kill("SIGKILL")
-    await ended
-  }
-})
-
 describe("lines that cannot be written", () => {
   it("because a file may not grow leave no torn line, and are counted", async () => {
     const file = join(home, "bounded.log")

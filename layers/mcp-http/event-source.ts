@@ -6,7 +6,7 @@ import type { McpEventMark } from "../../src/services/mcp-transport.ts"
 /** Reads one event stream. */
 export interface EventSource {
   /** `false`: an event is over the limit; nothing more can be read. */
-  readonly push: (chunk: Buffer) => boolean
+  readonly push: (chunk: Uint8Array) => boolean
   /** The bytes are over: hands on a reconnection time that no event carried. */
   readonly end: () => void
 }

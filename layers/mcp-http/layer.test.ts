@@ -50,23 +50,27 @@ const begin = async (
   const { port } = server.address() as AddressInfo
   const scope = Scope.makeUnsafe()
   const context = await run(Layer.buildWithScope(Layer.fresh(layer(limits)), scope))
-  const { client } = await Effect.runPromise(Effect.provideContext(McpHttp, context))
-  const service = await run(client)
+  const { at } = await Effect.runPromise(Effect.provideContext(McpHttp, context))
   const connect = (
     session?: string,
     more: Partial<McpHttpEndpoint> = {}
   ): Reports & { readonly transport: McpTransport } => {
     const reports: Reports = { messages: [], opened: [], ends: [], deaths: [] }
-    const transport = service.open(
-      { protocol: "streamable", scheme: "http", host: "127.0.0.1", port, path: "/mcp", ...endpoint, ...more },
-      session,
-      {
-        onMessage: (text, stream, mark) => reports.messages.push([text, stream, mark]),
-        onOpen: (stream) => reports.opened.push(stream),
-        onEnd: (stream, failure) => reports.ends.push([stream, failure]),
-        onDeath: (failure) => reports.deaths.push(failure)
-      }
-    )
+    const target: McpHttpEndpoint = {
+      protocol: "streamable",
+      scheme: "http",
+      host: "127.0.0.1",
+      port,
+      path: "/mcp",
+      ...endpoint,
+      ...more
+    }
+    const transport = Effect.runSync(Scope.provide(at(target), scope)).open(target, session, {
+      onMessage: (text, stream, mark) => reports.messages.push([text, stream, mark]),
+      onOpen: (stream) => reports.opened.push(stream),
+      onEnd: (stream, failure) => reports.ends.push([stream, failure]),
+      onDeath: (failure) => reports.deaths.push(failure)
+    })
     return { ...reports, transport }
   }
   return {
@@ -286,7 +290,7 @@ describe("streamable HTTP to a target", () => {
     assert.deepStrictEqual(absent.ends[0]?.[1], {
       _tag: "TargetUnreachable",
       status: 503,
-      message: "upstream call failed: ECONNREFUSED"
+      message: "upstream call failed: connection refused: ECONNREFUSED"
     })
     await target.close()
   })
@@ -367,6 +371,44 @@ describe("streamable HTTP to a target", () => {
     await target.close()
   })
 
+  it("a paused stream is not expanded, however much a few bytes of it hold", async () => {
+    const frame = `data: ${"x".repeat(100_000)}\n\n`
+    const target = await begin((_, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream", "content-encoding": "gzip" })
+      response.end(gzipSync(frame.repeat(400)))
+    })
+    const { transport, messages, ends } = target.connect()
+    transport.send(outgoing(1))
+    transport.pause(1)
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    assert.isBelow(messages.length, 10)
+    transport.resume(1)
+    await until("the end", () => ends.length > 0)
+    assert.strictEqual(messages.length, 400)
+    await target.close()
+  })
+
+  it("a body that says nothing is not read to its end, which may never come", async () => {
+    let cut = 0
+    const target = await begin((_, response) => {
+      response.on("close", () => cut++)
+      response.writeHead(202)
+      const more = () => {
+        while (response.write("x".repeat(100_000)));
+      }
+      response.on("drain", more)
+      more()
+    })
+    const { transport, ends } = target.connect("session")
+    transport.send(outgoing(1, "notifications/initialized", false))
+    await until("the end", () => ends.length > 0)
+    assert.deepStrictEqual(ends, [[1, undefined]])
+    await until("the cut", () => cut === 1)
+    transport.close([])
+    await until("the cut of the farewell", () => cut === 2)
+    await target.close()
+  })
+
   it("policies of the target change the request, or refuse it", async () => {
     const target = await begin((_, response) => response.writeHead(202).end())
     const refused = { _tag: "TargetUnreachable", status: 503, message: "no token" } as const
@@ -405,28 +447,43 @@ describe("streamable HTTP to a target", () => {
   })
 
   it("repeats what does no harm when a kept connection broke, and never a call", async () => {
+    const asked: Array<string> = []
     let connections = 0
     const server = createTcpServer((socket: Socket) => {
-      connections++
-      // The first connection of each kind answers nothing and breaks.
+      const connection = ++connections
+      let answered = false
+      // Each connection breaks with its second request.
       socket.on("data", (data) => {
-        if (connections % 2 === 1) socket.destroy()
-        else if (data.includes("\r\n\r\n")) socket.end("HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n")
+        asked.push(`${connection} ${/"stream":(\d)/.exec(data.toString())?.[1]}`)
+        if (answered) socket.destroy()
+        else socket.write("HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n")
+        answered = true
       })
       socket.on("error", () => {})
     })
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
     const { port } = server.address() as AddressInfo
     const target = await begin(() => {}, { port })
-    const list = target.connect()
-    list.transport.send(outgoing(1, "tools/list"))
-    await until("the list", () => list.ends.length > 0)
-    assert.isUndefined(list.ends[0]?.[1])
-    const call = target.connect()
-    call.transport.send(outgoing(1, "tools/call"))
-    await until("the call", () => call.ends.length > 0)
-    assert.strictEqual(call.ends[0]?.[1]?._tag, "TargetUnreachable")
-    assert.strictEqual(connections, 3)
+    const { transport, ends } = target.connect()
+    for (const [stream, method] of [
+      [1, "tools/call"],
+      [2, "tools/list"],
+      [3, "tools/call"],
+      [4, "tools/call"]
+    ] as const) {
+      transport.send(outgoing(stream, method))
+      await until(`the end of ${stream}`, () => ends.length === stream)
+    }
+    assert.deepStrictEqual(
+      ends.map(([stream, failure]) => [stream, failure?._tag]),
+      [
+        [1, undefined],
+        [2, undefined],
+        [3, "TargetUnreachable"],
+        [4, undefined]
+      ]
+    )
+    assert.deepStrictEqual(asked, ["1 1", "1 2", "2 2", "2 3", "3 4"])
     server.close()
     await target.close()
   })

@@ -2,9 +2,8 @@
 import { Effect } from "effect"
 import type { McpUpstreamRequest } from "../../src/services/mcp-http.ts"
 import type { McpOutgoing, McpTransport, McpTransportEvents, TargetFailure } from "../../src/services/mcp-transport.ts"
-import { settle } from "../http/connection-settings.ts"
 import { eventSource } from "./event-source.ts"
-import { callUpstream, type Upstream, type UpstreamCall } from "./upstream.ts"
+import { TargetCall, type Upstream } from "./upstream.ts"
 
 const broken = (message: string): TargetFailure => ({ _tag: "TargetBroken", status: 500, message })
 const closedOnReceive = broken("upstream closed on receive")
@@ -30,12 +29,12 @@ export const endpointPath = (origin: string, streamPath: string, data: string): 
  * is made when the endpoint is known, so the time to connect is the time to name it.
  */
 export const legacySseTransport = (upstream: Upstream, path: string, events: McpTransportEvents): McpTransport => {
-  const { limits, origin } = upstream
-  const posts = new Map<number, UpstreamCall>()
+  const { limits, connections, scheme, authority } = upstream
+  const posts = new Map<number, TargetCall>()
   let waiting: Array<McpOutgoing> = []
   let waitingChars = 0
   let postPath: string | undefined
-  let listening: UpstreamCall | undefined
+  let listening: TargetCall | undefined
   let stopDeadline = () => {}
   let over = false
 
@@ -59,12 +58,11 @@ export const legacySseTransport = (upstream: Upstream, path: string, events: Mcp
       headers: [...headers, "accept", "text/event-stream"],
       body: undefined
     }
-    const { connectTimeout } = settle(upstream.address.connections ?? {})
-    stopDeadline = upstream.run(Effect.map(Effect.sleep(connectTimeout), () => die(late)))
-    listening = callUpstream(upstream, request, true, {
+    stopDeadline = upstream.run(Effect.map(Effect.sleep(connections.connectTimeout), () => die(late)))
+    listening = new TargetCall(upstream, request, true, {
       onFailure: die,
       onHead: (head) => {
-        if (head.header("content-type")?.trim().toLowerCase().startsWith("text/event-stream") !== true) {
+        if (head.headers.get("content-type")?.trim().toLowerCase().startsWith("text/event-stream") !== true) {
           die(badType)
           return undefined
         }
@@ -87,7 +85,7 @@ export const legacySseTransport = (upstream: Upstream, path: string, events: Mcp
   }
 
   const named = (data: string) => {
-    postPath = endpointPath(origin, path, data)
+    postPath = endpointPath(`${scheme}://${authority}`, path, data)
     if (postPath === undefined) return die(badEndpoint)
     stopDeadline()
     const queue = waiting
@@ -110,9 +108,12 @@ export const legacySseTransport = (upstream: Upstream, path: string, events: Mcp
       // The answer to a request comes on the event stream; here only a refusal counts.
       if (!over && (failure !== undefined || !expectsAnswer)) events.onEnd(stream, failure)
     }
-    const call = callUpstream(upstream, request, false, {
+    const call = new TargetCall(upstream, request, false, {
       onFailure: finish,
-      onHead: () => ({ onData: () => true, onEnd: () => finish(undefined) })
+      onHead: () => {
+        finish(undefined)
+        return undefined
+      }
     })
     if (!finished) posts.set(stream, call)
   }

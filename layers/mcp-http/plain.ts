@@ -1,7 +1,7 @@
 /** One request to a server that does not speak MCP, and its whole answer. */
 import type { McpPlainAnswer, McpUpstreamRequest } from "../../src/services/mcp-http.ts"
 import type { TargetFailure } from "../../src/services/mcp-transport.ts"
-import { callUpstream, type Upstream } from "./upstream.ts"
+import { TargetCall, type Upstream } from "./upstream.ts"
 
 const tooLarge: TargetFailure = { _tag: "TargetBroken", status: 500, message: "upstream sent a body over the limit" }
 
@@ -11,11 +11,9 @@ export const askPlainly = (
   request: McpUpstreamRequest,
   told: (answer: McpPlainAnswer | TargetFailure) => void
 ): (() => void) => {
-  const chunks: Array<Buffer> = []
+  const chunks: Array<Uint8Array> = []
   let bytes = 0
-  // RFC 9110: only these may be repeated when a connection breaks under them.
-  const idempotent = /^(?:GET|HEAD|OPTIONS|TRACE|PUT|DELETE)$/.test(request.method)
-  const call = callUpstream(upstream, request, idempotent, {
+  const call = new TargetCall(upstream, request, false, {
     onHead: ({ status }) => ({
       onData: (chunk) => {
         bytes += chunk.length
@@ -29,5 +27,5 @@ export const askPlainly = (
     onFailure: (failure) =>
       told(failure._tag === "TargetStatus" ? { status: failure.status, body: failure.body } : failure)
   })
-  return call.abort
+  return () => call.abort()
 }

@@ -2,12 +2,19 @@
 import { contained } from "../../src/services/contained.ts"
 import { containerOf } from "../../src/services/defects.ts"
 import type { McpUpstreamRequest } from "../../src/services/mcp-http.ts"
-import type { McpTransport, McpTransportEvents, TargetFailure } from "../../src/services/mcp-transport.ts"
-import { eventSource } from "./event-source.ts"
-import { type BodyReader, callUpstream, type ResponseHead, type Upstream, type UpstreamCall } from "./upstream.ts"
+import type {
+  McpEventMark,
+  McpOutgoing,
+  McpTransport,
+  McpTransportEvents,
+  TargetFailure
+} from "../../src/services/mcp-transport.ts"
+import { type EventSource, eventSource } from "./event-source.ts"
+import { type BodyReader, type ResponseHandler, type ResponseHead, TargetCall, type Upstream } from "./upstream.ts"
 
 const broken = (message: string): TargetFailure => ({ _tag: "TargetBroken", status: 500, message })
 const tooLarge = broken("upstream sent a message over the limit")
+const unexpected = broken("unexpected content type")
 
 /** Sending these twice does no harm. */
 const repeatable = new Set([
@@ -30,178 +37,214 @@ const repeatable = new Set([
 /** An answered stream may stay open this long before it is dropped, at most twice as long. */
 const graceMillis = 5_000
 
-interface Open {
-  readonly call: UpstreamCall
-  released: boolean
-}
+/** What the method of a request says of its answer: a listening takes nothing but events. */
+type Purpose = "listen" | "initialize" | "other"
 
-/** `session` is the target's id of a session that was begun before. */
-export const streamableTransport = (
-  upstream: Upstream,
-  path: string,
-  session: string | undefined,
-  events: McpTransportEvents
-): McpTransport => {
-  const { limits } = upstream
-  const open = new Map<number, Open>()
-  let sessionId = session
-  let closed = false
-  let released: Set<number> | undefined
+export class StreamableTransport implements McpTransport {
+  readonly shared = false
+  readonly #upstream: Upstream
+  readonly #path: string
+  readonly #events: McpTransportEvents
+  readonly #open = new Map<number, Stream>()
+  #sessionId: string | undefined
+  #closed = false
+  /** Streams that were released since the last sweep began to wait. */
+  #released: Set<number> | undefined = undefined
 
-  const withSession = (headers: ReadonlyArray<string>, ...own: ReadonlyArray<string>): Array<string> => {
-    const all = [...headers, ...own]
-    if (sessionId !== undefined) all.push("mcp-session-id", sessionId)
+  /** @param session the target's id of a session that was begun before. */
+  constructor(upstream: Upstream, path: string, session: string | undefined, events: McpTransportEvents) {
+    this.#upstream = upstream
+    this.#path = path
+    this.#sessionId = session
+    this.#events = events
+  }
+
+  sessionId(): string | undefined {
+    return this.#sessionId
+  }
+
+  send({ stream, message, method, headers }: McpOutgoing): void {
+    if (this.#closed) return
+    const sent = this.#withSession(headers)
+    sent.push("content-type", "application/json", "accept", "text/event-stream, application/json")
+    const request = { method: "POST", path: this.#path, headers: sent, body: message }
+    const purpose = method === "initialize" ? method : "other"
+    this.#start(stream, purpose, request, method !== undefined && repeatable.has(method))
+  }
+
+  listen(stream: number, headers: ReadonlyArray<string>, lastEventId: string | undefined): void {
+    if (this.#closed) return
+    const sent = this.#withSession(headers)
+    sent.push("accept", "text/event-stream")
+    if (lastEventId !== undefined) sent.push("last-event-id", lastEventId)
+    this.#start(stream, "listen", { method: "GET", path: this.#path, headers: sent, body: undefined }, true)
+  }
+
+  #withSession(headers: ReadonlyArray<string>): Array<string> {
+    const all = headers.slice()
+    if (this.#sessionId !== undefined) all.push("mcp-session-id", this.#sessionId)
     return all
   }
 
-  const end = (stream: number, failure: TargetFailure | undefined) => {
-    const known = open.get(stream)
-    open.delete(stream)
-    if (known?.released !== true && !closed) events.onEnd(stream, failure)
-  }
-
-  const streamReader = (stream: number): BodyReader => {
-    const source = eventSource(limits.messageChars, (type, data, mark) => {
-      if (type !== undefined && type !== "message") return
-      if (open.has(stream) && (data !== "" || mark !== undefined)) events.onMessage(data, stream, mark)
-    })
-    events.onOpen(stream)
-    return {
-      onData: (chunk) => {
-        if (source.push(chunk)) return true
-        end(stream, tooLarge)
-        return false
-      },
-      onEnd: () => {
-        source.end()
-        end(stream, undefined)
-      }
-    }
-  }
-
-  const bodyReader = (stream: number): BodyReader => {
-    const chunks: Array<Buffer> = []
-    let bytes = 0
-    return {
-      onData: (chunk) => {
-        bytes += chunk.length
-        chunks.push(chunk)
-        if (bytes <= limits.messageChars) return true
-        end(stream, tooLarge)
-        return false
-      },
-      onEnd: () => {
-        const text = Buffer.concat(chunks).toString("utf8").trim()
-        if (text !== "" && text !== "null") events.onMessage(text, stream, undefined)
-        end(stream, undefined)
-      }
-    }
-  }
-
-  const readerFor = (stream: number, head: ResponseHead): BodyReader => {
-    const type = head.header("content-type")?.trim().toLowerCase() ?? ""
-    if (type.startsWith("text/event-stream")) return streamReader(stream)
-    if (head.status === 202 || head.status === 204) {
-      return { onData: () => true, onEnd: () => end(stream, undefined) }
-    }
-    if (type.startsWith("application/json") || type === "") return bodyReader(stream)
-    end(stream, broken("unexpected content type"))
-    return { onData: () => false, onEnd: () => {} }
-  }
-
-  const start = (
-    stream: number,
-    request: McpUpstreamRequest,
-    replay: boolean,
-    onHead: (head: ResponseHead) => BodyReader
-  ) => {
-    let call: UpstreamCall | undefined
-    const known: Open = {
-      call: {
-        pause: () => call?.pause(),
-        resume: () => call?.resume(),
-        abort: () => call?.abort()
-      },
-      released: false
-    }
-    open.set(stream, known)
-    call = callUpstream(upstream, request, replay, { onHead, onFailure: (failure) => end(stream, failure) })
+  #start(number: number, purpose: Purpose, request: McpUpstreamRequest, repeatable: boolean): void {
+    const stream = new Stream(this, number, purpose, this.#upstream.limits.messageChars)
+    this.#open.set(number, stream)
+    stream.call = new TargetCall(this.#upstream, request, repeatable, stream)
     // It was abandoned while it began.
-    if (open.get(stream) !== known) call.abort()
+    if (this.#open.get(number) !== stream) stream.call.abort()
   }
 
-  const abort = (stream: number) => {
-    const known = open.get(stream)
-    open.delete(stream)
-    known?.call.abort()
+  pause(stream: number): void {
+    this.#open.get(stream)?.call?.pause()
   }
 
-  const sweepLater = () => {
+  resume(stream: number): void {
+    this.#open.get(stream)?.call?.resume()
+  }
+
+  release(number: number): void {
+    const stream = this.#open.get(number)
+    if (stream === undefined || stream.released) return
+    stream.released = true
+    if (stream.whole) return
+    stream.call?.resume()
+    if (this.#released === undefined) this.#sweepLater()
+    this.#released?.add(number)
+  }
+
+  #sweepLater(): void {
     const due = new Set<number>()
-    released = due
-    const sweep = contained(containerOf(upstream.tell, "mcp"), () => {
-      if (released === due) released = undefined
-      for (const stream of due) abort(stream)
+    this.#released = due
+    const sweep = contained(containerOf(this.#upstream.tell, "mcp"), () => {
+      if (this.#released === due) this.#released = undefined
+      for (const stream of due) this.abandon(stream)
     })
     setTimeout(sweep, graceMillis).unref()
   }
 
-  return {
-    shared: false,
-    sessionId: () => sessionId,
-    send: ({ stream, message, method, headers }) => {
-      if (closed) return
-      const request: McpUpstreamRequest = {
-        method: "POST",
-        path,
-        headers: withSession(
-          headers,
-          "content-type",
-          "application/json",
-          "accept",
-          "text/event-stream, application/json"
-        ),
-        body: message
+  abandon(number: number): void {
+    const stream = this.#open.get(number)
+    this.#open.delete(number)
+    stream?.call?.abort()
+  }
+
+  close(farewell: ReadonlyArray<string> | undefined): void {
+    if (this.#closed) return
+    this.#closed = true
+    for (const [number, { released }] of this.#open) if (!released) this.abandon(number)
+    if (farewell === undefined || this.#sessionId === undefined) return
+    const headers = this.#withSession(farewell)
+    new TargetCall(this.#upstream, { method: "DELETE", path: this.#path, headers, body: undefined }, true, {
+      onHead: () => undefined,
+      onFailure: () => {}
+    })
+  }
+
+  // What streams tell.
+
+  begun(id: string | undefined): void {
+    this.#sessionId = id ?? this.#sessionId
+  }
+
+  opened(stream: Stream): void {
+    this.#events.onOpen(stream.number)
+  }
+
+  said(stream: Stream, text: string, mark: McpEventMark | undefined): void {
+    if (this.#open.get(stream.number) === stream) this.#events.onMessage(text, stream.number, mark)
+  }
+
+  ended(stream: Stream, failure: TargetFailure | undefined): void {
+    const { number } = stream
+    if (this.#open.get(number) !== stream) return
+    this.#open.delete(number)
+    this.#released?.delete(number)
+    if (!stream.released && !this.#closed) this.#events.onEnd(number, failure)
+  }
+}
+
+/** One request and what comes back for it: events, or a message that is the whole body. */
+class Stream implements ResponseHandler, BodyReader {
+  readonly #transport: StreamableTransport
+  readonly #purpose: Purpose
+  readonly #limit: number
+  readonly #chunks: Array<Uint8Array> = []
+  #bytes = 0
+  readonly number: number
+  call: TargetCall | undefined = undefined
+  /** Nothing of it counts any more. */
+  released = false
+  /** All of it has come. */
+  whole = false
+
+  constructor(transport: StreamableTransport, number: number, purpose: Purpose, limit: number) {
+    this.#transport = transport
+    this.number = number
+    this.#purpose = purpose
+    this.#limit = limit
+  }
+
+  onHead({ status, headers }: ResponseHead): BodyReader | undefined {
+    if (this.#purpose === "initialize") this.#transport.begun(headers.get("mcp-session-id"))
+    const type = headers.get("content-type")?.trim().toLowerCase() ?? ""
+    if (type.startsWith("text/event-stream")) return this.#events()
+    if (this.#purpose !== "listen") {
+      if (status === 202 || status === 204) {
+        this.#ended(undefined)
+        return undefined
       }
-      start(stream, request, method !== undefined && repeatable.has(method), (head) => {
-        if (method === "initialize") sessionId = head.header("mcp-session-id") ?? sessionId
-        return readerFor(stream, head)
-      })
-    },
-    listen: (stream, headers, lastEventId) => {
-      if (closed) return
-      const resumption = lastEventId === undefined ? [] : ["last-event-id", lastEventId]
-      const request: McpUpstreamRequest = {
-        method: "GET",
-        path,
-        headers: withSession(headers, "accept", "text/event-stream", ...resumption),
-        body: undefined
+      if (type.startsWith("application/json") || type === "") return this
+    }
+    this.#ended(unexpected)
+    return undefined
+  }
+
+  onFailure(failure: TargetFailure): void {
+    this.#ended(failure)
+  }
+
+  #ended(failure: TargetFailure | undefined): void {
+    this.#transport.ended(this, failure)
+  }
+
+  #events(): BodyReader {
+    const source: EventSource = eventSource(this.#limit, (type, data, mark) => {
+      if ((type === undefined || type === "message") && (data !== "" || mark !== undefined))
+        this.#transport.said(this, data, mark)
+    })
+    this.#transport.opened(this)
+    return {
+      onData: (chunk) => {
+        if (source.push(chunk)) return true
+        this.#ended(tooLarge)
+        return false
+      },
+      onEnd: () => {
+        source.end()
+        this.#ended(undefined)
       }
-      start(stream, request, true, (head) => {
-        if (head.header("content-type")?.trim().toLowerCase().startsWith("text/event-stream") === true)
-          return streamReader(stream)
-        end(stream, broken("unexpected content type"))
-        return { onData: () => false, onEnd: () => {} }
-      })
-    },
-    pause: (stream) => open.get(stream)?.call.pause(),
-    resume: (stream) => open.get(stream)?.call.resume(),
-    release: (stream) => {
-      const known = open.get(stream)
-      if (known === undefined || known.released) return
-      known.released = true
-      known.call.resume()
-      if (released === undefined) sweepLater()
-      released?.add(stream)
-    },
-    abandon: abort,
-    close: (farewell) => {
-      if (closed) return
-      closed = true
-      for (const [stream, { released }] of open) if (!released) abort(stream)
-      if (farewell === undefined || sessionId === undefined) return
-      const request: McpUpstreamRequest = { method: "DELETE", path, headers: withSession(farewell), body: undefined }
-      callUpstream(upstream, request, true, { onHead: () => undefined, onFailure: () => {} })
     }
   }
+
+  // As the reader of a message that is the whole body.
+
+  onData(chunk: Uint8Array): boolean {
+    this.#bytes += chunk.length
+    this.#chunks.push(chunk)
+    if (this.#bytes <= this.#limit) return true
+    this.#ended(tooLarge)
+    return false
+  }
+
+  onEnd(): void {
+    this.whole = true
+    const text = utf8(this.#chunks).trim()
+    if (text !== "" && text !== "null") this.#transport.said(this, text, undefined)
+    this.#ended(undefined)
+  }
+}
+
+const utf8 = (chunks: ReadonlyArray<Uint8Array>): string => {
+  const [first] = chunks
+  return (chunks.length === 1 && Buffer.isBuffer(first) ? first : Buffer.concat(chunks)).toString("utf8")
 }

@@ -1,20 +1,25 @@
-/** One HTTP request to a target over undici's raw dispatch: policies, response head, decoded bytes, back-pressure. */
-import type { IncomingHttpHeaders } from "node:http"
+/** One HTTP request to a target: its policies, the head of the response, decoded bytes, back-pressure. */
 import { Cause, Effect, Exit, Option } from "effect"
-import type { Dispatcher } from "undici"
-import { contained } from "../../src/services/contained.ts"
-import { containerOf, type TellDefect } from "../../src/services/defects.ts"
+import { type BodyAborted, type BodySink, type BodySource, isSource } from "../../src/http/body.ts"
+import { HeaderList } from "../../src/http/header-list.ts"
+import type { Answer } from "../../src/http/message.ts"
+import { type Container, contained } from "../../src/services/contained.ts"
+import type { TellDefect } from "../../src/services/defects.ts"
 import type { McpHttpAddress, McpUpstreamRequest } from "../../src/services/mcp-http.ts"
 import type { TargetFailure } from "../../src/services/mcp-transport.ts"
+import type { UpstreamError } from "../../src/services/upstreams.ts"
+import { type Connections, UpstreamCall } from "../http/upstream-call.ts"
 import { type Decoder, decoderFor } from "./content-decoding.ts"
 
 /** Where the requests of a target go. */
 export interface Upstream {
   /** Told of what went wrong in the proxy itself. */
   readonly tell: TellDefect
-  readonly address: McpHttpAddress
-  readonly origin: string
-  readonly dispatcher: Dispatcher
+  readonly onRequest: McpHttpAddress["onRequest"]
+  readonly connections: Connections
+  readonly scheme: McpHttpAddress["scheme"]
+  /** The `host` header. */
+  readonly authority: string
   /** Runs what has to wait; the returned function gives it up. */
   readonly run: (effect: Effect.Effect<void>) => () => void
   readonly limits: UpstreamLimits
@@ -31,14 +36,11 @@ export interface UpstreamLimits {
 }
 
 /** Status and headers of a success. */
-export interface ResponseHead {
-  readonly status: number
-  /** Lower-case names; the first value of each. */
-  readonly header: (name: string) => string | undefined
-}
+export type ResponseHead = Pick<Answer, "status" | "headers">
 
-/** What becomes of a response: `onHead` decides by returning a reader, or `undefined` to ignore the body. */
+/** What becomes of a response. */
 export interface ResponseHandler {
+  /** Decides by returning a reader; without one the body, if there is any, is not read. */
   readonly onHead: (head: ResponseHead) => BodyReader | undefined
   /** The request failed, before or after its head. Nothing follows. */
   readonly onFailure: (failure: TargetFailure) => void
@@ -47,16 +49,8 @@ export interface ResponseHandler {
 /** Takes the decoded body as it comes. */
 export interface BodyReader {
   /** `false` ends the response: the reader has seen enough. */
-  readonly onData: (chunk: Buffer) => boolean
+  readonly onData: (chunk: Uint8Array) => boolean
   readonly onEnd: () => void
-}
-
-/** A request under way. */
-export interface UpstreamCall {
-  readonly pause: () => void
-  readonly resume: () => void
-  /** Nothing is reported any more. */
-  readonly abort: () => void
 }
 
 /** A header of the client that cannot be sent, for example. */
@@ -66,208 +60,249 @@ const unsendable: TargetFailure = {
   message: "the request cannot be sent to the upstream"
 }
 
-const failureOf = (error: Error): TargetFailure => {
-  const code = (error as NodeJS.ErrnoException).code
-  if (code === "UND_ERR_INVALID_ARG") return unsendable
-  if (code === "UND_ERR_CONNECT_TIMEOUT" || code === "UND_ERR_HEADERS_TIMEOUT" || code === "UND_ERR_BODY_TIMEOUT")
-    return { _tag: "TargetTimeout", status: 504, message: "upstream call timeout" }
-  return { _tag: "TargetUnreachable", status: 503, message: `upstream call failed: ${code ?? "connection error"}` }
+const unreachable = (message: string): TargetFailure => ({ _tag: "TargetUnreachable", status: 503, message })
+
+const failureOf = (error: UpstreamError): TargetFailure => {
+  switch (error._tag) {
+    case "UpstreamTimedOut":
+      return { _tag: "TargetTimeout", status: 504, message: error.message }
+    case "UpstreamFailed":
+      return error.kind === "request" ? unsendable : unreachable(error.message)
+    default:
+      return unreachable(error.message)
+  }
 }
 
 const badEncoding: TargetFailure = { _tag: "TargetBroken", status: 500, message: "upstream sent an undecodable body" }
 const broken: TargetFailure = { _tag: "TargetBroken", status: 500, message: "internal error" }
-const stopped = new Error("stopped")
+const badPolicy: TargetFailure = { _tag: "TargetBroken", status: 500, message: "a policy of the target failed" }
 
-/** A connection that was kept alive may have been closed by the target just as we used it. */
-const isStale = (error: Error) => {
-  const code = (error as NodeJS.ErrnoException).code
-  return code === "ECONNRESET" || code === "UND_ERR_SOCKET" || code === "EPIPE"
-}
+/** A request under way. Begun when it is made; its handler may be told before the constructor returns. */
+export class TargetCall implements BodySink, Container {
+  readonly #upstream: Upstream
+  readonly #handler: ResponseHandler
+  #call: UpstreamCall<never> | undefined = undefined
+  #stopPolicies: (() => void) | undefined = undefined
+  #source: BodySource | undefined = undefined
+  #reader: BodyReader | undefined = undefined
+  #decoder: Decoder | undefined = undefined
+  #paused = false
+  #over = false
 
-const latin1 = (value: Buffer | string): string => (typeof value === "string" ? value : value.toString("latin1"))
-
-/** Flat raw list, names in lower case, in the order in which the target sent them. */
-const rawHeaders = (controller: Dispatcher.DispatchController, headers: IncomingHttpHeaders): Array<string> => {
-  const raw = controller.rawHeaders
-  const list: Array<string> = []
-  if (Array.isArray(raw)) {
-    for (let i = 0; i + 1 < raw.length; i += 2) list.push(latin1(raw[i]!).toLowerCase(), latin1(raw[i + 1]!))
-    return list
-  }
-  for (const [name, value] of Object.entries(headers))
-    for (const one of Array.isArray(value) ? value : [value]) if (one !== undefined) list.push(name, one)
-  return list
-}
-
-/** `replay`: the request may be sent a second time when its connection broke before anything came back. */
-export const callUpstream = (
-  upstream: Upstream,
-  request: McpUpstreamRequest,
-  replay: boolean,
-  handler: ResponseHandler
-): UpstreamCall => {
-  let controller: Dispatcher.DispatchController | undefined
-  let over = false
-  let paused = false
-
-  const fail = (failure: TargetFailure) => {
-    if (over) return
-    over = true
-    handler.onFailure(failure)
-  }
-
-  const dispatch = (again: boolean) => {
-    if (over) return
-    try {
-      upstream.dispatcher.dispatch(
-        {
-          origin: upstream.origin,
-          path: request.path,
-          method: request.method,
-          headers: request.headers,
-          body: request.body ?? null,
-          // A quiet stream is not a dead one, and a tool may take its time.
-          headersTimeout: 0,
-          bodyTimeout: 0
-        },
-        exchange(again)
+  /** @param repeatable it does no harm when the target gets it a second time. */
+  constructor(upstream: Upstream, request: McpUpstreamRequest, repeatable: boolean, handler: ResponseHandler) {
+    this.#upstream = upstream
+    this.#handler = handler
+    const policies = upstream.onRequest?.(request)
+    if (policies === undefined || (Exit.isExit(policies) && Exit.isSuccess(policies))) this.#send(request, repeatable)
+    else {
+      this.#stopPolicies = upstream.run(
+        Effect.map(Effect.exit(policies), (exit) => {
+          if (this.#over) return
+          if (Exit.isSuccess(exit)) this.#send(request, repeatable)
+          else this.#fail(Option.getOrElse(Cause.findErrorOption(exit.cause), () => badPolicy))
+        })
       )
-    } catch {
-      fail(unsendable)
     }
   }
 
-  const exchange = (again: boolean): Dispatcher.DispatchHandler => {
-    let begun = false
-    let reader: BodyReader | undefined
-    let decoder: Decoder | undefined
-    const stop = () => {
-      // The whole of it may have come already: what expands to more than anybody reads is not expanded any further.
-      decoder?.destroy()
-      controller?.abort(stopped)
-    }
-    const container = containerOf(upstream.tell, "mcp", () => {
-      stop()
-      fail(broken)
-    })
-    const take = contained(container, (chunk: Buffer) => {
-      if (over || reader === undefined || reader.onData(chunk)) return
-      over = true
-      stop()
-    })
-    const decoded = contained(container, () => {
-      if (!over) end(reader)
-    })
-    const undecodable = contained(container, () => {
-      fail(badEncoding)
-      stop()
-    })
-    const drained = contained(container, () => controller?.resume())
-    return {
-      onRequestStart: (current) => {
-        controller = current
-        if (over) current.abort(stopped)
+  #send({ method, path, headers, body }: McpUpstreamRequest, repeatable: boolean): void {
+    const { connections, authority } = this.#upstream
+    this.#call = new UpstreamCall(
+      connections,
+      {
+        method,
+        pathAndQuery: path,
+        authority,
+        headers: new HeaderList(headers),
+        body,
+        repeatable,
+        // A quiet stream is not a dead one, and a tool may take its time.
+        patience: undefined,
+        upgrade: undefined,
+        onInformation: undefined
       },
-      onResponseStart: (current, status, headers) => {
-        if (over || status < 200) return
-        begun = true
-        const first = (name: string) => {
-          const value = headers[name]
-          return Array.isArray(value) ? value[0] : value
-        }
-        const decoding = decoderFor(first("content-encoding"))
-        if (decoding === "unknown") {
-          fail(badEncoding)
-          return current.abort(stopped)
-        }
-        if (status >= 300) reader = refusalReader(upstream, status, rawHeaders(current, headers), handler.onFailure)
-        else reader = handler.onHead({ status, header: first })
-        if (decoding === undefined) return
-        decoder = decoding
-        decoding.on("data", take).on("drain", drained).on("error", undecodable).on("end", decoded)
-      },
-      onResponseData: (current, chunk) => {
-        if (decoder === undefined) take(chunk)
-        else if (!decoder.destroyed && !decoder.write(chunk)) current.pause()
-      },
-      onResponseEnd: () => {
-        if (over) return
-        if (decoder === undefined) end(reader)
-        else if (!decoder.destroyed) decoder.end()
-      },
-      // Undici catches what the others throw, and tells this one; beyond it nobody catches.
-      onResponseError: contained(container, (_, error: Error) => {
-        decoder?.destroy()
-        if (over) return
-        if (again && !begun && isStale(error)) dispatch(false)
-        else fail(failureOf(error))
-      })
-    }
-  }
-
-  const end = (reader: BodyReader | undefined) => {
-    over = true
-    reader?.onEnd()
-  }
-
-  const policies = upstream.address.onRequest?.(request)
-  if (policies === undefined || (Exit.isExit(policies) && Exit.isSuccess(policies))) dispatch(replay)
-  else
-    upstream.run(
-      Effect.map(Effect.exit(policies), (exit) => {
-        if (Exit.isSuccess(exit)) return dispatch(replay)
-        const failure = Cause.findErrorOption(exit.cause)
-        fail(
-          Option.isSome(failure)
-            ? failure.value
-            : { _tag: "TargetBroken", status: 500, message: "a policy of the target failed" }
-        )
-      })
+      (exit) => this.#settled(exit)
     )
+  }
 
-  return {
-    pause: () => {
-      paused = true
-      controller?.pause()
-    },
-    resume: () => {
-      if (paused) controller?.resume()
-      paused = false
-    },
-    abort: () => {
-      if (over) return
-      over = true
-      controller?.abort(stopped)
+  #settled(exit: Exit.Exit<Answer, UpstreamError>): void {
+    try {
+      if (Exit.isSuccess(exit)) this.#answered(exit.value)
+      else this.#fail(Option.match(Cause.findErrorOption(exit.cause), { onNone: () => broken, onSome: failureOf }))
+    } catch (cause) {
+      this.contain(cause)
     }
+  }
+
+  #answered(answer: Answer): void {
+    const { status, headers, body } = answer
+    const decoder = body === undefined ? undefined : decoderFor(headers.get("content-encoding"))
+    if (decoder === "unknown") {
+      this.#stop()
+      this.#handler.onFailure(badEncoding)
+      return
+    }
+    const reader =
+      status < 300
+        ? this.#handler.onHead(answer)
+        : new RefusalReader(this.#upstream.limits.errorBytes, answer, this.#handler)
+    // Whoever was told of the head may have ended it.
+    if (this.#over) return
+    if (reader === undefined) {
+      this.#stop()
+      return
+    }
+    this.#reader = reader
+    if (decoder !== undefined) this.#decodeWith(decoder)
+    if (isSource(body)) {
+      this.#source = body
+      body.start(this)
+    } else {
+      if (body !== undefined) this.data(bytesOf(body))
+      this.end()
+    }
+  }
+
+  #decodeWith(decoder: Decoder): void {
+    this.#decoder = decoder
+    const take = contained(this, (chunk: Buffer) => {
+      this.#take(chunk)
+    })
+    const drained = contained(this, () => {
+      if (!this.#paused) this.#source?.resume()
+    })
+    const undecodable = contained(this, () => {
+      if (this.#over) return
+      this.#stop()
+      this.#handler.onFailure(badEncoding)
+    })
+    const decoded = contained(this, () => this.#end())
+    decoder.on("data", take).on("drain", drained).on("error", undecodable).on("end", decoded)
+    if (this.#paused) decoder.pause()
+  }
+
+  /** Returns whether there may be more. */
+  #take(chunk: Uint8Array): boolean {
+    if (this.#over) return false
+    if (!this.#reader!.onData(chunk)) this.#stop()
+    return !this.#over
+  }
+
+  #end(): void {
+    if (this.#over) return
+    this.#over = true
+    this.#reader!.onEnd()
+  }
+
+  #fail(failure: TargetFailure): void {
+    if (this.#over) return
+    this.#over = true
+    this.#handler.onFailure(failure)
+  }
+
+  /** The whole of it may have come already: what expands to more than anybody reads is not expanded any further. */
+  #stop(): void {
+    this.#over = true
+    this.#decoder?.destroy()
+    this.#stopPolicies?.()
+    this.#call?.cancel()
+  }
+
+  // What the source of the body tells.
+
+  data(chunk: Uint8Array): boolean {
+    try {
+      const decoder = this.#decoder
+      if (decoder === undefined) return this.#take(chunk) && !this.#paused
+      return !decoder.destroyed && decoder.write(chunk) && !this.#paused
+    } catch (cause) {
+      this.contain(cause)
+      return false
+    }
+  }
+
+  end(): void {
+    try {
+      if (this.#decoder === undefined) this.#end()
+      else if (!this.#decoder.destroyed) this.#decoder.end()
+    } catch (cause) {
+      this.contain(cause)
+    }
+  }
+
+  fail({ detail }: BodyAborted): void {
+    try {
+      this.#decoder?.destroy()
+      this.#fail(unreachable(`upstream call failed: ${detail}`))
+    } catch (cause) {
+      this.contain(cause)
+    }
+  }
+
+  contain(cause: unknown): void {
+    this.#upstream.tell("mcp", cause)
+    const over = this.#over
+    this.#stop()
+    if (!over) this.#handler.onFailure(broken)
+  }
+
+  // What its owner asks for.
+
+  /** Reads no more for now; what has come already may still be told. */
+  pause(): void {
+    this.#paused = true
+    this.#decoder?.pause()
+  }
+
+  resume(): void {
+    if (!this.#paused) return
+    this.#paused = false
+    this.#decoder?.resume()
+    if (this.#decoder?.writableNeedDrain !== true) this.#source?.resume()
+  }
+
+  /** Nothing is reported any more. */
+  abort(): void {
+    if (!this.#over) this.#stop()
   }
 }
 
 /** Collects the body of an answer that is not a success. */
-const refusalReader = (
-  { limits }: Upstream,
-  status: number,
-  headers: ReadonlyArray<string>,
-  fail: (failure: TargetFailure) => void
-): BodyReader => {
-  const chunks: Array<Buffer> = []
-  let bytes = 0
-  const done = () => {
-    // The body is decoded by now.
-    const kept: Array<string> = []
-    for (let i = 0; i < headers.length; i += 2)
-      if (headers[i] !== "content-encoding") kept.push(headers[i]!, headers[i + 1]!)
-    const message = `upstream answered with status ${status}`
-    fail({ _tag: "TargetStatus", status, message, headers: kept, body: Buffer.concat(chunks) })
+class RefusalReader implements BodyReader {
+  readonly #limit: number
+  readonly #head: ResponseHead
+  readonly #handler: ResponseHandler
+  readonly #chunks: Array<Uint8Array> = []
+  #bytes = 0
+
+  constructor(limit: number, head: ResponseHead, handler: ResponseHandler) {
+    this.#limit = limit
+    this.#head = head
+    this.#handler = handler
   }
-  return {
-    onData: (chunk) => {
-      const room = limits.errorBytes - bytes
-      chunks.push(chunk.length > room ? chunk.subarray(0, room) : chunk)
-      bytes += Math.min(chunk.length, room)
-      if (bytes < limits.errorBytes) return true
-      done()
-      return false
-    },
-    onEnd: done
+
+  onData(chunk: Uint8Array): boolean {
+    const room = this.#limit - this.#bytes
+    this.#chunks.push(chunk.length > room ? chunk.subarray(0, room) : chunk)
+    this.#bytes += Math.min(chunk.length, room)
+    if (this.#bytes < this.#limit) return true
+    this.onEnd()
+    return false
+  }
+
+  onEnd(): void {
+    const { status, headers } = this.#head
+    // The body is decoded by now.
+    headers.delete("content-encoding")
+    this.#handler.onFailure({
+      _tag: "TargetStatus",
+      status,
+      message: `upstream answered with status ${status}`,
+      headers: headers.flat,
+      body: Buffer.concat(this.#chunks)
+    })
   }
 }
+
+const bytesOf = (body: string | Uint8Array): Uint8Array => (typeof body === "string" ? Buffer.from(body) : body)

@@ -14,6 +14,7 @@ import type { Traits } from "../traits.ts"
  * the user interface, and on the connections of all listeners (`frontend`).
  */
 export const policyPlaces = ["gateway", "route", "tcpRoute", "backend", "tcpBackend", "llm", "ui", "frontend"] as const
+/** One of `policyPlaces`. */
 export type PolicyPlace = (typeof policyPlaces)[number]
 
 /** How the language sees one policy. */

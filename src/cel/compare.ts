@@ -16,7 +16,7 @@ import {
   MapView,
   type Opaque,
   type Optional,
-  Secret,
+  SecretValue,
   type TypeValue,
   Uint
 } from "./value.ts"
@@ -86,7 +86,8 @@ export const equals = (a: CelValue, b: CelValue, frame: Frame, depth = 0): boole
 }
 
 /** A secret equals the text that it hides: comparing gives nothing away. */
-const hides = (secret: CelValue, text: CelValue): boolean => secret instanceof Secret && secret.unredacted() === text
+const hides = (secret: CelValue, text: CelValue): boolean =>
+  secret instanceof SecretValue && secret.unredacted() === text
 
 const equalLists = (a: ListValue, b: ListValue, frame: Frame, depth: number): boolean | undefined => {
   const length = lengthOf(a)

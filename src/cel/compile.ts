@@ -10,7 +10,7 @@ import type { Struct } from "./schema.ts"
 import type { Scope } from "./scope.ts"
 import type { Literal, Node, NodeOf } from "./syntax.ts"
 import { typeNamed } from "./types.ts"
-import { CelList, CelMap, type CelValue, Optional, Secret, Uint } from "./value.ts"
+import { CelList, CelMap, type CelValue, Optional, SecretValue, Uint } from "./value.ts"
 
 /** A compiled part; `constant` where its value is known already. */
 export interface Compiled {
@@ -259,7 +259,7 @@ const equalityRun = (a: Run, constant: CelValue | undefined, wanted: boolean, ge
     const value = a(frame)
     if (typeof value === "string" || typeof value === "boolean") return (value === constant) === wanted
     if (value instanceof CelError) return value
-    return value instanceof Secret ? (value.unredacted() === constant) === wanted : !wanted
+    return value instanceof SecretValue ? (value.unredacted() === constant) === wanted : !wanted
   }
 }
 
@@ -271,6 +271,6 @@ const membershipRun = (a: Run, constant: CelValue | undefined, general: Run): Ru
     const value = a(frame)
     if (typeof value === "string") return set.has(value)
     if (value instanceof CelError) return value
-    return value instanceof Secret && set.has(value.unredacted())
+    return value instanceof SecretValue && set.has(value.unredacted())
   }
 }

@@ -11,7 +11,7 @@ import {
   compile,
   fromJson,
   parseFunctions,
-  Secret,
+  SecretValue,
   toJson,
   toText,
   Uint
@@ -223,7 +223,7 @@ describe("conversions for the host", () => {
   })
 
   it("secrets stay secret in both, and in what JavaScript makes of them", () => {
-    const secret = new Secret("hush")
+    const secret = new SecretValue("hush")
     for (const text of [
       toText(secret),
       toJson(secret),

@@ -30,7 +30,7 @@ export { type Phase, phases, variables } from "./phases.ts"
 export { CelError, type CelErrorCode, type CelProblem, isUnreadable } from "./problem.ts"
 export type { RawHeaders } from "./schema.ts"
 export { Duration, Timestamp } from "./time.ts"
-export { CelList, CelMap, type CelValue, Flattened, MapView, Optional, Secret, Uint } from "./value.ts"
+export { CelList, CelMap, type CelValue, Flattened, MapView, Optional, SecretValue, Uint } from "./value.ts"
 
 export interface CompileOptions {
   /** The phase in which the expression is evaluated: decides which variables it may read; `undefined` lets it read all. */

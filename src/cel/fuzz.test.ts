@@ -11,7 +11,7 @@ import {
   type Expression,
   explain,
   Optional,
-  Secret,
+  SecretValue,
   Timestamp,
   toJson,
   Uint
@@ -110,7 +110,7 @@ const odd: Readonly<Record<Kind, ReadonlyArray<CelValue>>> = {
   optional: [Optional.none, new Optional(null), new Optional(1n)],
   ip: [Ip.parse("0.0.0.0")!, Ip.parse("ffff::")!],
   cidr: [Cidr.parse("0.0.0.0/0")!, Cidr.parse("::1/128")!],
-  secret: [new Secret("hush")]
+  secret: [new SecretValue("hush")]
 }
 
 const spansOf = (node: Node): ReadonlyArray<Node> => [node, ...childrenOf(node).flatMap(spansOf)]

@@ -6,7 +6,7 @@ import { fromJson } from "./json.ts"
 import type { FieldType, RawHeaders, ScalarKind, Struct } from "./schema.ts"
 import { isStruct } from "./schema.ts"
 import { Duration, Timestamp } from "./time.ts"
-import { type CelValue, type JsonObject, MapView, Secret } from "./value.ts"
+import { type CelValue, type JsonObject, MapView, SecretValue } from "./value.ts"
 
 /** An object of the host whose shape a {@link Struct} describes. */
 export type HostObject = Readonly<Record<string, unknown>>
@@ -27,7 +27,7 @@ type Convert = (held: unknown, sensitive: Bindings["sensitiveHeaders"]) => CelVa
 const converters: Readonly<Record<ScalarKind, Convert>> = {
   string: (held) => held as string,
   strings: (held) => held as ReadonlyArray<string>,
-  secret: (held) => new Secret(held as string),
+  secret: (held) => new SecretValue(held as string),
   int: (held) => (typeof held === "bigint" ? held : BigInt(Math.trunc(held as number))),
   double: (held) => held as number,
   bool: (held) => held as boolean,

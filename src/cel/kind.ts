@@ -9,7 +9,7 @@ import {
   type ListValue,
   type MapValue,
   Optional,
-  Secret,
+  SecretValue,
   TypeValue,
   Uint
 } from "./value.ts"
@@ -31,7 +31,7 @@ export interface KindTypes {
   readonly optional: Optional
   readonly ip: Ip
   readonly cidr: Cidr
-  readonly secret: Secret
+  readonly secret: SecretValue
 }
 
 export type Kind = keyof KindTypes
@@ -48,7 +48,7 @@ const kinds = new Map<object, Kind>([
   [Duration.prototype, "duration"],
   [TypeValue.prototype, "type"],
   [Optional.prototype, "optional"],
-  [Secret.prototype, "secret"],
+  [SecretValue.prototype, "secret"],
   [Ip.prototype, "ip"],
   [Cidr.prototype, "cidr"]
 ])

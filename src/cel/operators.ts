@@ -7,7 +7,7 @@ import { CelError } from "./problem.ts"
 import { findText } from "./search.ts"
 import type { BinaryOperator } from "./syntax.ts"
 import { Duration, Timestamp } from "./time.ts"
-import { CelList, type CelValue, type ListValue, type MapValue, Secret, Uint } from "./value.ts"
+import { CelList, type CelValue, type ListValue, type MapValue, SecretValue, Uint } from "./value.ts"
 
 /** An operator on two values, neither an error. */
 export type Binary = (a: CelValue, b: CelValue, frame: Frame) => Outcome
@@ -52,9 +52,9 @@ const add: Binary = (a, b, frame) => {
   if (typeof a === "string" && typeof b === "string") return concatenate(a, b, frame)
   if (a instanceof Uint && b instanceof Uint) return uint(a.value + b.value)
   // A secret joined to text shows as what every secret shows.
-  if (a instanceof Secret && (typeof b === "string" || b instanceof Secret))
+  if (a instanceof SecretValue && (typeof b === "string" || b instanceof SecretValue))
     return concatenate(String(a), String(b), frame)
-  if (typeof a === "string" && b instanceof Secret) return concatenate(a, String(b), frame)
+  if (typeof a === "string" && b instanceof SecretValue) return concatenate(a, String(b), frame)
   if (a instanceof Timestamp && b instanceof Duration) return timestamp(a.nanos + b.nanos)
   if (a instanceof Duration && b instanceof Timestamp) return timestamp(a.nanos + b.nanos)
   if (a instanceof Duration && b instanceof Duration) return duration(a.nanos + b.nanos)

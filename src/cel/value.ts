@@ -142,7 +142,7 @@ export const redacted = "<redacted>"
  * Text that must not reach logs, headers or bodies by accident. It compares by what it hides and shows itself as {@link redacted};
  * only `unredacted()` gives the text.
  */
-export class Secret extends Opaque {
+export class SecretValue extends Opaque {
   readonly typeName = "secret"
   readonly #text: string
   constructor(text: string) {
@@ -153,7 +153,7 @@ export class Secret extends Opaque {
     return this.#text
   }
   equals(other: Opaque): boolean {
-    return other instanceof Secret && other.#text === this.#text
+    return other instanceof SecretValue && other.#text === this.#text
   }
   toString(): string {
     return redacted

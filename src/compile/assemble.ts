@@ -462,7 +462,7 @@ const terminalStep = (
     path: configPath(source),
     failOpen: false,
     // The engine alone calls steps, and what it hands them is the exchange itself.
-    run: (view) => run(view as Exchange),
+    run: (view, passage) => run(view as Exchange, passage),
     outcomes: phase === "backend" ? nodes.prepare : nodes.answered,
     reads: phase === "backend" ? [] : writes,
     writes: phase === "backend" ? writes : [],

@@ -73,7 +73,21 @@ describe("request framing", () => {
     assert.strictEqual(head.authority, "other.example:8080")
     assert.strictEqual(head.pathAndQuery, "/p?q")
     assert.strictEqual(framed(frame(host, { target: "http://other.example?q" })).head.pathAndQuery, "/?q")
-    assert.strictEqual(framed(frame(host, { target: "*", method: "OPTIONS" })).head.pathAndQuery, "*")
+  })
+
+  it("OPTIONS may be asked of the server as a whole", () => {
+    for (const target of ["*", "http://other.example"])
+      assert.strictEqual(framed(frame(host, { target, method: "OPTIONS" })).head.pathAndQuery, "*")
+    const { head } = framed(frame(host, { target: "http://other.example", method: "OPTIONS" }))
+    assert.strictEqual(head.uri, "http://other.example")
+    assert.strictEqual(
+      framed(frame(host, { target: "http://other.example/", method: "OPTIONS" })).head.pathAndQuery,
+      "/"
+    )
+    assert.strictEqual(
+      framed(frame(host, { target: "http://other.example?q", method: "OPTIONS" })).head.pathAndQuery,
+      "/?q"
+    )
   })
 
   it("the path gets its normal form, unless it is to stay as it came; the query stays", () => {

@@ -158,7 +158,8 @@ export const frameRequest = (
       if (absolute === null) return malformed("invalid request target")
       authority = absolute[2]!
       const rest = absolute[3]!
-      pathAndQuery = rest.startsWith("/") ? rest : `/${rest}`
+      // Without a path it asks of the server as a whole, as the asterisk does (RFC 9112 3.2.4).
+      pathAndQuery = rest.startsWith("/") ? rest : rest === "" && method === "OPTIONS" ? "*" : `/${rest}`
     }
   }
   // HTTP/1.1 demands a host header even beside an absolute target (RFC 9112 3.2).
@@ -200,25 +201,4 @@ const dropNominated = (connection: string, headers: HeaderList): boolean => {
     else if (name !== "" && name !== "close" && name !== "keep-alive" && !notNominable.has(name)) headers.delete(name)
   }
   return upgrading
-}
-
-/**
- * The header list of a backend's response without its hop-by-hop part.
- * @param parsed lower-case names, several lines of one name as an array: what the HTTP client parsed already.
- */
-export const responseHeaders = (
-  parsed: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
-): HeaderList => {
-  const flat: Array<string> = []
-  for (const name of Object.keys(parsed)) {
-    if (isHopByHop(name)) continue
-    const value = parsed[name]
-    if (typeof value === "string") flat.push(name, value)
-    else if (value !== undefined) for (const line of value) flat.push(name, line)
-  }
-  const headers = new HeaderList(flat)
-  const connection = parsed["connection"]
-  if (connection !== undefined)
-    dropNominated(typeof connection === "string" ? connection : connection.join(","), headers)
-  return headers
 }

@@ -94,11 +94,11 @@ const hiddenEnd: PathFault = { fault: "encoded delimiter in a path parameter" }
 const respelled = (path: string): string | PathFault => {
   let text = ""
   let from = 0
-  let before = 0
+  let before = slash
   for (let i = 0; i < path.length; i++) {
     let octet = path.charCodeAt(i)
     if (octet <= 0xff && literal[octet] === 1) {
-      before = 0
+      before = octet
       continue
     }
     text += path.slice(from, i)

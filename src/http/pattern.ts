@@ -13,10 +13,18 @@ const largestProgram = 1000
 const mostForeign = 65_536
 const foreign = /[^\x00-\xff]/
 
-export class Pattern {
+/** A compiled pattern. */
+export interface Pattern {
   /** What every text that matches begins with. */
   readonly literal: string
   /** Whether `literal` is the only text that matches. */
+  readonly fixed: boolean
+  /** Whether the whole text matches. */
+  matches(text: string): boolean
+}
+
+class WholeText implements Pattern {
+  readonly literal: string
   readonly fixed: boolean
   readonly #rest: string
   /** Where in the text the rest begins. */
@@ -34,7 +42,6 @@ export class Pattern {
     this.#automaton = automaton
   }
 
-  /** Whether the whole text matches. */
   matches(text: string): boolean {
     if (this.fixed) return text === this.literal
     if (!text.startsWith(this.literal)) return false
@@ -56,7 +63,7 @@ export const compilePattern = (source: string): Result.Result<Pattern, string> =
   try {
     const automaton = new RE2JS(rest)
     if (automaton.re2().prog.numInst() > largestProgram) return Result.fail("the regular expression is too large")
-    return Result.succeed(new Pattern(literal, rest, automaton))
+    return Result.succeed(new WholeText(literal, rest, automaton))
   } catch (error) {
     const detail = error instanceof RE2JSSyntaxException ? regexFault(source, error.error) : "it cannot be compiled"
     return Result.fail(`not a regular expression in RE2 syntax: ${detail}`)

@@ -2,10 +2,10 @@
 import { hostOf, type RequestHead, type Scheme } from "./message.ts"
 
 /** Replaces the whole path, or the prefix by which the route was matched. The query is kept. */
-export type PathRewrite = { readonly full: string } | { readonly prefix: string }
+export type PathReplacement = { readonly full: string } | { readonly prefix: string }
 
 /** How an authority is replaced. `auto`: by the backend's own name; `none`: not at all. */
-export type AuthorityRewrite =
+export type AuthorityReplacement =
   | { readonly full: string }
   | { readonly host: string }
   | { readonly port: number }
@@ -15,7 +15,7 @@ export type AuthorityRewrite =
 /** The new path and query; `undefined` when a prefix is to be replaced but none was matched. */
 export const rewritePath = (
   head: RequestHead,
-  rewrite: PathRewrite,
+  rewrite: PathReplacement,
   matchedPrefix: string | undefined
 ): string | undefined => {
   if ("full" in rewrite) return (rewrite.full.startsWith("/") ? rewrite.full : `/${rewrite.full}`) + head.query
@@ -36,7 +36,7 @@ const portOf = (authority: string): string => authority.slice(hostOf(authority).
  */
 export const rewriteAuthority = (
   authority: string,
-  rewrite: AuthorityRewrite | undefined,
+  rewrite: AuthorityReplacement | undefined,
   scheme: Scheme,
   dropsPort: boolean
 ): string => {

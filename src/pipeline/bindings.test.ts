@@ -6,6 +6,7 @@ import { HeaderList } from "../http/header-list.ts"
 import { RequestHead } from "../http/message.ts"
 import { KeyBearer, TokenBearer } from "./authentication/identity.ts"
 import { Exchange } from "./exchange.ts"
+import { Passage } from "./passage.ts"
 import type { Backend, Listener, Route } from "./route.ts"
 import * as slots from "./slots.ts"
 
@@ -74,12 +75,13 @@ describe("variables of an exchange", () => {
 
   it("know the places that the request has come to", () => {
     const x = exchange()
-    x.listener = { name: "web", bind: "bind/80", gateway: "default/edge" } as Listener
-    x.route = { name: "route0", namespace: "default", rule: "r" } as Route
-    x.backend = { name: "b", type: "static", protocol: "http" } as Backend
-    x.called = 101.5
-    x.answered = 103
-    x.env = { podName: "pod-1", namespace: null, gateway: "edge" }
+    const passage = new Passage(x)
+    passage.listener = { name: "web", bind: "bind/80", gateway: "default/edge" } as Listener
+    passage.route = { name: "route0", namespace: "default", rule: "r" } as Route
+    passage.backend = { name: "b", type: "static", protocol: "http" } as Backend
+    passage.called = 101.5
+    passage.answered = 103
+    x.settings = { ...x.settings, env: { podName: "pod-1", namespace: null, gateway: "edge" } }
     assert.strictEqual(
       value(x, "[proxy.bind, proxy.gateway.namespace, proxy.gateway.name, proxy.listener.name, proxy.route.name]"),
       '["bind/80","default","edge","web","route0"]'

@@ -78,41 +78,19 @@ class ResponseVariable implements HostVariable<"response"> {
   }
 }
 
-class ProxyVariable implements HostVariable<"proxy"> {
-  readonly #x: Exchange
-  constructor(x: Exchange) {
-    this.#x = x
-  }
-  get bind() {
-    return this.#x.listener?.bind
-  }
-  get gateway() {
-    const gateway = this.#x.listener?.gateway
-    if (gateway === undefined) return undefined
-    const slash = gateway.indexOf("/")
-    return { namespace: gateway.slice(0, slash), name: gateway.slice(slash + 1) }
-  }
-  get listener() {
-    return this.#x.listener
-  }
-  get route() {
-    return this.#x.route
-  }
-  get requestProcessingDuration() {
-    const { called, arrived } = this.#x
-    return called === undefined ? undefined : called - arrived
-  }
-  get upstreamDuration() {
-    const { called, answered } = this.#x
-    return called === undefined || answered === undefined ? undefined : answered - called
-  }
+/** What expressions read of the way of a request. Whoever walks it knows. */
+export interface Place {
+  readonly proxy: HostVariable<"proxy">
+  readonly backend: HostVariable<"backend"> | undefined
 }
+
+/** Of a request that nobody has begun to walk. */
+export const nowhere: Place = { proxy: {}, backend: undefined }
 
 export class Variables implements Bindings {
   readonly #x: Exchange
   #request: RequestVariable | undefined
   #response: ResponseVariable | undefined
-  #proxy: ProxyVariable | undefined
   /** The model call, as far as it is known; set by the model router. */
   llm: HostVariable<"llm"> | undefined = undefined
   /** The parsed body of a model request; set while policies and guards look at it. */
@@ -142,19 +120,18 @@ export class Variables implements Bindings {
     return this.#x.get(slots.apiKey)
   }
   get backend() {
-    return this.#x.backend
+    return this.#x.place.backend
   }
   get proxy() {
-    this.#proxy ??= new ProxyVariable(this.#x)
-    return this.#proxy
+    return this.#x.place.proxy
   }
   get env() {
-    return this.#x.env
+    return this.#x.settings.env
   }
   get sensitiveHeaders() {
-    return this.#x.hidden.headers
+    return this.#x.settings.hidden.headers
   }
   get sensitiveParameters() {
-    return this.#x.hidden.parameters
+    return this.#x.settings.hidden.parameters
   }
 }

@@ -9,9 +9,10 @@ import type { Exchange } from "./exchange.ts"
 import { readingSlots } from "./expressions.ts"
 import { Latency, StageTimes } from "./latency.ts"
 import { masked } from "./masked.ts"
+import type { Passage } from "./passage.ts"
 import type { Registry, Services } from "./registry.ts"
 import type { EffectivePolicies } from "./route.ts"
-import type { Step } from "./run.ts"
+import type { Step, StepRun } from "./run.ts"
 import {
   type AnyPolicy,
   type AnySlot,
@@ -212,12 +213,12 @@ class Choice {
     this.#entries = entries
   }
   /** The index of the entry; -1 where none is chosen. */
-  of(x: Exchange): number | Unreadable {
-    x.choices ??= new Map()
-    let chosen = x.choices.get(this)
+  of(passage: Passage): number | Unreadable {
+    passage.choices ??= new Map()
+    let chosen = passage.choices.get(this)
     if (chosen === undefined) {
-      chosen = this.#choose(x)
-      x.choices.set(this, chosen)
+      chosen = this.#choose(passage.exchange)
+      passage.choices.set(this, chosen)
     }
     return chosen
   }
@@ -243,19 +244,19 @@ const step = (
 ): Step => {
   const phase = node.phase === "request" ? site : node.phase
   const own = node.when
-  let { run } = node
+  let run: StepRun = node.run
   let holds: Step["holds"] = own?.holds
   if (place !== undefined) {
     const { choice, index } = place
     // The first node on the way in refuses what no condition could read; an answer on its way out is past that.
     const refuses = phase === site
-    holds = (x: Exchange) => {
-      const chosen = choice.of(x)
+    holds = (x, passage) => {
+      const chosen = choice.of(passage)
       return chosen instanceof Unreadable ? refuses : chosen === index && (own?.holds(x) ?? true)
     }
     if (refuses)
-      run = (x) => {
-        const chosen = choice.of(x as Exchange)
+      run = (x, passage) => {
+        const chosen = choice.of(passage)
         return chosen instanceof Unreadable ? Exit.fail(chosen) : node.run(x)
       }
   }

@@ -5,6 +5,7 @@ import { type Answer, RequestHead } from "../http/message.ts"
 import { Timer } from "../services/timer.ts"
 import { Exchange } from "./exchange.ts"
 import { Latency } from "./latency.ts"
+import { Passage } from "./passage.ts"
 import type { Backend, Listener, Route } from "./route.ts"
 import { observedLoop, plainLoop, type StageFinished, type Step } from "./run.ts"
 import { makeServe, noHooks } from "./serve.ts"
@@ -112,7 +113,11 @@ const waiting = (
     const serve = makeServe(loop, noHooks, time.clock, () => {})
     const x = request()
     const fiber = yield* Effect.forkChild(
-      Effect.provideService(serve(x, wayOf(place, work, options.failOpen, options.keepsTime)), Timer, time.after),
+      Effect.provideService(
+        serve(new Passage(x), wayOf(place, work, options.failOpen, options.keepsTime)),
+        Timer,
+        time.after
+      ),
       { startImmediately: true }
     )
     return { time, x, fiber, told, released: () => released }
@@ -170,15 +175,18 @@ describe("the time of a request", () => {
       })
       const x = request()
       time.now = 600
-      const first = yield* Effect.forkChild(Effect.provideService(serve(x, wayOf("call", slow)), Timer, time.after), {
-        startImmediately: true
-      })
+      const first = yield* Effect.forkChild(
+        Effect.provideService(serve(new Passage(x), wayOf("call", slow)), Timer, time.after),
+        {
+          startImmediately: true
+        }
+      )
       time.pass(399)
       assert.isUndefined(first.pollUnsafe())
       time.pass(1)
       assert.strictEqual((yield* Fiber.join(first)).status, 504)
       // Nothing is begun when nothing is left.
-      assert.strictEqual((yield* serve(request(), wayOf("call", slow))).status, 504)
+      assert.strictEqual((yield* serve(new Passage(request()), wayOf("call", slow))).status, 504)
       assert.strictEqual(began, 1)
     })
   )
@@ -200,7 +208,7 @@ describe("the time of a request", () => {
       const serve = makeServe(plainLoop(time.clock), noHooks, time.clock, () => {})
       const answer = Effect.as(Effect.yieldNow, { status: 200, headers: new HeaderList(), body: undefined })
       const way = wayOf("call", answer as Effect.Effect<never>)
-      const served = yield* Effect.provideService(serve(request(), way), Timer, time.after)
+      const served = yield* Effect.provideService(serve(new Passage(request()), way), Timer, time.after)
       assert.strictEqual(served.status, 200)
       assert.isTrue(time.idle)
     })

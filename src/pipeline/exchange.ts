@@ -4,24 +4,30 @@ import type { StageMessage } from "../../spec/trace-events.ts"
 import { type Body, type BodyAborted, type BodyObserver, isSource, observe, read } from "../http/body.ts"
 import { HeaderList } from "../http/header-list.ts"
 import type { Answer, RequestHead } from "../http/message.ts"
-import { Variables } from "./bindings.ts"
-import { BodyTooLarge, type Unreadable } from "./errors.ts"
+import { nowhere, type Place, Variables } from "./bindings.ts"
+import { BodyTooLarge } from "./errors.ts"
 import { type Hidden, nothingHidden } from "./hidden.ts"
-import type { Backend, Listener, Route } from "./route.ts"
 import { bodyLimits } from "./slots.ts"
 import type { AnySlot, SlotValue, StageError } from "./stage.ts"
 import type { Environment } from "./trace.ts"
 import type { Outcome, Peer, View } from "./view.ts"
-import type { Watch } from "./watch.ts"
-
-/** How an error is told to the client: the first three are also the protocols that a backend may speak. */
-export type ErrorShape = "http" | "jsonrpc" | "openai"
 
 /** The body limit where nothing else says: 2 MiB (seed). */
 export const defaultBodyLimit = 2 * 1024 * 1024
 
 /** Passes on a 1xx response, other than 101, while the final one is awaited. */
 export type Inform = (status: number, headers: HeaderList) => void
+
+/** What a configuration says of every exchange on it. The same object for all that run on the same one. */
+export interface Settings {
+  /** Where the process runs: the variable `env`. */
+  readonly env: Environment | undefined
+  /** What logs and traces do not show. */
+  readonly hidden: Hidden
+  readonly bodyLimit: number
+}
+
+const defaultSettings: Settings = { env: undefined, hidden: nothingHidden, bodyLimit: defaultBodyLimit }
 
 export class Exchange implements View<AnySlot, AnySlot> {
   readonly request: RequestHead
@@ -42,34 +48,15 @@ export class Exchange implements View<AnySlot, AnySlot> {
   inform: Inform | undefined = undefined
   readonly answerHeaders = new HeaderList()
   matchedPrefix: string | undefined = undefined
-  /** The places it has come to. */
-  listener: Listener | undefined = undefined
-  route: Route | undefined = undefined
-  backend: Backend | undefined = undefined
+  /** Where expressions look for the way of the request. */
+  place: Place = nowhere
   /** Why the request was refused, if it was. */
   error: StageError | undefined = undefined
   /** What protocols and policies add to the log line of this request. */
   facts: Map<string, string | number | boolean> | undefined = undefined
-  /** When the backend was called and when it answered, on the monotonic clock. */
-  called: number | undefined = undefined
-  answered: number | undefined = undefined
-  watch: Watch | undefined = undefined
-  /** The MCP call that it is, as far as it is known: what traces show as `mcp`. */
-  mcp: Readonly<Record<string, unknown>> | undefined = undefined
-  /** Where the process runs: the variable `env`. */
-  env: Environment | undefined = undefined
-  /** What logs and traces do not show of it. */
-  hidden: Hidden = nothingHidden
-  bodyLimit = defaultBodyLimit
-  /** Stands for the configuration that it runs on: the same object for all that run on the same one. */
-  configuration: object | undefined = undefined
-  errorShape: ErrorShape = "http"
-  /** The id of the JSON-RPC request that an error answers. */
-  rpcId: string | number | null = null
-  /** The index of the step at which a loop last stopped with an answer or a failure. */
-  stoppedAt = 0
-  /** Which entry of a conditional policy was chosen on the way in. */
-  choices: Map<object, number | Unreadable> | undefined = undefined
+  /** Takes what nodes tell by themselves. Absent when nobody wants it. */
+  told: ((message: StageMessage) => void) | undefined = undefined
+  settings: Settings = defaultSettings
   readonly #cells: Array<unknown> = []
   #variables: Variables | undefined = undefined
   #finishers: Array<(outcome: Outcome) => void> | undefined = undefined
@@ -98,8 +85,12 @@ export class Exchange implements View<AnySlot, AnySlot> {
     return this.#variables
   }
 
+  get bodyLimit(): number {
+    return this.settings.bodyLimit
+  }
+
   get watched(): boolean {
-    return this.watch?.notes === true
+    return this.told !== undefined
   }
 
   readRequestBody(limit?: number): Effect.Effect<Uint8Array, BodyTooLarge | BodyAborted> {
@@ -162,11 +153,11 @@ export class Exchange implements View<AnySlot, AnySlot> {
   }
 
   note(kind: string, details: unknown): void {
-    this.watch?.told({ type: "policyEvent", kind, details })
+    this.told?.({ type: "policyEvent", kind, details })
   }
 
   tell(message: StageMessage): void {
-    this.watch?.told(message)
+    this.told?.(message)
   }
 }
 

@@ -1,6 +1,6 @@
 /** Authorization rules over what an MCP request names: its tools, prompts, resources and tasks. */
 import type { Exchange } from "./exchange.ts"
-import { type Asking, type Rules, ruled } from "./rules.ts"
+import { type Asking, type Rules, rulingOf } from "./rules.ts"
 
 /** What the rules decide about. Names are the target's own, without a prefix. */
 export interface McpItem {
@@ -22,7 +22,7 @@ export const mcpAuthorizer =
     const { variables } = exchange
     variables.mcp = { methodName: method, sessionId, [kind]: { target, name } }
     // What the rules cannot read is refused like what they deny: an item is not there.
-    const permitted = ruled(rules, exchange) === "allow"
+    const permitted = rulingOf(rules, exchange) === "allow"
     variables.mcp = undefined
     return permitted
   }

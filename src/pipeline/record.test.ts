@@ -4,6 +4,7 @@ import { RequestHead } from "../http/message.ts"
 import type { Metrics } from "../services/metrics.ts"
 import { ClientStalled, NotFound } from "./errors.ts"
 import { Exchange } from "./exchange.ts"
+import { Passage } from "./passage.ts"
 import { makeRecorder } from "./record.ts"
 import type { StageError } from "./stage.ts"
 
@@ -42,7 +43,7 @@ describe("the counts of requests", () => {
         0
       )
       x.error = error
-      record(x, { status, failure: undefined, bytes: 0 })
+      record(new Passage(x), { status, failure: undefined, bytes: 0 })
     }
     const notFound = new NotFound({ what: "route" })
     const turns = [

@@ -4,7 +4,7 @@
  */
 import type { LineForm, RecordLog } from "../services/log.ts"
 import type { Metrics, Series } from "../services/metrics.ts"
-import type { Exchange } from "./exchange.ts"
+import type { Passage } from "./passage.ts"
 import { compileFields } from "./request-fields.ts"
 import type { Outcome } from "./view.ts"
 
@@ -12,7 +12,7 @@ const durations = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 1
 const processing = [0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.05, 0.25]
 /** The labels that say where a request went, and their values. */
 export const placeLabels = ["bind", "gateway", "listener", "route", "route_rule"]
-export const placeOf = (x: Pick<Exchange, "listener" | "route">): ReadonlyArray<string | undefined> => [
+export const placeOf = (x: Pick<Passage, "listener" | "route">): ReadonlyArray<string | undefined> => [
   x.listener?.bind,
   x.listener?.gateway,
   x.listener?.name,
@@ -64,14 +64,14 @@ export const makeRecorder = (log: RecordLog, metrics: Metrics["Service"], clock:
   const processingOf = new WeakMap<object, Series>()
   const unrouted = {}
 
-  const countedFor = (x: Exchange, status: number | undefined, reason: string): Counted => {
-    const owner = x.backend ?? x.route ?? x.listener ?? unrouted
+  const countedFor = (p: Passage, status: number | undefined, reason: string): Counted => {
+    const owner = p.backend ?? p.route ?? p.listener ?? unrouted
     let known = byRoute.get(owner)
     if (known === undefined) {
       known = { all: new Map(), last: undefined }
       byRoute.set(owner, known)
     }
-    const { method } = x.request
+    const { method } = p.exchange.request
     const { last } = known
     if (last !== undefined && last.status === status && last.method === method && last.reason === reason) return last
     const key = `${method} ${status} ${reason}`
@@ -80,12 +80,12 @@ export const makeRecorder = (log: RecordLog, metrics: Metrics["Service"], clock:
       const full = known.all.size >= mostOutcomes
       const statusText = full && status !== undefined ? `${Math.floor(status / 100)}xx` : status?.toString()
       const labels = [
-        x.backend?.name,
-        x.backend?.protocol ?? "http",
+        p.backend?.name,
+        p.backend?.protocol ?? "http",
         !full && methods.has(method) ? method : "other",
         statusText,
         reason,
-        ...placeOf(x)
+        ...placeOf(p)
       ]
       counted = {
         method,
@@ -104,35 +104,36 @@ export const makeRecorder = (log: RecordLog, metrics: Metrics["Service"], clock:
 
   let form: LineForm | undefined
   let fieldsOf: ReturnType<typeof compileFields>
-  const logged = (x: Exchange, outcome: Outcome, reason: string, elapsed: number): void => {
+  const logged = (p: Passage, outcome: Outcome, reason: string, elapsed: number): void => {
     const now = log.form()
     if (now !== form) {
       form = now
       fieldsOf = compileFields(now)
     }
-    log.record("request", fieldsOf(x, outcome, reason, elapsed))
+    log.record("request", fieldsOf(p, outcome, reason, elapsed))
   }
 
-  return (x: Exchange, outcome: Outcome): void => {
-    const elapsed = clock() - x.arrived
+  return (p: Passage, outcome: Outcome): void => {
+    const { arrived, error } = p.exchange
+    const elapsed = clock() - arrived
     const reason =
-      x.error !== undefined
-        ? (x.error.reason ?? reasons[x.error.source])
-        : x.called === undefined
+      error !== undefined
+        ? (error.reason ?? reasons[error.source])
+        : p.called === undefined
           ? "DirectResponse"
           : "Upstream"
-    const counted = countedFor(x, outcome.status, reason)
+    const counted = countedFor(p, outcome.status, reason)
     counted.requests.record(1)
     counted.duration.record(elapsed / 1000)
     if (outcome.bytes > 0) counted.bytes.record(outcome.bytes)
-    if (x.called !== undefined && x.backend !== undefined) {
-      let series = processingOf.get(x.backend)
+    if (p.called !== undefined && p.backend !== undefined) {
+      let series = processingOf.get(p.backend)
       if (series === undefined) {
-        series = before.series([x.backend.name, ...placeOf(x)])
-        processingOf.set(x.backend, series)
+        series = before.series([p.backend.name, ...placeOf(p)])
+        processingOf.set(p.backend, series)
       }
-      series.record((x.called - x.arrived) / 1000)
+      series.record((p.called - arrived) / 1000)
     }
-    if (log.enabled("info", "request")) logged(x, outcome, reason, elapsed)
+    if (log.enabled("info", "request")) logged(p, outcome, reason, elapsed)
   }
 }

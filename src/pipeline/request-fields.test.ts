@@ -7,6 +7,7 @@ import { RequestHead } from "../http/message.ts"
 import type { Fields } from "../services/log.ts"
 import { NotFound } from "./errors.ts"
 import { Exchange } from "./exchange.ts"
+import { Passage } from "./passage.ts"
 import { makeRecorder } from "./record.ts"
 import { requestFacts } from "./request-fields.ts"
 import type { Backend, Listener, Route } from "./route.ts"
@@ -78,7 +79,7 @@ const request = Arbitrary.all({
 
 type Request = typeof request extends Arbitrary.Arbitrary<infer A> ? A : never
 
-const exchangeOf = (drawn: Request): Exchange => {
+const passageOf = (drawn: Request): Passage => {
   const x = new Exchange(
     new RequestHead(drawn.method, "http", drawn.host, drawn.path, new HeaderList()),
     undefined,
@@ -86,10 +87,10 @@ const exchangeOf = (drawn: Request): Exchange => {
     0,
     0
   )
-  Object.assign(x, { listener: drawn.listener, route: drawn.route, backend: drawn.backend })
-  Object.assign(x, { called: drawn.called, error: drawn.error })
+  Object.assign(x, { error: drawn.error })
   for (const { name, value } of drawn.facts) x.fact(name, value)
-  return x
+  const { listener, route, backend, called } = drawn
+  return Object.assign(new Passage(x), { listener, route, backend, called })
 }
 
 const oneLine = (text: string) =>
@@ -134,15 +135,15 @@ describe("the line of a request", () => {
         }
         const record = makeRecorder(log, metrics, () => clock.elapsed)
         for (const drawn of requests) {
-          const x = exchangeOf(drawn)
+          const passage = passageOf(drawn)
           const outcome: Outcome = { status: drawn.status, failure: drawn.failure, bytes: 0 }
           clock.wall = drawn.time
           clock.elapsed = drawn.elapsed
-          record(x, outcome)
+          record(passage, outcome)
           assert.strictEqual(
             lines.pop(),
             expected(format, new Date(drawn.time).toISOString(), {
-              ...requestFacts(x, outcome),
+              ...requestFacts(passage, outcome),
               error: drawn.error?.message ?? drawn.failure,
               reason: reasonOf(drawn),
               duration: `${Math.round(drawn.elapsed)}ms`

@@ -5,6 +5,7 @@
 import type { Effect } from "effect"
 import type { Answer } from "../http/message.ts"
 import type { Exchange } from "./exchange.ts"
+import type { Passage } from "./passage.ts"
 import type { Step } from "./run.ts"
 import type { AnySlot, StageError } from "./stage.ts"
 
@@ -73,5 +74,5 @@ export interface Backend {
   /** Whether its calls fail by themselves when the time of the request is up. Otherwise the engine watches the time. */
   readonly keepsTime?: boolean | undefined
   /** Calls it. The effect ends with the response head; the body follows through the answer. */
-  readonly call: (exchange: Exchange) => Effect.Effect<Answer, StageError>
+  readonly call: (exchange: Exchange, passage: Passage) => Effect.Effect<Answer, StageError>
 }

@@ -22,6 +22,7 @@ export interface Decision {
   readonly ruling: Ruling
 }
 
+/** Compiled rules: `prepare` what they read, then ask `rulingOf`. */
 export interface Rules {
   /** Whether nothing denies, all that is required holds, and, where anything allows, something does. */
   readonly decide: (variables: Bindings) => Ruling
@@ -109,7 +110,7 @@ const isTrue = (outcome: Shown): boolean =>
 export type Asking = Pick<View<never, never>, "request" | "variables" | "watched" | "tell">
 
 /** Decides, and tells whoever watches how each rule came out. */
-export const ruled = (rules: Rules, exchange: Asking): Ruling =>
+export const rulingOf = (rules: Rules, exchange: Asking): Ruling =>
   rules.readPath && exchange.request.otherPath !== undefined
     ? inBothReadings(exchange.request, () => asked(rules, exchange))
     : asked(rules, exchange)

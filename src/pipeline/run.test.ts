@@ -5,6 +5,7 @@ import { type Answer, RequestHead } from "../http/message.ts"
 import { FilterFailed, NotFound } from "./errors.ts"
 import { Exchange } from "./exchange.ts"
 import { Latency } from "./latency.ts"
+import { Passage } from "./passage.ts"
 import type { Backend, Listener, Route } from "./route.ts"
 import { errorOf, observedLoop, plainLoop, type StageFinished, type Step } from "./run.ts"
 import { makeServe, noHooks } from "./serve.ts"
@@ -18,13 +19,15 @@ const Behaviour = Schema.Struct({
 })
 type Behaviour = typeof Behaviour.Type
 
-const newExchange = () =>
-  new Exchange(
-    new RequestHead("GET", "http", "example.com", "/", new HeaderList()),
-    undefined,
-    { address: "127.0.0.1", port: 1, rawAddress: "127.0.0.1", rawPort: 1 },
-    0,
-    0
+const newPassage = () =>
+  new Passage(
+    new Exchange(
+      new RequestHead("GET", "http", "example.com", "/", new HeaderList()),
+      undefined,
+      { address: "127.0.0.1", port: 1, rawAddress: "127.0.0.1", rawPort: 1 },
+      0,
+      0
+    )
   )
 
 const answer = (status: number): Answer => ({ status, headers: new HeaderList(), body: undefined })
@@ -91,17 +94,17 @@ describe("loops", () => {
           )
         ]) {
           const ran: Array<number> = []
-          const x = newExchange()
+          const passage = newPassage()
           const exit = yield* Effect.exit(
             loop(
               behaviours.map((b, i) => stepOf(b, i, ran)),
-              x,
+              passage,
               0
             )
           )
           assert.strictEqual(shown(exit), expected.outcome)
           assert.deepStrictEqual(ran, expected.ran)
-          if (expected.at !== undefined) assert.strictEqual(x.stoppedAt, expected.at)
+          if (expected.at !== undefined) assert.strictEqual(passage.stoppedAt, expected.at)
         }
         // The observed loop tells of every node that ran, in order, and of those it passed over.
         assert.deepStrictEqual(
@@ -116,7 +119,7 @@ describe("loops", () => {
     const steps = Array.from({ length: 12 }, (_, i) =>
       stepOf({ does: "next", waits: false, failOpen: false, skipped: false }, i, [])
     )
-    assert.strictEqual(plainLoop(() => 0)(steps, newExchange(), 0), next)
+    assert.strictEqual(plainLoop(() => 0)(steps, newPassage(), 0), next)
   })
 
   it("every node is timed, skipped ones are not", () => {
@@ -124,7 +127,7 @@ describe("loops", () => {
     const steps = [false, true, false].map((skipped, i) =>
       stepOf({ does: "next", waits: false, failOpen: false, skipped }, i, [])
     )
-    plainLoop(() => now++)(steps, newExchange(), 0)
+    plainLoop(() => now++)(steps, newPassage(), 0)
     assert.deepStrictEqual(
       steps.map((step) => step.latency.count),
       [1, 0, 1]
@@ -178,10 +181,10 @@ describe("serve", () => {
   it.effect("a refusal still runs the response nodes and carries the queued headers", () =>
     Effect.gen(function* () {
       const refusing = { ...stepOf({ does: "fail", waits: false, failOpen: false, skipped: false }, 0, []) }
-      const x = newExchange()
-      x.answerHeaders.set("access-control-allow-origin", "https://a.example")
+      const passage = newPassage()
+      passage.exchange.answerHeaders.set("access-control-allow-origin", "https://a.example")
       const served = yield* serve(
-        x,
+        passage,
         wayOf([refusing], [marking("one")], () => Effect.die("not called"))
       )
       assert.strictEqual(served.status, 500)
@@ -201,9 +204,9 @@ describe("serve", () => {
         }
       }
       const failing: Step = { ...marking(""), run: () => Exit.fail(new NotFound({ what: "bind" })) }
-      const x = newExchange()
+      const passage = newPassage()
       const served = yield* serve(
-        x,
+        passage,
         wayOf([], [marking("one"), failing, marking("two")], () => Exit.succeed({ ...answer(200), body }))
       )
       assert.strictEqual(served.status, 404)
@@ -228,15 +231,15 @@ describe("serve", () => {
         run: (x) => respond({ ...answer(204), body: x.response?.body })
       }
       const call = () => Exit.succeed({ ...answer(200), body: bodyOf("backend's") })
-      assert.strictEqual((yield* serve(newExchange(), wayOf([], [keeping], call))).status, 204)
+      assert.strictEqual((yield* serve(newPassage(), wayOf([], [keeping], call))).status, 204)
       assert.deepStrictEqual(cancelled, [])
-      assert.strictEqual((yield* serve(newExchange(), wayOf([], [replacing, marking("two")], call))).status, 203)
+      assert.strictEqual((yield* serve(newPassage(), wayOf([], [replacing, marking("two")], call))).status, 203)
       assert.deepStrictEqual(cancelled.splice(0), ["backend's"])
       const listener = wayOf([], [], call)
-      const { route } = listener.select(newExchange())
-      const backend = { ...(route!.choose(newExchange()) as Backend), backendResponse: [replacing] }
+      const { route } = listener.select(newPassage().exchange)
+      const backend = { ...(route!.choose(newPassage().exchange) as Backend), backendResponse: [replacing] }
       const select = () => ({ route: { ...route!, choose: () => backend }, prefix: undefined, evaluated: () => [] })
-      assert.strictEqual((yield* serve(newExchange(), { ...listener, select })).status, 203)
+      assert.strictEqual((yield* serve(newPassage(), { ...listener, select })).status, 203)
       assert.deepStrictEqual(cancelled, ["backend's"])
     })
   )
@@ -253,7 +256,7 @@ describe("serve", () => {
       const thrower = () => {
         throw new Error("secret detail")
       }
-      const served = yield* careful(newExchange(), wayOf([], [marking("one")], thrower))
+      const served = yield* careful(newPassage(), wayOf([], [marking("one")], thrower))
       assert.deepStrictEqual([served.status, served.body, ran(served)], [500, "internal error", ["one"]])
       assert.strictEqual(defects.length, 1)
     })
@@ -263,7 +266,7 @@ describe("serve", () => {
     Effect.gen(function* () {
       const exit = yield* Effect.exit(
         serve(
-          newExchange(),
+          newPassage(),
           wayOf([], [], () => Effect.interrupt)
         )
       )
@@ -273,7 +276,7 @@ describe("serve", () => {
 
   it.effect("no listener is 404", () =>
     Effect.gen(function* () {
-      const served = yield* serve(newExchange(), undefined)
+      const served = yield* serve(newPassage(), undefined)
       assert.deepStrictEqual([served.status, served.body], [404, "listener not found"])
     })
   )

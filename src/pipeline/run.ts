@@ -8,6 +8,7 @@ import { requestTimedOut, within } from "./deadline.ts"
 import { Defect, Unreadable } from "./errors.ts"
 import type { Exchange } from "./exchange.ts"
 import type { Latency } from "./latency.ts"
+import type { Passage } from "./passage.ts"
 import {
   type AnySlot,
   type ConfigPath,
@@ -20,6 +21,12 @@ import {
   type Verdict
 } from "./stage.ts"
 
+/** What a step does. Policies see the message alone; what ends a route sees the passage, too. */
+export type StepRun = (
+  // biome-ignore lint/suspicious/noExplicitAny: the slots of a node were checked when its policy was defined.
+  ...args: [...Parameters<Run<any, any, StageError>>, passage: Passage]
+) => Effect.Effect<Verdict, StageError>
+
 /** A node of a policy, compiled into its place. */
 export interface Step {
   readonly policy: string
@@ -29,14 +36,13 @@ export interface Step {
   /** The configuration that it was compiled from. */
   readonly path: ConfigPath
   readonly failOpen: boolean
-  // biome-ignore lint/suspicious/noExplicitAny: the slots of a node were checked when its policy was defined.
-  readonly run: Run<any, any, StageError>
+  readonly run: StepRun
   /** What it can make of a request here: what its policy declares, and what its condition adds. */
   readonly outcomes: ReadonlyArray<OutcomeKind>
   readonly reads: ReadonlyArray<AnySlot>
   readonly writes: ReadonlyArray<AnySlot>
   readonly condition: string | undefined
-  readonly holds: ((exchange: Exchange) => boolean) | undefined
+  readonly holds: ((exchange: Exchange, passage: Passage) => boolean) | undefined
   readonly latency: Latency
 }
 
@@ -46,7 +52,7 @@ export type MonotonicClock = () => number
 export type PhaseOutcome = Effect.Effect<Verdict, StageError>
 
 /** Runs the nodes of a phase from the one at `from` on. */
-export type Loop = (steps: ReadonlyArray<Step>, exchange: Exchange, from: number) => PhaseOutcome
+export type Loop = (steps: ReadonlyArray<Step>, passage: Passage, from: number) => PhaseOutcome
 
 /** What the observed loop tells about each node. */
 export interface StageFinished {
@@ -79,21 +85,22 @@ const defect = (cause: unknown): Exit.Exit<Verdict, StageError> => Exit.die(caus
 
 /** The loop for requests that nobody watches. */
 export const plainLoop = (clock: MonotonicClock): Loop => {
-  const loop: Loop = (steps, exchange, from) => {
+  const loop: Loop = (steps, passage, from) => {
     if (steps.length === 0) return next
+    const { exchange } = passage
     let started = clock()
     let i = from
     try {
       for (; i < steps.length; i++) {
         const step = steps[i]!
-        if (step.holds !== undefined && !step.holds(exchange)) continue
-        const effect = step.run(exchange)
+        if (step.holds !== undefined && !step.holds(exchange, passage)) continue
+        const effect = step.run(exchange, passage)
         if (effect !== next) {
-          if (!Exit.isExit(effect)) return awaited(effect, steps, exchange, i, started)
+          if (!Exit.isExit(effect)) return awaited(effect, steps, passage, i, started)
           const settled = settle(step, effect as Exit.Exit<Verdict, StageError>)
           if (settled !== next) {
             step.latency.record(clock() - started)
-            exchange.stoppedAt = i
+            passage.stoppedAt = i
             return settled
           }
         }
@@ -102,7 +109,7 @@ export const plainLoop = (clock: MonotonicClock): Loop => {
         started = now
       }
     } catch (cause) {
-      exchange.stoppedAt = i
+      passage.stoppedAt = i
       return defect(cause)
     }
     return next
@@ -110,16 +117,16 @@ export const plainLoop = (clock: MonotonicClock): Loop => {
   const awaited = (
     effect: PhaseOutcome,
     steps: ReadonlyArray<Step>,
-    exchange: Exchange,
+    passage: Passage,
     i: number,
     started: number
   ): PhaseOutcome =>
-    Effect.flatMap(Effect.exit(within(exchange, clock, effect)), (exit) => {
+    Effect.flatMap(Effect.exit(within(passage.exchange, clock, effect)), (exit) => {
       const step = steps[i]!
       step.latency.record(clock() - started)
       const settled = settle(step, exit)
-      if (settled === next) return loop(steps, exchange, i + 1)
-      exchange.stoppedAt = i
+      if (settled === next) return loop(steps, passage, i + 1)
+      passage.stoppedAt = i
       return settled
     })
   return loop
@@ -133,8 +140,8 @@ const settle = (step: Step, exit: Exit.Exit<Verdict, StageError>): Exit.Exit<Ver
 }
 
 /** The same meaning, plus one event for each node. */
-export const observedLoop = (clock: MonotonicClock, tell: (exchange: Exchange, event: StageFinished) => void): Loop => {
-  const conclude = (exchange: Exchange, step: Step, start: number, exit: Exit.Exit<Verdict, StageError>) => {
+export const observedLoop = (clock: MonotonicClock, tell: (passage: Passage, event: StageFinished) => void): Loop => {
+  const conclude = (passage: Passage, step: Step, start: number, exit: Exit.Exit<Verdict, StageError>) => {
     const end = clock()
     step.latency.record(end - start)
     const settled = settle(step, exit)
@@ -145,34 +152,35 @@ export const observedLoop = (clock: MonotonicClock, tell: (exchange: Exchange, e
       : settled === next
         ? "next"
         : "responded"
-    tell(exchange, { step, start, end, outcome, error: Exit.isFailure(exit) ? errorOf(exit.cause) : undefined })
+    tell(passage, { step, start, end, outcome, error: Exit.isFailure(exit) ? errorOf(exit.cause) : undefined })
     return settled
   }
-  const loop: Loop = (steps, exchange, from) => {
+  const loop: Loop = (steps, passage, from) => {
+    const { exchange } = passage
     for (let i = from; i < steps.length; i++) {
       const step = steps[i]!
       const start = clock()
       let effect: PhaseOutcome
       try {
-        if (step.holds !== undefined && !step.holds(exchange)) {
-          tell(exchange, { step, start, end: clock(), outcome: "skipped", error: undefined })
+        if (step.holds !== undefined && !step.holds(exchange, passage)) {
+          tell(passage, { step, start, end: clock(), outcome: "skipped", error: undefined })
           continue
         }
-        effect = step.run(exchange)
+        effect = step.run(exchange, passage)
       } catch (cause) {
         effect = defect(cause)
       }
       if (!Exit.isExit(effect)) {
         return Effect.flatMap(Effect.exit(within(exchange, clock, effect)), (exit) => {
-          const settled = conclude(exchange, step, start, exit)
-          if (settled === next) return loop(steps, exchange, i + 1)
-          exchange.stoppedAt = i
+          const settled = conclude(passage, step, start, exit)
+          if (settled === next) return loop(steps, passage, i + 1)
+          passage.stoppedAt = i
           return settled
         })
       }
-      const settled = conclude(exchange, step, start, effect as Exit.Exit<Verdict, StageError>)
+      const settled = conclude(passage, step, start, effect as Exit.Exit<Verdict, StageError>)
       if (settled === next) continue
-      exchange.stoppedAt = i
+      passage.stoppedAt = i
       return settled
     }
     return next

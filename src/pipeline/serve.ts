@@ -9,6 +9,7 @@ import type { Answer } from "../http/message.ts"
 import { within } from "./deadline.ts"
 import { Defect, NotFound } from "./errors.ts"
 import type { Exchange } from "./exchange.ts"
+import type { Passage } from "./passage.ts"
 import { render } from "./render.ts"
 import type { Backend, Listener, Route, Selection } from "./route.ts"
 import { errorOf, type Loop, type PhaseOutcome, type Step } from "./run.ts"
@@ -16,19 +17,19 @@ import { next, type Site, type StageError } from "./stage.ts"
 
 /** What is told between the phases. The hooks of the plain form do nothing. */
 export interface Hooks {
-  readonly started: (exchange: Exchange) => void
+  readonly started: (passage: Passage) => void
   /** Before the nodes of a request phase. */
-  readonly entering: (exchange: Exchange, site: Site) => void
+  readonly entering: (passage: Passage, site: Site) => void
   /** After the nodes of a request phase, when none of them stopped the request. */
-  readonly passed: (exchange: Exchange, site: Site) => void
-  readonly selected: (exchange: Exchange, selection: Selection) => void
-  readonly calling: (exchange: Exchange, backend: Backend) => void
+  readonly passed: (passage: Passage, site: Site) => void
+  readonly selected: (passage: Passage, selection: Selection) => void
+  readonly calling: (passage: Passage, backend: Backend) => void
   /** The backend answered, or failed to. */
-  readonly called: (exchange: Exchange, error: StageError | undefined) => void
+  readonly called: (passage: Passage, error: StageError | undefined) => void
   /** After the nodes of the backend response. */
-  readonly ready: (exchange: Exchange) => void
+  readonly ready: (passage: Passage) => void
   /** The answer as it leaves. */
-  readonly final: (exchange: Exchange, error: StageError | undefined) => void
+  readonly final: (passage: Passage, error: StageError | undefined) => void
 }
 
 const nothing = () => {}
@@ -44,96 +45,96 @@ export const noHooks: Hooks = {
 }
 
 /** Serves one request on a listener. Never fails: whatever goes wrong is an answer, unless the fiber is interrupted. */
-export type Serve = (exchange: Exchange, listener: Listener | undefined) => Effect.Effect<Answer>
+export type Serve = (passage: Passage, listener: Listener | undefined) => Effect.Effect<Answer>
 
 export const makeServe = (loop: Loop, hooks: Hooks, clock: () => number, defects: (defect: Defect) => void): Serve => {
-  const serve: Serve = (x, listener) => {
-    hooks.started(x)
-    if (listener === undefined) return refuse(x, new NotFound({ what: "listener" }), [])
-    x.listener = listener
-    hooks.entering(x, "gateway")
-    return after(loop(listener.steps, x, 0), x, listener.response, () => {
-      hooks.passed(x, "gateway")
-      return routing(x, listener)
+  const serve: Serve = (p, listener) => {
+    hooks.started(p)
+    if (listener === undefined) return refuse(p, new NotFound({ what: "listener" }), [])
+    p.listener = listener
+    hooks.entering(p, "gateway")
+    return after(loop(listener.steps, p, 0), p, listener.response, () => {
+      hooks.passed(p, "gateway")
+      return routing(p, listener)
     })
   }
 
-  const routing = (x: Exchange, listener: Listener): Effect.Effect<Answer> => {
-    const selection = listener.select(x)
+  const routing = (p: Passage, listener: Listener): Effect.Effect<Answer> => {
+    const selection = listener.select(p.exchange)
     const route = selection.route
-    x.route = route
-    x.matchedPrefix = selection.prefix
-    hooks.selected(x, selection)
-    if (route === undefined) return refuse(x, selection.failure ?? new NotFound({ what: "route" }), listener.response)
-    hooks.entering(x, "route")
-    const outcome = loop(route.steps, x, 0)
-    return outcome === next ? passedRoute(x, route) : after(outcome, x, route.response, () => passedRoute(x, route))
+    p.route = route
+    p.exchange.matchedPrefix = selection.prefix
+    hooks.selected(p, selection)
+    if (route === undefined) return refuse(p, selection.failure ?? new NotFound({ what: "route" }), listener.response)
+    hooks.entering(p, "route")
+    const outcome = loop(route.steps, p, 0)
+    return outcome === next ? passedRoute(p, route) : after(outcome, p, route.response, () => passedRoute(p, route))
   }
 
-  const passedRoute = (x: Exchange, route: Route): Effect.Effect<Answer> => {
-    hooks.passed(x, "route")
-    const backend = route.choose(x)
-    if ("_tag" in backend) return refuse(x, backend, route.response)
-    x.backend = backend
-    hooks.entering(x, "backend")
-    const outcome = loop(backend.steps, x, 0)
-    return outcome === next ? calling(x, backend) : after(outcome, x, backend.response, () => calling(x, backend))
+  const passedRoute = (p: Passage, route: Route): Effect.Effect<Answer> => {
+    hooks.passed(p, "route")
+    const backend = route.choose(p.exchange)
+    if ("_tag" in backend) return refuse(p, backend, route.response)
+    p.backend = backend
+    hooks.entering(p, "backend")
+    const outcome = loop(backend.steps, p, 0)
+    return outcome === next ? calling(p, backend) : after(outcome, p, backend.response, () => calling(p, backend))
   }
 
-  const calling = (x: Exchange, backend: Backend): Effect.Effect<Answer> => {
-    hooks.passed(x, "backend")
-    hooks.calling(x, backend)
-    x.called = clock()
+  const calling = (p: Passage, backend: Backend): Effect.Effect<Answer> => {
+    hooks.passed(p, "backend")
+    hooks.calling(p, backend)
+    p.called = clock()
     let call: Effect.Effect<Answer, StageError>
     try {
-      call = backend.call(x)
+      call = backend.call(p.exchange, p)
     } catch (cause) {
       call = Exit.die(cause)
     }
-    if (Exit.isExit(call)) return answered(x, backend, call as Exit.Exit<Answer, StageError>)
-    return Effect.matchCauseEffect(backend.keepsTime === true ? call : within(x, clock, call), {
-      onFailure: (cause) => answered(x, backend, Exit.failCause(cause)),
-      onSuccess: (answer) => answered(x, backend, Exit.succeed(answer))
+    if (Exit.isExit(call)) return answered(p, backend, call as Exit.Exit<Answer, StageError>)
+    return Effect.matchCauseEffect(backend.keepsTime === true ? call : within(p.exchange, clock, call), {
+      onFailure: (cause) => answered(p, backend, Exit.failCause(cause)),
+      onSuccess: (answer) => answered(p, backend, Exit.succeed(answer))
     })
   }
 
-  const answered = (x: Exchange, backend: Backend, exit: Exit.Exit<Answer, StageError>): Effect.Effect<Answer> => {
-    x.answered = clock()
+  const answered = (p: Passage, backend: Backend, exit: Exit.Exit<Answer, StageError>): Effect.Effect<Answer> => {
+    p.answered = clock()
     if (Exit.isFailure(exit)) {
       if (Cause.hasInterruptsOnly(exit.cause)) return Effect.interrupt
       const error = failure(exit.cause)
-      hooks.called(x, error)
-      return refuse(x, error, backend.response)
+      hooks.called(p, error)
+      return refuse(p, error, backend.response)
     }
-    x.response = exit.value
-    hooks.called(x, undefined)
+    p.exchange.response = exit.value
+    hooks.called(p, undefined)
     if (backend.backendResponse.length === 0) {
-      hooks.ready(x)
-      return finishing(x, backend.response, 0, undefined)
+      hooks.ready(p)
+      return finishing(p, backend.response, 0, undefined)
     }
-    return after(loop(backend.backendResponse, x, 0), x, backend.response, () => {
-      hooks.ready(x)
-      return finishing(x, backend.response, 0, undefined)
+    return after(loop(backend.backendResponse, p, 0), p, backend.response, () => {
+      hooks.ready(p)
+      return finishing(p, backend.response, 0, undefined)
     })
   }
 
   /** Goes on when a phase let the request pass; else answers with what it said. */
   const after = (
     outcome: PhaseOutcome,
-    x: Exchange,
+    p: Passage,
     response: ReadonlyArray<Step>,
     onward: () => Effect.Effect<Answer>
   ): Effect.Effect<Answer> => {
     if (outcome === next) return onward()
-    if (!Exit.isExit(outcome)) return Effect.flatMap(Effect.exit(outcome), (exit) => after(exit, x, response, onward))
+    if (!Exit.isExit(outcome)) return Effect.flatMap(Effect.exit(outcome), (exit) => after(exit, p, response, onward))
     const exit = outcome as Exit.Exit<Answer | undefined, StageError>
     if (Exit.isFailure(exit)) {
       if (Cause.hasInterruptsOnly(exit.cause)) return Effect.interrupt
-      return refuse(x, failure(exit.cause), response)
+      return refuse(p, failure(exit.cause), response)
     }
     if (exit.value === undefined) return onward()
-    replace(x, exit.value)
-    return finishing(x, response, 0, undefined)
+    replace(p.exchange, exit.value)
+    return finishing(p, response, 0, undefined)
   }
 
   const failure = (cause: Cause.Cause<StageError>): StageError => {
@@ -142,10 +143,14 @@ export const makeServe = (loop: Loop, hooks: Hooks, clock: () => number, defects
     return error
   }
 
-  const refuse = (x: Exchange, error: StageError, response: ReadonlyArray<Step>): Effect.Effect<Answer> => {
+  const refuse = (p: Passage, error: StageError, response: ReadonlyArray<Step>): Effect.Effect<Answer> => {
+    fail(p.exchange, error)
+    return finishing(p, response, 0, error)
+  }
+
+  const fail = (x: Exchange, error: StageError): void => {
     x.error = error
-    replace(x, render(error, x))
-    return finishing(x, response, 0, error)
+    replace(x, render(error, x.request))
   }
 
   /** Nobody will read the body of an answer that is replaced, unless the new one has it too. */
@@ -157,25 +162,24 @@ export const makeServe = (loop: Loop, hooks: Hooks, clock: () => number, defects
 
   /** Runs the response nodes from `from` on. One that fails replaces the answer; those after it still run. */
   const finishing = (
-    x: Exchange,
+    p: Passage,
     steps: ReadonlyArray<Step>,
     from: number,
     error: StageError | undefined
   ): Effect.Effect<Answer> => {
-    if (steps.length === 0) return sealed(x, error)
-    const outcome = loop(steps, x, from)
-    if (outcome === next) return sealed(x, error)
+    if (steps.length === 0) return sealed(p, error)
+    const outcome = loop(steps, p, from)
+    if (outcome === next) return sealed(p, error)
     const conclude = (exit: Exit.Exit<Answer | undefined, StageError>): Effect.Effect<Answer> => {
       if (Exit.isFailure(exit)) {
         if (Cause.hasInterruptsOnly(exit.cause)) return Effect.interrupt
         const failed = failure(exit.cause)
-        x.error = failed
-        replace(x, render(failed, x))
-        return finishing(x, steps, x.stoppedAt + 1, failed)
+        fail(p.exchange, failed)
+        return finishing(p, steps, p.stoppedAt + 1, failed)
       }
-      if (exit.value === undefined) return sealed(x, error)
-      replace(x, exit.value)
-      return finishing(x, steps, x.stoppedAt + 1, error)
+      if (exit.value === undefined) return sealed(p, error)
+      replace(p.exchange, exit.value)
+      return finishing(p, steps, p.stoppedAt + 1, error)
     }
     return Exit.isExit(outcome)
       ? conclude(outcome as Exit.Exit<Answer | undefined, StageError>)
@@ -183,15 +187,15 @@ export const makeServe = (loop: Loop, hooks: Hooks, clock: () => number, defects
   }
 
   /** What was queued for any answer overwrites what the answer has, but on what it depends is the sum of both. */
-  const sealed = (x: Exchange, error: StageError | undefined): Effect.Effect<Answer> => {
-    const answer = x.response!
-    const queued = x.answerHeaders.flat
+  const sealed = (p: Passage, error: StageError | undefined): Effect.Effect<Answer> => {
+    const { response: answer, answerHeaders } = p.exchange
+    const queued = answerHeaders.flat
     for (let i = 0; i < queued.length; i += 2) {
-      if (queued[i] === "vary") addVary(answer.headers, queued[i + 1]!)
-      else answer.headers.set(queued[i]!, queued[i + 1]!)
+      if (queued[i] === "vary") addVary(answer!.headers, queued[i + 1]!)
+      else answer!.headers.set(queued[i]!, queued[i + 1]!)
     }
-    hooks.final(x, error)
-    return Exit.succeed(answer)
+    hooks.final(p, error)
+    return Exit.succeed(answer!)
   }
 
   return serve

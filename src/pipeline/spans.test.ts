@@ -4,6 +4,7 @@ import { RequestHead } from "../http/message.ts"
 import type { FinishedSpan } from "../services/span-sink.ts"
 import { TimedOut } from "./errors.ts"
 import { Exchange } from "./exchange.ts"
+import { Passage } from "./passage.ts"
 import type { StageFinished } from "./run.ts"
 import { Spans } from "./spans.ts"
 
@@ -22,9 +23,10 @@ const spansOf = (...nodes: ReadonlyArray<Pick<StageFinished, "outcome" | "error"
     () => 140,
     (finished) => added.push(...finished)
   )
-  spans.started(x)
+  const passage = new Passage(x)
+  spans.started(passage)
   const step = { policy: "authorization", node: "rules", phase: "route" } as StageFinished["step"]
-  for (const node of nodes) spans.stage(x, { step, start: 110, end: 120, ...node })
+  for (const node of nodes) spans.stage(passage, { step, start: 110, end: 120, ...node })
   x.finish({ status: 403, failure: undefined, bytes: 0 }, (cause) => {
     throw cause
   })

@@ -6,6 +6,7 @@ import { formatTraceparent, newSpanId, newTraceId, type TraceContext } from "../
 import type { FinishedSpan } from "../services/span-sink.ts"
 import type { Exchange } from "./exchange.ts"
 import type { OutboundCall, OutboundWatch } from "./outbound.ts"
+import type { Passage } from "./passage.ts"
 import { requestFacts } from "./request-fields.ts"
 import type { StageFinished } from "./run.ts"
 import type { Site, StageError } from "./stage.ts"
@@ -49,14 +50,15 @@ export class Spans implements Watch {
     })
   }
 
-  started(x: Exchange): void {
+  started(p: Passage): void {
+    const x = p.exchange
     this.#epoch = x.now - x.arrived
-    x.onFinished((outcome) => this.#finish(x, outcome))
+    x.onFinished((outcome) => this.#finish(p, outcome))
     x.fact("trace.id", this.#traceId)
     x.fact("span.id", this.#spanId)
   }
 
-  stage(_: Exchange, { step, start, end, outcome, error }: StageFinished): void {
+  stage(_: Passage, { step, start, end, outcome, error }: StageFinished): void {
     if (outcome === "skipped") return
     this.#span({
       spanId: newSpanId(),
@@ -93,27 +95,28 @@ export class Spans implements Watch {
   }
 
   /** The backend belongs to the same trace: its parent is the span of the call. */
-  passed(x: Exchange, site: Site): void {
+  passed(p: Passage, site: Site): void {
     if (site !== "backend") return
-    x.request.headers.set(
+    p.exchange.request.headers.set(
       "traceparent",
-      formatTraceparent({ traceId: this.#traceId, spanId: isRelay(x) ? this.#spanId : this.#callId, sampled: true })
+      formatTraceparent({ traceId: this.#traceId, spanId: isRelay(p) ? this.#spanId : this.#callId, sampled: true })
     )
   }
 
-  called(x: Exchange, error: StageError | undefined): void {
-    this.#call(x, x.answered ?? x.called ?? x.arrived, error?.message)
+  called(p: Passage, error: StageError | undefined): void {
+    this.#call(p, p.answered ?? p.called ?? p.exchange.arrived, error?.message)
   }
 
-  #call(x: Exchange, end: number, error: string | undefined): void {
-    if (isRelay(x)) return
-    const target = x.backend?.target ?? ""
+  #call(p: Passage, end: number, error: string | undefined): void {
+    if (isRelay(p)) return
+    const x = p.exchange
+    const target = p.backend?.target ?? ""
     this.#span({
       spanId: this.#callId,
       parentSpanId: this.#spanId,
       name: `${x.request.method} ${target}`,
       kind: "client",
-      start: x.called ?? x.arrived,
+      start: p.called ?? x.arrived,
       end,
       attributes: {
         "hg.outbound.kind": "primary",
@@ -126,14 +129,15 @@ export class Spans implements Watch {
     })
   }
 
-  final(_: Exchange, error: StageError | undefined): void {
+  final(_: Passage, error: StageError | undefined): void {
     this.#error = error?.message
   }
 
   /** The end comes however far the request got: a client may go away at any time. */
-  #finish(x: Exchange, outcome: Outcome): void {
+  #finish(p: Passage, outcome: Outcome): void {
+    const x = p.exchange
     const end = this.#clock()
-    if (x.called !== undefined && x.answered === undefined) this.#call(x, end, outcome.failure)
+    if (p.called !== undefined && p.answered === undefined) this.#call(p, end, outcome.failure)
     this.#span({
       spanId: this.#spanId,
       parentSpanId: this.#parent?.spanId,
@@ -142,7 +146,7 @@ export class Spans implements Watch {
       start: x.arrived,
       end,
       attributes: {
-        ...requestFacts(x, outcome),
+        ...requestFacts(p, outcome),
         "url.scheme": x.request.scheme,
         "network.protocol.version": x.request.version
       },
@@ -160,7 +164,7 @@ export class Spans implements Watch {
 }
 
 /** Whether the backend is a relay in this process: then its own calls are what leaves it. */
-const isRelay = (x: Exchange): boolean => x.backend?.protocol === "mcp"
+const isRelay = (p: Passage): boolean => p.backend?.protocol === "mcp"
 
 /** By what is asked: the method of an MCP message, else the method and the path that a route was matched by. */
 const nameOf = (x: Exchange): string => {

@@ -3,6 +3,7 @@ import type { Effect, Schema, Scope } from "effect"
 import type { Answer } from "../http/message.ts"
 import type { Exchange } from "./exchange.ts"
 import type { FailedReading } from "./fail-closed.ts"
+import type { Passage } from "./passage.ts"
 import type { Backend } from "./route.ts"
 import type { AnySlot, ConfigPath, ConfigProblem, Maturity, OutcomeKind, StageError, Verdict } from "./stage.ts"
 import type { View } from "./view.ts"
@@ -16,11 +17,11 @@ export type Callee<Slots extends AnySlot> = Pick<Backend, "type" | "protocol" | 
    * Runs last in the backend phase, before the request counts as final: what the protocol makes of it. It may answer or
    * refuse like any node.
    */
-  readonly prepare?: ((exchange: Call<Slots>) => Effect.Effect<Verdict, StageError>) | undefined
+  readonly prepare?: ((exchange: Call<Slots>, passage: Passage) => Effect.Effect<Verdict, StageError>) | undefined
   /** Runs first in the backend response phase, on a response of the backend. */
-  readonly answered?: ((exchange: Call<Slots>) => Effect.Effect<Verdict, StageError>) | undefined
+  readonly answered?: ((exchange: Call<Slots>, passage: Passage) => Effect.Effect<Verdict, StageError>) | undefined
   /** Calls the backend. Ends with the response head; interrupting it ends the call. */
-  readonly call: (exchange: Call<Slots>) => Effect.Effect<Answer, StageError>
+  readonly call: (exchange: Call<Slots>, passage: Passage) => Effect.Effect<Answer, StageError>
 }
 
 export interface Terminal<

@@ -6,10 +6,10 @@ import type { RequestState, StageMessage, TraceEvent, TraceMessage } from "../..
 import { observe } from "../http/body.ts"
 import type { HeaderList } from "../http/header-list.ts"
 import { Capture } from "./capture.ts"
-import type { Exchange } from "./exchange.ts"
 import { type Hidden, isHidden, shownUri, shownValue } from "./hidden.ts"
 import { masked } from "./masked.ts"
 import type { OutboundCall, OutboundWatch } from "./outbound.ts"
+import type { Passage } from "./passage.ts"
 import type { Selection } from "./route.ts"
 import type { StageFinished } from "./run.ts"
 import * as slots from "./slots.ts"
@@ -83,38 +83,38 @@ export class Trace implements Watch {
     }
   }
 
-  started(x: Exchange): void {
-    x.onFinished((outcome) => this.#finish(x, outcome))
+  started(p: Passage): void {
+    p.exchange.onFinished((outcome) => this.#finish(p, outcome))
     this.#tell({ type: "requestStarted" })
-    this.#tell({ type: "requestSnapshot", stage: "initial request", requestState: this.#request(x) })
+    this.#tell({ type: "requestSnapshot", stage: "initial request", requestState: this.#request(p) })
   }
 
-  entering(x: Exchange, site: Site): void {
-    const place = site === "gateway" ? x.listener : site === "route" ? x.route : x.backend
+  entering(p: Passage, site: Site): void {
+    const place = site === "gateway" ? p.listener : site === "route" ? p.route : p.backend
     if (place === undefined) return
     const effectivePolicy = Object.fromEntries(
-      Object.entries(place.effective()).map(([key, policy]) => [key, masked(policy, x.hidden)])
+      Object.entries(place.effective()).map(([key, policy]) => [key, masked(policy, p.exchange.settings.hidden)])
     )
     this.#tell({ type: "policySelection", phase: site, effectivePolicy })
   }
 
-  passed(x: Exchange, site: Site): void {
+  passed(p: Passage, site: Site): void {
     if (site === "backend") {
       this.#requestBody = new Capture(() => this.#tellRequestBody())
-      x.requestBody = observe(x.requestBody, this.#requestBody)
-      this.#tell({ type: "requestSnapshot", stage: "final request", requestState: this.#request(x) })
-    } else this.#tell({ type: "requestSnapshot", stage: `${site} policies`, requestState: this.#request(x) })
+      p.exchange.requestBody = observe(p.exchange.requestBody, this.#requestBody)
+      this.#tell({ type: "requestSnapshot", stage: "final request", requestState: this.#request(p) })
+    } else this.#tell({ type: "requestSnapshot", stage: `${site} policies`, requestState: this.#request(p) })
   }
 
-  selected(x: Exchange, { route, evaluated }: Selection): void {
+  selected(p: Passage, { route, evaluated }: Selection): void {
     this.#tell(
-      { type: "routeSelection", selectedRoute: route?.key ?? null, evaluatedRoutes: evaluated(x) },
+      { type: "routeSelection", selectedRoute: route?.key ?? null, evaluatedRoutes: evaluated(p.exchange) },
       route === undefined ? "error" : "info"
     )
   }
 
-  calling(x: Exchange): void {
-    this.#tell({ type: "backendCallStart", target: x.backend!.target })
+  calling(p: Passage): void {
+    this.#tell({ type: "backendCallStart", target: p.backend!.target })
     this.#calling = true
     if (this.#requestBody?.over === true) this.#tellRequestBody()
   }
@@ -128,48 +128,48 @@ export class Trace implements Watch {
     if (body.size > 0) this.#tell({ type: "bodySnapshot", stage: "final request", body: body.base64() })
   }
 
-  called(x: Exchange, failed: StageError | undefined): void {
+  called(p: Passage, failed: StageError | undefined): void {
     const error = failed?.message
     this.#tellRequestBody()
-    const status = error === undefined ? (x.response?.status ?? null) : null
+    const status = error === undefined ? (p.exchange.response?.status ?? null) : null
     this.#tell(
       { type: "backendCallResult", status, error: error ?? null },
       severityOf(status, error),
-      micros(x.called! - this.#began)
+      micros(p.called! - this.#began)
     )
     if (error !== undefined) return
     this.#tell({
       type: "responseSnapshot",
       stage: "raw response",
       requestState: {
-        ...this.#answer(x),
+        ...this.#answer(p),
         proxy: {
-          requestProcessingDuration: seconds(x.called! - x.arrived),
-          upstreamDuration: seconds(x.answered! - x.called!)
+          requestProcessingDuration: seconds(p.called! - p.exchange.arrived),
+          upstreamDuration: seconds(p.answered! - p.called!)
         }
       }
     })
   }
 
-  ready(x: Exchange): void {
-    this.#tell({ type: "responseSnapshot", stage: "backend response ready", requestState: this.#answer(x) })
+  ready(p: Passage): void {
+    this.#tell({ type: "responseSnapshot", stage: "backend response ready", requestState: this.#answer(p) })
   }
 
-  final(x: Exchange, error: StageError | undefined): void {
+  final(p: Passage, error: StageError | undefined): void {
     this.#error = error?.message ?? null
-    this.#tell({ type: "responseSnapshot", stage: "final response", requestState: this.#answer(x) })
-    if (x.request.method === "HEAD") return
+    this.#tell({ type: "responseSnapshot", stage: "final response", requestState: this.#answer(p) })
+    if (p.exchange.request.method === "HEAD") return
     this.#responseBody = new Capture(() => {})
-    x.observeResponseBody(this.#responseBody)
+    p.exchange.observeResponseBody(this.#responseBody)
   }
   #responseBody: Capture | undefined
 
   /** The end comes however far the request got: a client may go away at any time. */
-  #finish(x: Exchange, outcome: Outcome): void {
-    const failure = outcome.failure ?? this.#error ?? x.error?.message ?? null
-    if (this.#calling && x.answered === undefined) {
+  #finish(p: Passage, outcome: Outcome): void {
+    const failure = outcome.failure ?? this.#error ?? p.exchange.error?.message ?? null
+    if (this.#calling && p.answered === undefined) {
       this.#tellRequestBody()
-      this.#tell({ type: "backendCallResult", status: null, error: failure }, "error", micros(x.called! - this.#began))
+      this.#tell({ type: "backendCallResult", status: null, error: failure }, "error", micros(p.called! - this.#began))
     }
     const body = this.#responseBody
     if (body !== undefined && body.size > 0)
@@ -181,7 +181,7 @@ export class Trace implements Watch {
     this.#over = true
   }
 
-  stage(_: Exchange, { step, start, end, outcome, error }: StageFinished): void {
+  stage(_: Passage, { step, start, end, outcome, error }: StageFinished): void {
     this.#tell(
       {
         type: "policy",
@@ -203,8 +203,11 @@ export class Trace implements Watch {
     )
   }
 
-  #request(x: Exchange): RequestState {
-    const { request, peer, hidden } = x
+  #request(p: Passage): RequestState {
+    const x = p.exchange
+    const { request, peer } = x
+    const { hidden } = x.settings
+    const mcp = x.get(slots.mcpCall)
     const jwt = x.get(slots.jwt)
     const apiKey = x.get(slots.apiKey)
     return {
@@ -221,22 +224,22 @@ export class Trace implements Watch {
       },
       source: { address: peer.address, port: peer.port, rawAddress: peer.rawAddress, rawPort: peer.rawPort },
       env: this.#settings.env,
-      ...(x.backend === undefined
+      ...(p.backend === undefined
         ? {}
-        : { backend: { name: x.backend.name, type: x.backend.type, protocol: x.backend.protocol } }),
-      ...(x.mcp === undefined ? {} : { mcp: x.mcp }),
+        : { backend: { name: p.backend.name, type: p.backend.type, protocol: p.backend.protocol } }),
+      ...(mcp === undefined ? {} : { mcp }),
       ...(jwt === undefined ? {} : { jwt: jwt.toJSON() }),
       ...(apiKey === undefined ? {} : { apiKey: apiKey.toJSON() })
     }
   }
 
-  #answer(x: Exchange): RequestState {
-    const response = x.response
+  #answer(p: Passage): RequestState {
+    const { response, settings } = p.exchange
     return {
-      ...this.#request(x),
+      ...this.#request(p),
       ...(response === undefined
         ? {}
-        : { response: { code: response.status, headers: shownHeaders(response.headers, x.hidden) } })
+        : { response: { code: response.status, headers: shownHeaders(response.headers, settings.hidden) } })
     }
   }
 }

@@ -21,7 +21,6 @@ const patienceOf = ({ request, backend }: Limits) => {
     0,
     60
   )
-  x.called = 100
   if (request !== undefined || backend !== undefined) x.set(timeouts, { request, backend })
   let asked: readonly [number, string] | undefined
   const upstream: Upstream = {
@@ -31,7 +30,7 @@ const patienceOf = ({ request, backend }: Limits) => {
       return Effect.never
     }
   }
-  const call = callUpstream(x, upstream)
+  const call = callUpstream(x, { called: 100 }, upstream)
   if (!Exit.isExit(call)) return asked
   const exit = call as Exit.Exit<unknown, Error>
   return Exit.isFailure(exit) ? `at once: ${(Cause.squash(exit.cause) as Error).message}` : exit.value

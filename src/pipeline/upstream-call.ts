@@ -13,6 +13,7 @@ import {
 import { requestTimedOut } from "./deadline.ts"
 import type { TimedOut } from "./errors.ts"
 import type { Exchange } from "./exchange.ts"
+import type { Passage } from "./passage.ts"
 import { timeouts } from "./slots.ts"
 import type { Reading } from "./view.ts"
 
@@ -21,13 +22,19 @@ export const ownAuthority = (target: Address): string | undefined =>
   target.kind === "unix" || isIP(target.host) !== 0 ? undefined : target.host
 
 /** An exchange that keeps time. */
-type Timed = Pick<Exchange, "called" | "arrived"> & Reading<typeof timeouts>
+type Timed = Pick<Exchange, "arrived"> & Reading<typeof timeouts>
+/** When the call began. */
+type Called = Pick<Passage, "called">
 type Sent = Timed & Pick<Exchange, "request" | "requestBody" | "upgrade" | "inform">
 
 /** Sends the exchange's request. Fails by itself when the time of the call, or of the whole request, is up. */
-export const callUpstream = (x: Sent, upstream: Upstream): Effect.Effect<Answer, UpstreamError | TimedOut> => {
+export const callUpstream = (
+  x: Sent,
+  passage: Called,
+  upstream: Upstream
+): Effect.Effect<Answer, UpstreamError | TimedOut> => {
   const { request } = x
-  const patience = patienceOf(x)
+  const patience = patienceOf(x, passage)
   if (patience !== undefined && patience.milliseconds <= 0) return Exit.fail(patience.failure())
   return upstream.send({
     method: request.method,
@@ -44,11 +51,11 @@ export const callUpstream = (x: Sent, upstream: Upstream): Effect.Effect<Answer,
 const late = () => requestTimedOut
 
 /** What is left to the whole request, or what one call may take, whichever ends first. */
-export const patienceOf = (x: Timed): Patience<UpstreamTimedOut | TimedOut> | undefined => {
+export const patienceOf = (x: Timed, { called }: Called): Patience<UpstreamTimedOut | TimedOut> | undefined => {
   const limits = x.get(timeouts)
   if (limits === undefined) return undefined
   const { request, backend } = limits
-  const left = request === undefined ? undefined : request - ((x.called ?? x.arrived) - x.arrived)
+  const left = request === undefined ? undefined : request - ((called ?? x.arrived) - x.arrived)
   if (left !== undefined && (backend === undefined || left <= backend)) return { milliseconds: left, failure: late }
   return backend === undefined ? undefined : callTimeout(backend)
 }

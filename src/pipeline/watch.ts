@@ -1,7 +1,7 @@
 /** Those who watch a request: the engine tells them everything on its way, and they can change nothing. */
 import type { StageMessage } from "../../spec/trace-events.ts"
-import type { Exchange } from "./exchange.ts"
 import type { OutboundCall, OutboundWatch } from "./outbound.ts"
+import type { Passage } from "./passage.ts"
 import type { Selection } from "./route.ts"
 import type { StageFinished } from "./run.ts"
 import type { Hooks } from "./serve.ts"
@@ -12,34 +12,34 @@ export interface Watch {
   readonly notes: boolean
   /** What a stage told by itself. */
   told(message: StageMessage): void
-  started(exchange: Exchange): void
-  entering(exchange: Exchange, site: Site): void
-  passed(exchange: Exchange, site: Site): void
-  selected(exchange: Exchange, selection: Selection): void
-  calling(exchange: Exchange): void
-  called(exchange: Exchange, error: StageError | undefined): void
-  ready(exchange: Exchange): void
-  final(exchange: Exchange, error: StageError | undefined): void
+  started(passage: Passage): void
+  entering(passage: Passage, site: Site): void
+  passed(passage: Passage, site: Site): void
+  selected(passage: Passage, selection: Selection): void
+  calling(passage: Passage): void
+  called(passage: Passage, error: StageError | undefined): void
+  ready(passage: Passage): void
+  final(passage: Passage, error: StageError | undefined): void
   /** A node ran, or was skipped. */
-  stage(exchange: Exchange, event: StageFinished): void
+  stage(passage: Passage, event: StageFinished): void
   /** The backend makes a call of its own. */
   outbound(call: OutboundCall): OutboundWatch
 }
 
 /** The hooks of the observed form: each tells whoever watches the exchange. */
 export const watchHooks: Hooks = {
-  started: (x) => x.watch?.started(x),
-  entering: (x, site) => x.watch?.entering(x, site),
-  passed: (x, site) => x.watch?.passed(x, site),
-  selected: (x, selection) => x.watch?.selected(x, selection),
-  calling: (x) => x.watch?.calling(x),
-  called: (x, error) => x.watch?.called(x, error),
-  ready: (x) => x.watch?.ready(x),
-  final: (x, error) => x.watch?.final(x, error)
+  started: (passage) => passage.watch?.started(passage),
+  entering: (passage, site) => passage.watch?.entering(passage, site),
+  passed: (passage, site) => passage.watch?.passed(passage, site),
+  selected: (passage, selection) => passage.watch?.selected(passage, selection),
+  calling: (passage) => passage.watch?.calling(passage),
+  called: (passage, error) => passage.watch?.called(passage, error),
+  ready: (passage) => passage.watch?.ready(passage),
+  final: (passage, error) => passage.watch?.final(passage, error)
 }
 
 /** What the observed loop tells about each node. */
-export const watchStages = (x: Exchange, event: StageFinished): void => x.watch?.stage(x, event)
+export const watchStages = (passage: Passage, event: StageFinished): void => passage.watch?.stage(passage, event)
 
 /** Two watchers as one. */
 export const both = (a: Watch, b: Watch): Watch => ({
@@ -48,41 +48,41 @@ export const both = (a: Watch, b: Watch): Watch => ({
     a.told(message)
     b.told(message)
   },
-  started: (x) => {
-    a.started(x)
-    b.started(x)
+  started: (passage) => {
+    a.started(passage)
+    b.started(passage)
   },
-  entering: (x, site) => {
-    a.entering(x, site)
-    b.entering(x, site)
+  entering: (passage, site) => {
+    a.entering(passage, site)
+    b.entering(passage, site)
   },
-  passed: (x, site) => {
-    a.passed(x, site)
-    b.passed(x, site)
+  passed: (passage, site) => {
+    a.passed(passage, site)
+    b.passed(passage, site)
   },
-  selected: (x, selection) => {
-    a.selected(x, selection)
-    b.selected(x, selection)
+  selected: (passage, selection) => {
+    a.selected(passage, selection)
+    b.selected(passage, selection)
   },
-  calling: (x) => {
-    a.calling(x)
-    b.calling(x)
+  calling: (passage) => {
+    a.calling(passage)
+    b.calling(passage)
   },
-  called: (x, error) => {
-    a.called(x, error)
-    b.called(x, error)
+  called: (passage, error) => {
+    a.called(passage, error)
+    b.called(passage, error)
   },
-  ready: (x) => {
-    a.ready(x)
-    b.ready(x)
+  ready: (passage) => {
+    a.ready(passage)
+    b.ready(passage)
   },
-  final: (x, error) => {
-    a.final(x, error)
-    b.final(x, error)
+  final: (passage, error) => {
+    a.final(passage, error)
+    b.final(passage, error)
   },
-  stage: (x, event) => {
-    a.stage(x, event)
-    b.stage(x, event)
+  stage: (passage, event) => {
+    a.stage(passage, event)
+    b.stage(passage, event)
   },
   outbound: (call) => {
     const [one, other] = [a.outbound(call), b.outbound(call)]

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { HeaderList } from "../http/header-list.ts"
 import { RequestHead } from "../http/message.ts"
 import { Exchange } from "./exchange.ts"
+import { Passage } from "./passage.ts"
 import { type Subscription, Watchers } from "./watchers.ts"
 
 const exchange = (path: string) =>
@@ -32,7 +33,7 @@ const watching = () => {
   const serve = (path: string) => {
     const x = exchange(path)
     const trace = watchers.claim(x)
-    trace?.started(x)
+    trace?.started(new Passage(x))
     x.finish({ status: 200, failure: undefined, bytes: 0 }, (cause) => {
       throw cause
     })

@@ -2,7 +2,7 @@
  * Port: MCP targets behind HTTP, as streamable HTTP or as the older pair of an SSE stream and a POST endpoint; and servers
  * that are made targets though they do not speak MCP.
  */
-import { Context, type Effect } from "effect"
+import { Context, type Effect, type Scope } from "effect"
 import type { McpTransport, McpTransportEvents, TargetFailure } from "./mcp-transport.ts"
 import type { UpstreamOptions } from "./upstreams.ts"
 
@@ -28,12 +28,15 @@ export interface McpHttpAddress {
   readonly onRequest?: ((request: McpUpstreamRequest) => Effect.Effect<void, TargetFailure>) | undefined
 }
 
-/** Where an MCP server is, and how it is spoken with. */
-export interface McpHttpEndpoint extends McpHttpAddress {
+/** How an MCP server is spoken with. */
+export interface McpHttpDialogue {
   readonly protocol: "streamable" | "sse"
   /** Path with query; an empty one becomes `/mcp` or `/sse`. */
   readonly path: string
 }
+
+/** An MCP server. */
+export interface McpHttpEndpoint extends McpHttpAddress, McpHttpDialogue {}
 
 /** A whole answer of a server that does not speak MCP, whatever its status. */
 export interface McpPlainAnswer {
@@ -41,27 +44,24 @@ export interface McpPlainAnswer {
   readonly body: Uint8Array
 }
 
-/** Opens connections to targets behind HTTP. */
-export interface McpHttpClient {
-  /** Makes the connection's state; nothing is sent before the first message. */
+/** A server that can be called. */
+export interface McpHttpServer {
+  /** Makes the state of a conversation; nothing is sent before the first message. */
   readonly open: (
-    endpoint: McpHttpEndpoint,
+    dialogue: McpHttpDialogue,
     /** The session at the target, when it was begun before: by another process, or earlier by this one. */
     sessionId: string | undefined,
     events: McpTransportEvents
   ) => McpTransport
   /** One request to a server that does not speak MCP. The returned function gives it up: then nothing is told. */
-  readonly ask: (
-    address: McpHttpAddress,
-    request: McpUpstreamRequest,
-    told: (answer: McpPlainAnswer | TargetFailure) => void
-  ) => () => void
+  readonly ask: (request: McpUpstreamRequest, told: (answer: McpPlainAnswer | TargetFailure) => void) => () => void
 }
 
+/** Knows the servers behind HTTP. */
 export class McpHttp extends Context.Service<
   McpHttp,
   {
-    /** The same one each time. It is loaded when it is first asked for: most configurations have no such target. */
-    readonly client: Effect.Effect<McpHttpClient>
+    /** Its connections are kept between sessions, for as long as somebody has it. */
+    readonly at: (address: McpHttpAddress) => Effect.Effect<McpHttpServer, never, Scope.Scope>
   }
 >()("headgate/services/McpHttp") {}

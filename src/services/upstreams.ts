@@ -67,6 +67,8 @@ export interface UpstreamRequest<E = never> {
   /** Without `host` and hop-by-hop headers. */
   readonly headers: HeaderList
   readonly body: Body
+  /** It does no harm twice, though its method does not say so. */
+  readonly repeatable?: boolean
   /** `undefined`: the response headers may take as long as they like. */
   readonly patience: Patience<E> | undefined
   /** The protocol to upgrade to, if the client asked for one. */
@@ -114,6 +116,16 @@ export class UnknownTransferCoding extends Data.TaggedError("UnknownTransferCodi
   }
 }
 
+/** The body of the response cannot be read, which was seen before anything of the response was passed on. */
+export class MalformedBody extends Data.TaggedError("MalformedBody")<{}> {
+  readonly status = 502
+  readonly reason = "UpstreamFailure"
+  readonly source = "backend"
+  override get message() {
+    return "upstream call failed: protocol: the body of the response is not HTTP/1.1"
+  }
+}
+
 /** The connection, or the response headers, did not come in time. */
 export class UpstreamTimedOut extends Data.TaggedError("UpstreamTimedOut")<{ readonly after: number }> {
   readonly status = 504
@@ -124,7 +136,12 @@ export class UpstreamTimedOut extends Data.TaggedError("UpstreamTimedOut")<{ rea
   }
 }
 
-export type UpstreamError = UpstreamFailed | UpstreamTimedOut | UpgradeMismatched | UnknownTransferCoding
+export type UpstreamError =
+  | UpstreamFailed
+  | UpstreamTimedOut
+  | UpgradeMismatched
+  | UnknownTransferCoding
+  | MalformedBody
 
 export interface Upstream {
   /** Ends with the response head; interrupting it, or cancelling the body of the answer, ends the call. */

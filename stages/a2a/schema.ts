@@ -1,6 +1,5 @@
 /** The wire shape of a2a: it has no settings. */
-import { object } from "../../spec/field.ts"
-import { declared } from "../../spec/standalone/policies.ts"
+import { declared, object } from "../../spec/policy.ts"
 
 export const A2a = object(
   "A2a",

@@ -1,10 +1,17 @@
 /** The wire shape of accessLog: what is logged of every request. */
 import { Schema } from "effect"
-import { calling } from "../../spec/connection/policies.ts"
-import { defaulted, object, optional } from "../../spec/field.ts"
-import { CelExpression, ShortString } from "../../spec/primitives.ts"
-import { declared } from "../../spec/standalone/policies.ts"
-import { FieldExpressions, Fields, OtlpProtocol } from "../../spec/standalone/telemetry.ts"
+import {
+  CelExpression,
+  calling,
+  declared,
+  defaulted,
+  FieldExpressions,
+  Fields,
+  OtlpProtocol,
+  object,
+  optional,
+  ShortString
+} from "../../spec/policy.ts"
 
 const OtlpLog = calling("OtlpAccessLog", "Sends the access log to a collector.", {
   filter: optional(CelExpression, "Which requests are sent; as the log when left out."),

@@ -1,10 +1,16 @@
 /** The wire shape of ai: what happens with model requests on a route or a backend. */
 import { Schema } from "effect"
-import { JsonObject } from "../../spec/content.ts"
-import { object, optional } from "../../spec/field.ts"
-import { PromptCaching, PromptGuard, PromptMessage } from "../../spec/guardrails.ts"
-import { CelExpression, ShortString } from "../../spec/primitives.ts"
-import { declared } from "../../spec/standalone/policies.ts"
+import {
+  CelExpression,
+  declared,
+  JsonObject,
+  object,
+  optional,
+  PromptCaching,
+  PromptGuard,
+  PromptMessage,
+  ShortString
+} from "../../spec/policy.ts"
 
 const RouteType = Schema.Literals([
   "completions",

@@ -1,6 +1,6 @@
 /** The keys that a configuration knows, by digest, and those of them that clients have shown, by their text. */
 import { hash, timingSafeEqual } from "node:crypto"
-import { longestKey } from "../../src/pipeline/authentication/token-cache.ts"
+import { longestKey } from "../../src/policy/policy.ts"
 
 interface Known<A> {
   readonly digest: Buffer

@@ -1,9 +1,18 @@
 /** The wire shape of apiKey: known keys and what they stand for. */
 import { Schema } from "effect"
-import { JsonObject, Secret } from "../../spec/content.ts"
-import { defaulted, exactlyOneOf, object, optional, required } from "../../spec/field.ts"
-import { AuthenticationMode, bearer, CredentialLocation } from "../../spec/location.ts"
-import { declared } from "../../spec/standalone/policies.ts"
+import {
+  AuthenticationMode,
+  bearer,
+  CredentialLocation,
+  declared,
+  defaulted,
+  exactlyOneOf,
+  JsonObject,
+  object,
+  optional,
+  required,
+  Secret
+} from "../../spec/policy.ts"
 
 const KeyHash = Schema.String.check(
   Schema.isPattern(/^sha256:[0-9A-Fa-f]{64}$/u, { expected: "sha256: and 64 hexadecimal digits" })

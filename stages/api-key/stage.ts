@@ -1,11 +1,18 @@
 /** apiKey: recognises callers by a key that the configuration knows, and takes it out of the request. */
 import { Buffer } from "node:buffer"
 import { Data, Effect, Exit, Redacted } from "effect"
-import { challengeFor, compileCredential, credentialReadings } from "../../src/pipeline/authentication/credential.ts"
-import { KeyBearer } from "../../src/pipeline/authentication/identity.ts"
-import { Unreadable } from "../../src/pipeline/errors.ts"
-import { apiKey as bearer, credentialHeaders, modelAccess } from "../../src/pipeline/slots.ts"
-import { next, policy, type StageError, type Verdict } from "../../src/pipeline/stage.ts"
+import {
+  challengeFor,
+  compileCredential,
+  credentialReadings,
+  KeyBearer,
+  next,
+  policy,
+  type StageError,
+  slots,
+  Unreadable,
+  type Verdict
+} from "../../src/policy/policy.ts"
 import { KnownKeys } from "./known-keys.ts"
 import { compileModelAccess } from "./models.ts"
 import { ApiKey } from "./schema.ts"
@@ -32,8 +39,8 @@ export const apiKey = policy({
   schema: ApiKey,
   sites: ["gateway", "route"],
   responds: [],
-  reads: [credentialHeaders],
-  writes: [credentialHeaders, bearer, modelAccess],
+  reads: [slots.credentialHeaders],
+  writes: [slots.credentialHeaders, slots.apiKey, slots.modelAccess],
   outcomes: ["next", "fail"],
   failsClosed: credentialReadings("apiKey"),
   maturity: { status: "stable", untrusted: "client" },
@@ -63,8 +70,8 @@ export const apiKey = policy({
             const owner = known.find(key)
             if (owner === undefined) return invalid
             credential.remove(x)
-            x.set(bearer, new KeyBearer(owner.metadata, key))
-            if (owner.models !== undefined) x.set(modelAccess, owner.models)
+            x.set(slots.apiKey, new KeyBearer(owner.metadata, key))
+            if (owner.models !== undefined) x.set(slots.modelAccess, owner.models)
             return next
           }
         }

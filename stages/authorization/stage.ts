@@ -1,13 +1,20 @@
 /** authorization: lets a request pass or not, by rules over everything that is known of it. */
 import { Data, Effect, Exit } from "effect"
-import type { ContentFailure } from "../../src/pipeline/content.ts"
-import type { Unreadable } from "../../src/pipeline/errors.ts"
-import { contentReadings, expressionReadings } from "../../src/pipeline/expressions.ts"
-import { pathReadings } from "../../src/pipeline/readings.ts"
-import { compileRules, ruled } from "../../src/pipeline/rules.ts"
-import { expressionSlots } from "../../src/pipeline/slots.ts"
-import { next, policy, type StageError, type Verdict } from "../../src/pipeline/stage.ts"
-import type { View } from "../../src/pipeline/view.ts"
+import {
+  type ContentFailure,
+  compileRules,
+  contentReadings,
+  expressionReadings,
+  next,
+  pathReadings,
+  policy,
+  rulingOf,
+  type StageError,
+  slots,
+  type Unreadable,
+  type Verdict,
+  type View
+} from "../../src/policy/policy.ts"
 import { Authorization } from "./schema.ts"
 
 /** The rules do not let the request pass. Which of them is for the trace, not for the client. */
@@ -26,7 +33,7 @@ export const authorization = policy({
   schema: Authorization,
   sites: ["gateway", "route", "backend"],
   responds: [],
-  reads: expressionSlots,
+  reads: slots.expressionSlots,
   writes: [],
   outcomes: ["next", "fail"],
   failsClosed: [
@@ -39,7 +46,7 @@ export const authorization = policy({
     Effect.map(compileRules(rules, site, ["rules"]), (compiled) => {
       const denied = Exit.fail(new NotAuthorized())
       const decide = (x: View<never, never>): Exit.Exit<Verdict, NotAuthorized | Unreadable> => {
-        const ruling = ruled(compiled, x)
+        const ruling = rulingOf(compiled, x)
         return ruling === "allow" ? next : ruling === "deny" ? denied : Exit.fail(ruling)
       }
       const { prepare } = compiled

@@ -1,6 +1,5 @@
 /** The wire shape of backendAuth: how the proxy authenticates to a backend. Connections of policies share it. */
-import { BackendAuth } from "../../spec/connection/policies.ts"
-import { declared } from "../../spec/standalone/policies.ts"
+import { BackendAuth, declared } from "../../spec/policy.ts"
 
 export { BackendAuth }
 

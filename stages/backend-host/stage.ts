@@ -1,13 +1,19 @@
 /** host: calls a plain HTTP backend at a host and port, or at a Unix socket. */
 import { Effect } from "effect"
-import { formatAddress, HostPort } from "../../spec/target.ts"
-import { authorityRewritten, timeouts } from "../../src/pipeline/slots.ts"
-import { next } from "../../src/pipeline/stage.ts"
-import { type Call, type Callee, terminal } from "../../src/pipeline/terminal.ts"
-import { callUpstream, ownAuthority } from "../../src/pipeline/upstream-call.ts"
-import { type Upstream, Upstreams } from "../../src/services/upstreams.ts"
+import { next, slots } from "../../src/policy/policy.ts"
+import {
+  type Call,
+  type Callee,
+  callUpstream,
+  formatAddress,
+  HostPort,
+  ownAuthority,
+  terminal,
+  type Upstream,
+  Upstreams
+} from "../../src/policy/terminal.ts"
 
-const reads = [authorityRewritten, timeouts] as const
+const reads = [slots.authorityRewritten, slots.timeouts] as const
 type HostSlots = (typeof reads)[number]
 
 export const backendHost = terminal({
@@ -32,11 +38,11 @@ const callee = (target: string, authority: string | undefined, upstream: Upstrea
   target,
   prepare: authority === undefined ? undefined : named(authority),
   keepsTime: true,
-  call: (x) => callUpstream(x, upstream)
+  call: (x, passage) => callUpstream(x, passage, upstream)
 })
 
 /** A backend that is known by name is asked under that name, unless a policy has chosen another. */
 const named = (authority: string) => (x: Call<HostSlots>) => {
-  if (x.get(authorityRewritten) === undefined) x.request.authority = authority
+  if (x.get(slots.authorityRewritten) === undefined) x.request.authority = authority
   return next
 }

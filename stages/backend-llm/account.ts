@@ -1,5 +1,6 @@
 /** What a call of a model used and cost: metrics, limits and the log learn it when the answer is over, however it ends. */
-import type { TokenShare } from "../../src/pipeline/slots.ts"
+import type { slots } from "../../src/policy/policy.ts"
+import type { Metrics, Passage } from "../../src/policy/terminal.ts"
 import type { Catalog } from "../../src/protocols/llm/cost/catalog.ts"
 import { type Attempt, Ledger } from "../../src/protocols/llm/cost/ledger.ts"
 import { price } from "../../src/protocols/llm/cost/price.ts"
@@ -10,7 +11,6 @@ import { tokensOf } from "../../src/protocols/llm/tokens/estimate.ts"
 import type { StreamFacts } from "../../src/protocols/llm/usage/stream-facts.ts"
 import { timePerOutputToken } from "../../src/protocols/llm/usage/stream-facts.ts"
 import { inputTokens, type Usage, usageFrom } from "../../src/protocols/llm/usage/usage.ts"
-import type { Metrics } from "../../src/services/metrics.ts"
 import type { Endpoint } from "./endpoint.ts"
 import type { Exchange } from "./exchange.ts"
 import { type CallSeries, makeCallSeries, type TokenType } from "./series.ts"
@@ -22,7 +22,7 @@ export interface ModelCall {
   readonly requestModel: string
   /** The model that the provider is asked for. */
   readonly providerModel: string
-  readonly share: TokenShare | undefined
+  readonly share: slots.TokenShare | undefined
   /** Parameters of the client's request. */
   readonly parameters: JsonObject
   /** Input tokens, by the size of the text. */
@@ -106,7 +106,7 @@ export const makeAccounting = (
   }
 
   /** Settles one call. Called once, when its answer is over. */
-  const settle = (x: Exchange, call: ModelCall, attempt: Attempt): void => {
+  const settle = (x: Exchange, passage: Passage, call: ModelCall, attempt: Attempt): void => {
     const { endpoint, requestModel, share, facts, parameters } = call
     const now = clock()
     const { usage, estimated } = used(call)
@@ -121,7 +121,7 @@ export const makeAccounting = (
     fact(x, "gen_ai.response.model", facts.model)
     // Names that a client made up, and no provider knows, make no series.
     const series = seriesOf(
-      x,
+      passage,
       endpoint.provider.name,
       call.answered === false ? endpoint.name : requestModel,
       facts.model

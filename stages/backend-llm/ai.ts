@@ -1,6 +1,6 @@
 /** ai: models of one provider, or of several in groups, behind a route of one's own. */
 import { Effect } from "effect"
-import { terminal } from "../../src/pipeline/terminal.ts"
+import { terminal } from "../../src/policy/terminal.ts"
 import { preparedCall, reads } from "./exchange.ts"
 import { AiSchema, endpointPolicies } from "./schema.ts"
 

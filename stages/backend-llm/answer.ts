@@ -4,13 +4,15 @@
  */
 import { Buffer } from "node:buffer"
 import { Effect, Exit, Result } from "effect"
-import { doubtOf } from "../../src/cel/json-text.ts"
-import { type BodyObserver, observe } from "../../src/http/body.ts"
-import { contentCodings, decoded } from "../../src/http/content-coding.ts"
-import type { Answer } from "../../src/http/message.ts"
-import { Capture } from "../../src/pipeline/capture.ts"
-import { defaultBodyLimit } from "../../src/pipeline/exchange.ts"
-import { next, type StageError, type Verdict } from "../../src/pipeline/stage.ts"
+import {
+  type Answer,
+  type BodyObserver,
+  next,
+  observe,
+  type StageError,
+  type Verdict
+} from "../../src/policy/policy.ts"
+import { Capture, contentCodings, decoded, defaultBodyLimit, doubtOf } from "../../src/policy/terminal.ts"
 import { isObject, type JsonObject, parseJson } from "../../src/protocols/llm/formats/json.ts"
 import type { GuardedFormat } from "../../src/protocols/llm/guard/texts.ts"
 import { GuardWindow } from "../../src/protocols/llm/guard/window.ts"

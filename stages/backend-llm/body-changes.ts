@@ -1,8 +1,6 @@
 /** What configuration sets, computes or fills in, in the body of a request: before it is translated, and at the very end. */
 import { Effect, Result } from "effect"
-import { CelError, type Expression, toJson } from "../../src/cel/expression.ts"
-import { compileExpression } from "../../src/pipeline/expressions.ts"
-import type { ConfigProblem } from "../../src/pipeline/stage.ts"
+import { CelError, type ConfigProblem, compileExpression, type Expression, toJson } from "../../src/policy/policy.ts"
 import { applyComputed, applyMutations, type Computed } from "../../src/protocols/llm/enrich/mutations.ts"
 import { type JsonObject, parseJson } from "../../src/protocols/llm/formats/json.ts"
 import type { Exchange } from "./exchange.ts"

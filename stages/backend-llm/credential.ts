@@ -1,11 +1,8 @@
 /** The key that a provider is called with, and its place in a request. */
 import { Effect, Redacted, type Scope } from "effect"
-import { queryCarrier } from "../../src/http/credential.ts"
-import type { HeaderList } from "../../src/http/header-list.ts"
-import type { RequestHead } from "../../src/http/message.ts"
-import { type ConfigProblem, unavailable } from "../../src/pipeline/stage.ts"
+import { type ConfigProblem, type HeaderList, type RequestHead, unavailable } from "../../src/policy/policy.ts"
+import { Files, queryCarrier } from "../../src/policy/terminal.ts"
 import { type Credential, placeKey } from "../../src/protocols/llm/providers/credential.ts"
-import { Files } from "../../src/services/files.ts"
 import type { EndpointPolicies } from "./schema.ts"
 
 interface Key {

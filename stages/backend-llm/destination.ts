@@ -1,14 +1,16 @@
 /** Where the calls of an endpoint go: to a provider over HTTP, or into the built-in mock. */
 import { Effect, Redacted, Result, type Scope } from "effect"
-import type { MockParams } from "../../spec/standalone/llm.ts"
-import type { HeaderList } from "../../src/http/header-list.ts"
-import type { RequestHead } from "../../src/http/message.ts"
-import { type ConfigPath, type ConfigProblem, unavailable } from "../../src/pipeline/stage.ts"
+import {
+  type ConfigPath,
+  type ConfigProblem,
+  type HeaderList,
+  type RequestHead,
+  unavailable
+} from "../../src/policy/policy.ts"
+import { Files, type MockParams, type Upstream, Upstreams, type UpstreamTls } from "../../src/policy/terminal.ts"
 import type { Provider } from "../../src/protocols/llm/providers/provider.ts"
 import type { Target } from "../../src/protocols/llm/providers/target.ts"
 import { wireFormats } from "../../src/protocols/llm/providers/wire-format.ts"
-import { Files } from "../../src/services/files.ts"
-import { type Upstream, Upstreams, type UpstreamTls } from "../../src/services/upstreams.ts"
 import { authorize, compileKey, withoutClientsKeys } from "./credential.ts"
 import { mockUpstream } from "./mock-upstream.ts"
 import type { EndpointConfig, EndpointPolicies } from "./schema.ts"

@@ -1,14 +1,17 @@
 /** An endpoint: a provider as the configuration has it called, and what happens to its requests and answers. */
 import { Effect, type Scope } from "effect"
-import { compileHeaderChanges, type HeaderChanges } from "../../src/http/header-changes.ts"
-import { type ConfigPath, type ConfigProblem, unavailable } from "../../src/pipeline/stage.ts"
+import {
+  type ConfigPath,
+  type ConfigProblem,
+  compileHeaderChanges,
+  type HeaderChanges,
+  unavailable
+} from "../../src/policy/policy.ts"
+import type { Files, Kept, Upstreams } from "../../src/policy/terminal.ts"
 import { type AddPrompts, compilePrompts } from "../../src/protocols/llm/enrich/prompts.ts"
 import { compileAliases } from "../../src/protocols/llm/models/aliases.ts"
 import type { RouteType } from "../../src/protocols/llm/models/route-type.ts"
 import { compileProvider, type Provider } from "../../src/protocols/llm/providers/provider.ts"
-import type { Files } from "../../src/services/files.ts"
-import type { Kept } from "../../src/services/kept.ts"
-import type { Upstreams } from "../../src/services/upstreams.ts"
 import { type BodyChanges, compileBodyChanges } from "./body-changes.ts"
 import { compileDestination, type Destination } from "./destination.ts"
 import { compileGuards, type Guards } from "./guards.ts"

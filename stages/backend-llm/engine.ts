@@ -1,18 +1,13 @@
 /** What calls of models have in common, whatever chose the model: preparing, calling, reading the answer, closing the books. */
 import { Effect, Exit } from "effect"
-import type { Answer } from "../../src/http/message.ts"
-import type { StageError } from "../../src/pipeline/stage.ts"
-import type { Callee } from "../../src/pipeline/terminal.ts"
-import { callUpstream } from "../../src/pipeline/upstream-call.ts"
+import { type Answer, Monotonic, type StageError } from "../../src/policy/policy.ts"
+import { type Callee, callUpstream, Metrics, type Passage, Tokenizer } from "../../src/policy/terminal.ts"
 import { Catalogs } from "../../src/protocols/llm/cost/catalogs.ts"
 import type { GuardOutcome } from "../../src/protocols/llm/guard/outcome.ts"
 import { places } from "../../src/protocols/llm/guard/texts.ts"
 import { hidesModel } from "../../src/protocols/llm/models/model-path.ts"
 import { canonicalPath } from "../../src/protocols/llm/models/path-form.ts"
 import { interfaceOf } from "../../src/protocols/llm/providers/wire-format.ts"
-import { Metrics } from "../../src/services/metrics.ts"
-import { Monotonic } from "../../src/services/monotonic.ts"
-import { Tokenizer } from "../../src/services/tokenizer.ts"
 import { type Accounting, makeAccounting } from "./account.ts"
 import { answered } from "./answer.ts"
 import type { Endpoint } from "./endpoint.ts"
@@ -63,30 +58,30 @@ export const modelCalls = (
   target: [...new Set(endpoints.map(({ provider }) => provider.name))].join(","),
   // The mock takes its time by itself.
   keepsTime: endpoints.every(({ destination }) => destination.type !== "mock"),
-  prepare: (x) => prepare(x, (prepared) => begin(engine, x, prepared)),
-  call: (x) => {
+  prepare: (x, passage) => prepare(x, (prepared) => begin(engine, x, passage, prepared)),
+  call: (x, passage) => {
     const prepared = x.get(preparedCall)
     if (prepared === undefined) return Exit.fail(notPrepared)
     // What a client asked for in vain says nothing of the provider's health.
-    return Effect.tapError(send(x, prepared), ({ source }) =>
+    return Effect.tapError(send(x, passage, prepared), ({ source }) =>
       source === "backend" ? Effect.sync(prepared.endpoint.watched.failed) : Effect.void
     )
   },
-  answered: (x) => {
+  answered: (x, passage) => {
     const prepared = x.get(preparedCall)
     if (prepared === undefined) return Exit.succeed(undefined)
-    prepared.endpoint.watched.answered(x)
+    prepared.endpoint.watched.answered(x, passage)
     return answered(engine, x, prepared)
   }
 })
 
 /** From here on the call is on the books: they are closed when the exchange is over, however it ends. */
-const begin = (engine: Engine, x: Exchange, prepared: Prepared): void => {
+const begin = (engine: Engine, x: Exchange, passage: Passage, prepared: Prepared): void => {
   x.set(preparedCall, prepared)
   const over = prepared.endpoint.watched.health.begin()
   x.onFinish(() => {
     over()
-    engine.accounting.settle(x, prepared, prepared.attempt)
+    engine.accounting.settle(x, passage, prepared, prepared.attempt)
   })
   const { headers } = x.request
   x.requestBody = prepared.body
@@ -108,7 +103,7 @@ const notPrepared = new LlmFailed({
   reason: "InvalidRequest"
 })
 
-const send = (x: Exchange, prepared: Prepared): Effect.Effect<Answer, StageError> => {
+const send = (x: Exchange, passage: Passage, prepared: Prepared): Effect.Effect<Answer, StageError> => {
   const { endpoint, upstreamFormat, providerModel, streaming, json } = prepared
   const { destination, provider } = endpoint
   if (destination.type === "mock")
@@ -135,5 +130,5 @@ const send = (x: Exchange, prepared: Prepared): Effect.Effect<Answer, StageError
   request.otherPath = undefined
   const usual = target.port === (target.scheme === "https" ? 443 : 80)
   request.authority = usual ? target.host : `${target.host}:${target.port}`
-  return callUpstream(x, upstream)
+  return callUpstream(x, passage, upstream)
 }

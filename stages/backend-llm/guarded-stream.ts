@@ -1,7 +1,7 @@
 /** A streamed answer under guard: what guards have not judged yet is held back; a judgement stops the stream or lets a window go. */
 import { Buffer } from "node:buffer"
 import { Effect, Fiber } from "effect"
-import { type Body, BodyAborted, type BodySink, type BodySource, isSource } from "../../src/http/body.ts"
+import { type Body, BodyAborted, type BodySink, type BodySource, isSource } from "../../src/policy/policy.ts"
 import {
   blockedEvent,
   failedGuardMessage,

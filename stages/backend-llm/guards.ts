@@ -1,9 +1,12 @@
 /** The guards over prompts and completions of a model: in order, each on what the ones before left, the first refusal counts. */
 import { Effect, Exit, Result } from "effect"
-import type { PromptGuard } from "../../spec/guardrails.ts"
-import { compileHeaderChanges } from "../../src/http/header-changes.ts"
-import { HeaderList } from "../../src/http/header-list.ts"
-import { type ConfigProblem, unavailable } from "../../src/pipeline/stage.ts"
+import {
+  type ConfigProblem,
+  compileHeaderChanges,
+  HeaderList,
+  type PromptGuard,
+  unavailable
+} from "../../src/policy/policy.ts"
 import type { JsonObject } from "../../src/protocols/llm/formats/json.ts"
 import type { ContentScope } from "../../src/protocols/llm/guard/assignment.ts"
 import { applyRegexGuard } from "../../src/protocols/llm/guard/evaluate.ts"

@@ -1,5 +1,5 @@
 /** The variable `llm`: a live view of a call, which knows more the further the call gets. */
-import type { HostVariable } from "../../src/cel/phases.ts"
+import type { HostVariable } from "../../src/policy/terminal.ts"
 import type { JsonObject } from "../../src/protocols/llm/formats/json.ts"
 import type { StreamFacts } from "../../src/protocols/llm/usage/stream-facts.ts"
 import { inputTokens, type Usage } from "../../src/protocols/llm/usage/usage.ts"

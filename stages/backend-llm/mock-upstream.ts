@@ -1,9 +1,7 @@
 /** The built-in `mock` provider as an upstream: its answers come out of the process, at the pace that it is told. */
 import { Buffer } from "node:buffer"
 import { Effect } from "effect"
-import type { BodySink, BodySource } from "../../src/http/body.ts"
-import { HeaderList } from "../../src/http/header-list.ts"
-import type { Answer } from "../../src/http/message.ts"
+import { type Answer, type BodySink, type BodySource, HeaderList } from "../../src/policy/policy.ts"
 import type { JsonObject } from "../../src/protocols/llm/formats/json.ts"
 import { type MockFormat, mockFormats, mockReply } from "../../src/protocols/llm/mock/mock.ts"
 import type { MockSettings, TimedChunk } from "../../src/protocols/llm/mock/settings.ts"

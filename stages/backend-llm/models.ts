@@ -1,8 +1,12 @@
 /** The models of the `llm` section, compiled: endpoints with a name that clients ask for, and conditions on who may. */
 import { Effect, Result } from "effect"
-import { compileHeaderMatch, type HeaderTest } from "../../src/http/header-match.ts"
-import { compileRules, type Rules } from "../../src/pipeline/rules.ts"
-import type { ConfigProblem } from "../../src/pipeline/stage.ts"
+import {
+  type ConfigProblem,
+  compileHeaderMatch,
+  compileRules,
+  type HeaderTest,
+  type Rules
+} from "../../src/policy/policy.ts"
 import { type NamePattern, parsePattern } from "../../src/protocols/llm/models/name-pattern.ts"
 import { compileRouteTypes, inSmallLetters, routerPaths } from "../../src/protocols/llm/models/route-type.ts"
 import { compileEndpoint, type Endpoint, type EndpointNeeds, pathOfPolicy, policiesOf } from "./endpoint.ts"

@@ -1,8 +1,7 @@
 /** An `ai` backend at work: which of its providers answers a request, and what is asked of it. */
 import type { Buffer } from "node:buffer"
 import { Effect, Exit, Result } from "effect"
-import * as slots from "../../src/pipeline/slots.ts"
-import type { ConfigProblem } from "../../src/pipeline/stage.ts"
+import { type ConfigProblem, slots } from "../../src/policy/policy.ts"
 import { type Candidate, choose } from "../../src/protocols/llm/balance/choice.ts"
 import { isObject, type JsonObject, parseJson } from "../../src/protocols/llm/formats/json.ts"
 import { isUnambiguous } from "../../src/protocols/llm/models/json-members.ts"

@@ -1,8 +1,11 @@
 /** What the terminals for models may fail to read of a request, and what the client gets then. */
-import { unreadable } from "../../src/pipeline/errors.ts"
-import { expressionReadings } from "../../src/pipeline/expressions.ts"
-import { type FailedReading, failedReadings } from "../../src/pipeline/fail-closed.ts"
-import { pathReadings } from "../../src/pipeline/readings.ts"
+import {
+  expressionReadings,
+  type FailedReading,
+  failedReadings,
+  pathReadings,
+  unreadable
+} from "../../src/policy/policy.ts"
 import { refusal } from "../../src/protocols/llm/models/refusal.ts"
 import { LlmFailed, ModelRefused } from "./refused.ts"
 

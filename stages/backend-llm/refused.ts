@@ -1,6 +1,6 @@
 /** Failures on the way to a model, as the client reads them. */
 import { Data } from "effect"
-import type { FaultSource, StageError } from "../../src/pipeline/stage.ts"
+import type { FaultSource, StageError } from "../../src/policy/policy.ts"
 import type { GuardAnswer } from "../../src/protocols/llm/guard/outcome.ts"
 import type { Refusal } from "../../src/protocols/llm/models/refusal.ts"
 

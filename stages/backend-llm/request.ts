@@ -5,12 +5,17 @@
 import { Buffer, isUtf8 } from "node:buffer"
 import { randomBytes } from "node:crypto"
 import { Effect, Exit, Result } from "effect"
-import { doubtOf } from "../../src/cel/json-text.ts"
-import { HeaderList } from "../../src/http/header-list.ts"
-import { undoCodings } from "../../src/pipeline/content.ts"
-import { unreadable } from "../../src/pipeline/errors.ts"
-import * as slots from "../../src/pipeline/slots.ts"
-import { next, respond, type StageError, type Verdict } from "../../src/pipeline/stage.ts"
+import {
+  HeaderList,
+  next,
+  respond,
+  type StageError,
+  slots,
+  undoCodings,
+  unreadable,
+  type Verdict
+} from "../../src/policy/policy.ts"
+import { doubtOf } from "../../src/policy/terminal.ts"
 import type { Attempt } from "../../src/protocols/llm/cost/ledger.ts"
 import type { LlmError } from "../../src/protocols/llm/formats/error.ts"
 import type { ClientFormat, UpstreamFormat } from "../../src/protocols/llm/formats/format.ts"

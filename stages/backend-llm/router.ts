@@ -1,12 +1,15 @@
 /** The `llm` section at work: which model a request means, who may use it, and the list of those that there are. */
 import type { Buffer } from "node:buffer"
 import { Effect, Exit } from "effect"
-import { HeaderList } from "../../src/http/header-list.ts"
-import { Unreadable, unreadable } from "../../src/pipeline/errors.ts"
-import { inBothReadings } from "../../src/pipeline/readings.ts"
-import { ruled } from "../../src/pipeline/rules.ts"
-import * as slots from "../../src/pipeline/slots.ts"
-import { respond } from "../../src/pipeline/stage.ts"
+import {
+  HeaderList,
+  inBothReadings,
+  respond,
+  rulingOf,
+  slots,
+  Unreadable,
+  unreadable
+} from "../../src/policy/policy.ts"
 import { type JsonObject, parseJson } from "../../src/protocols/llm/formats/json.ts"
 import { isModelsPath, listedNames, modelList } from "../../src/protocols/llm/models/list.ts"
 import { parsePattern } from "../../src/protocols/llm/models/name-pattern.ts"
@@ -55,7 +58,7 @@ export const routed = (engine: Engine, router: Router, x: Exchange, keep: Keep):
 const listAnswer = ({ index, virtual }: Router, x: Exchange) => {
   const allowed = x.get(slots.modelAccess)
   const visible = index.models.filter(
-    (model) => !model.internal && (model.rules === undefined || ruled(model.rules, x) === "allow")
+    (model) => !model.internal && (model.rules === undefined || rulingOf(model.rules, x) === "allow")
   )
   const patterns = allowed?.patterns.map(parsePattern).filter((pattern) => pattern !== undefined)
   const names = listedNames(visible, virtual.names, patterns)
@@ -103,7 +106,7 @@ const chosen = (engine: Engine, router: Router, x: Exchange, bytes: Buffer, keep
       return "deny"
     }
     if (model.rules === undefined) return "take"
-    const ruling = model.readsBody && !isReadable() ? unreadable.value : ruled(model.rules, x)
+    const ruling = model.readsBody && !isReadable() ? unreadable.value : rulingOf(model.rules, x)
     if (ruling instanceof Unreadable) refused = ruling
     return ruling === "allow" ? "take" : "deny"
   })

@@ -1,18 +1,13 @@
 /** The metrics of model calls. Series are resolved once for each route, provider and pair of models, so that counting is an addition. */
+import { type Metrics, type Passage, placeLabels, placeOf, type Series } from "../../src/policy/terminal.ts"
 import type { LookupStatus } from "../../src/protocols/llm/cost/price.ts"
-import type { Metrics, Series } from "../../src/services/metrics.ts"
-import type { Exchange } from "./exchange.ts"
 
 const labels = [
   "gen_ai_operation_name",
   "gen_ai_system",
   "gen_ai_request_model",
   "gen_ai_response_model",
-  "bind",
-  "gateway",
-  "listener",
-  "route",
-  "route_rule"
+  ...placeLabels
 ]
 const tokenBuckets = Array.from({ length: 14 }, (_, i) => 4 ** i)
 const durationBuckets = Array.from({ length: 14 }, (_, i) => 0.01 * 2 ** i)
@@ -93,23 +88,13 @@ export const makeCallSeries = (metrics: Metrics["Service"]) => {
     }
   }
 
-  const makeFor = (x: Exchange, { provider, requestModel, responseModel }: Names): CallSeries =>
-    make([
-      "chat",
-      provider,
-      requestModel,
-      responseModel,
-      x.listener?.bind,
-      x.listener?.gateway,
-      x.listener?.name,
-      x.route === undefined ? undefined : `${x.route.namespace}/${x.route.name}`,
-      x.route?.rule
-    ])
+  const makeFor = (passage: Passage, { provider, requestModel, responseModel }: Names): CallSeries =>
+    make(["chat", provider, requestModel, responseModel, ...placeOf(passage)])
 
   // By backend object: the series of a configuration that was replaced go with it.
   const byBackend = new WeakMap<object, Map<string, CallSeries>>()
-  return (x: Exchange, provider: string, requestModel: string, responseModel: string | undefined): CallSeries => {
-    const owner = x.backend ?? x.route ?? byBackend
+  return (passage: Passage, provider: string, requestModel: string, responseModel: string | undefined): CallSeries => {
+    const owner = passage.backend ?? passage.route ?? byBackend
     let known = byBackend.get(owner)
     if (known === undefined) {
       known = new Map()
@@ -121,7 +106,7 @@ export const makeCallSeries = (metrics: Metrics["Service"]) => {
     const names =
       known.size < mostNames && isShort(wanted) ? wanted : { provider, requestModel: other, responseModel: other }
     const key = keyOf(names)
-    series = known.get(key) ?? makeFor(x, names)
+    series = known.get(key) ?? makeFor(passage, names)
     known.set(key, series)
     return series
   }

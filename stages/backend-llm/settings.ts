@@ -1,5 +1,5 @@
 /** The provider of an endpoint as the provider table takes it. */
-import type { ConfigProblem } from "../../src/pipeline/stage.ts"
+import type { ConfigProblem } from "../../src/policy/policy.ts"
 import { presetSettings } from "../../src/protocols/llm/providers/provider.ts"
 import type { AddressOverride, ProviderSettings } from "../../src/protocols/llm/providers/settings.ts"
 import type { EndpointConfig } from "./schema.ts"

@@ -1,6 +1,6 @@
 /** llm: routes a request to the model that it names, and watches what the answer used and cost. */
 import { Effect } from "effect"
-import { terminal } from "../../src/pipeline/terminal.ts"
+import { terminal } from "../../src/policy/terminal.ts"
 import { preparedCall, reads } from "./exchange.ts"
 import { guardReadings, routerReadings } from "./readings.ts"
 import { LlmRouterSchema } from "./schema.ts"

@@ -6,9 +6,9 @@ import {
   type BodyAborted,
   type BodySink,
   type BodySource,
+  type HeaderList,
   isSource
-} from "../../src/http/body.ts"
-import type { HeaderList } from "../../src/http/header-list.ts"
+} from "../../src/policy/policy.ts"
 import { EventStreamDecoder } from "../../src/protocols/llm/eventstream/decoder.ts"
 import type { EventStreamBroken } from "../../src/protocols/llm/eventstream/failure.ts"
 import { parseJson } from "../../src/protocols/llm/formats/json.ts"

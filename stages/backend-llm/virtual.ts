@@ -1,10 +1,13 @@
 /** Virtual models: names that lead to one of several models, by weight, by rank or by condition. */
 import { Effect, Result } from "effect"
-import type { Expression } from "../../src/cel/expression.ts"
-import { Unreadable } from "../../src/pipeline/errors.ts"
-import { compileExpression, decided } from "../../src/pipeline/expressions.ts"
-import { inBothReadings } from "../../src/pipeline/readings.ts"
-import type { ConfigProblem } from "../../src/pipeline/stage.ts"
+import {
+  type ConfigProblem,
+  compileExpression,
+  decided,
+  type Expression,
+  inBothReadings,
+  Unreadable
+} from "../../src/policy/policy.ts"
 import { choose } from "../../src/protocols/llm/balance/choice.ts"
 import type { EndpointHealth } from "../../src/protocols/llm/balance/health.ts"
 import { type Refusal, virtualNoTarget, virtualNotResolved } from "../../src/protocols/llm/models/refusal.ts"

@@ -1,18 +1,16 @@
 /** The health of an endpoint as its calls show it: which answers are bad ones, and what follows from them. */
 import { Effect, type Scope } from "effect"
-import { compileExpression } from "../../src/pipeline/expressions.ts"
-import type { ConfigProblem } from "../../src/pipeline/stage.ts"
+import { type ConfigProblem, compileExpression, Monotonic } from "../../src/policy/policy.ts"
+import { Kept, KeptKind, type Passage } from "../../src/policy/terminal.ts"
 import { EndpointHealth } from "../../src/protocols/llm/balance/health.ts"
 import { retryHint } from "../../src/protocols/llm/balance/retry-hint.ts"
-import { Kept, KeptKind } from "../../src/services/kept.ts"
-import { Monotonic } from "../../src/services/monotonic.ts"
 import type { Exchange } from "./exchange.ts"
 import type { EndpointConfig, EndpointPolicies } from "./schema.ts"
 
 export interface Watched {
   readonly health: EndpointHealth
   /** An answer came: that of the exchange. */
-  readonly answered: (x: Exchange) => void
+  readonly answered: (x: Exchange, passage: Passage) => void
   /** None came. */
   readonly failed: () => void
 }
@@ -40,9 +38,9 @@ export const compileWatched = (
     const isBad = unhealthy === undefined ? failedByStatus : (x: Exchange) => unhealthy.test(x.variables)
     return {
       health,
-      answered: (x) => {
+      answered: (x, passage) => {
         if (!isBad(x)) {
-          health.succeeded(((x.answered ?? clock()) - (x.called ?? x.arrived)) / 1000)
+          health.succeeded(((passage.answered ?? clock()) - (passage.called ?? x.arrived)) / 1000)
           return
         }
         const { status, headers } = x.response!

@@ -1,14 +1,20 @@
 /** Guards behind HTTP: the prompt or the answer is posted to a server, which lets it pass, masks it or refuses it. */
 import { Effect, Result, type Scope } from "effect"
-import type { PromptGuard } from "../../spec/guardrails.ts"
-import { formatAddress } from "../../spec/target.ts"
-import { CelError, type Expression, toText } from "../../src/cel/expression.ts"
-import { read } from "../../src/http/body.ts"
-import { compileHeaderChanges } from "../../src/http/header-changes.ts"
-import { HeaderList, isHeaderName, isHeaderValue } from "../../src/http/header-list.ts"
-import { defaultBodyLimit } from "../../src/pipeline/exchange.ts"
-import { compileExpression } from "../../src/pipeline/expressions.ts"
-import { type ConfigProblem, unavailable } from "../../src/pipeline/stage.ts"
+import {
+  CelError,
+  type ConfigProblem,
+  compileExpression,
+  compileHeaderChanges,
+  type Expression,
+  HeaderList,
+  isHeaderName,
+  isHeaderValue,
+  type PromptGuard,
+  read,
+  toText,
+  unavailable
+} from "../../src/policy/policy.ts"
+import { callTimeout, defaultBodyLimit, formatAddress, Upstreams } from "../../src/policy/terminal.ts"
 import type { JsonObject } from "../../src/protocols/llm/formats/json.ts"
 import { shownChoices } from "../../src/protocols/llm/guard/choices.ts"
 import { shownConversation } from "../../src/protocols/llm/guard/conversation.ts"
@@ -23,7 +29,6 @@ import {
   webhookResponse,
   webhookTimeout
 } from "../../src/protocols/llm/guard/webhook.ts"
-import { callTimeout, Upstreams } from "../../src/services/upstreams.ts"
 import type { Evaluate } from "./guards.ts"
 
 export type WebhookNeeds = Upstreams | Scope.Scope

@@ -2,7 +2,7 @@
  * Which headers of a client's request stay with the gateway. A target is a stranger: what a client shows to be let in here
  * would let the target in as well, and, among several, a third party.
  */
-import type { CredentialHeaders } from "../../src/pipeline/slots.ts"
+import type { slots } from "../../src/policy/policy.ts"
 
 /** Where credentials stand by custom, whatever the configuration looks at. `proxy-authorization` never passes anyway. */
 const customary = new Set(["authorization", "cookie", "x-api-key", "api-key", "x-goog-api-key"])
@@ -15,7 +15,7 @@ const customary = new Set(["authorization", "cookie", "x-api-key", "api-key", "x
  */
 export const withoutCredentials = (
   headers: ReadonlyArray<string>,
-  authentication: CredentialHeaders | undefined,
+  authentication: slots.CredentialHeaders | undefined,
   alone: boolean
 ): ReadonlyArray<string> => {
   if (alone && authentication === undefined) return headers

@@ -1,6 +1,6 @@
 /** An event stream of the MCP relay as the body of an answer. */
 import { Buffer } from "node:buffer"
-import type { BodySink, BodySource } from "../../src/http/body.ts"
+import type { BodySink, BodySource } from "../../src/policy/policy.ts"
 import type { McpEventStream } from "../../src/protocols/mcp/contract.ts"
 
 export class EventStreamBody implements BodySource {

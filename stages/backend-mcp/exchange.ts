@@ -1,9 +1,9 @@
 /** What the terminal for MCP servers sees of an exchange, and which slots it reads. */
-import { credentialHeaders, expressionSlots, mcpRules, timeouts } from "../../src/pipeline/slots.ts"
-import type { Call } from "../../src/pipeline/terminal.ts"
+import { slots } from "../../src/policy/policy.ts"
+import type { Call } from "../../src/policy/terminal.ts"
 
-export const reads = [...expressionSlots, credentialHeaders, mcpRules, timeouts] as const
+export const reads = [...slots.expressionSlots, slots.credentialHeaders, slots.mcpRules, slots.timeouts] as const
 
-export type McpSlots = (typeof reads)[number]
+export type McpSlots = (typeof reads)[number] | typeof slots.mcpCall
 
 export type Exchange = Call<McpSlots>

@@ -1,6 +1,6 @@
 /** A request that the relay answered in place of a target: its words are those of the protocol, and known already. */
 import { Data } from "effect"
-import type { StageError } from "../../src/pipeline/stage.ts"
+import type { StageError } from "../../src/policy/policy.ts"
 
 export class McpRefused
   extends Data.TaggedError("McpRefused")<{

@@ -1,9 +1,7 @@
 /** The metrics of MCP requests and of their calls of targets. Series are resolved once and found again by what they count. */
-import { placeLabels, placeOf } from "../../src/pipeline/record.ts"
+import { type Metrics, type Passage, placeLabels, placeOf, type Series } from "../../src/policy/terminal.ts"
 import type { McpFacts } from "../../src/protocols/mcp/contract.ts"
 import { isKnownMethod } from "../../src/protocols/mcp/methods.ts"
-import type { Metrics, Series } from "../../src/services/metrics.ts"
-import type { Exchange } from "./exchange.ts"
 
 /** A server may have a resource for any URI. Beyond so many different names, a backend counts the rest together. */
 const mostSeries = 1_000
@@ -13,7 +11,7 @@ const isAnswerFor = (name: string, result: string | undefined): boolean =>
   result !== undefined && !(toolFailed.test(result) && result.includes(JSON.stringify(name).slice(1, -1)))
 const durations = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 80]
 
-type Counted = Pick<Exchange, "backend" | "listener" | "route">
+type Counted = Pick<Passage, "backend" | "listener" | "route">
 
 /** Counts what is known of a request once it is over. */
 export const makeMcpSeries = (metrics: Metrics["Service"]) => {
@@ -30,14 +28,14 @@ export const makeMcpSeries = (metrics: Metrics["Service"]) => {
 
   // By backend object: the series of a configuration that was replaced go with it.
   const byBackend = new WeakMap<object, Map<string, Series>>()
-  const seriesOf = (x: Counted, { method, resourceType, target, name, result }: McpFacts): Series => {
-    const owner = x.backend ?? byBackend
+  const seriesOf = (passage: Counted, { method, resourceType, target, name, result }: McpFacts): Series => {
+    const owner = passage.backend ?? byBackend
     let known = byBackend.get(owner)
     if (known === undefined) {
       known = new Map()
       byBackend.set(owner, known)
     }
-    const place = placeOf(x)
+    const place = placeOf(passage)
     const keyOf = (labels: ReadonlyArray<string | undefined>) => JSON.stringify([...labels, ...place])
     // Ids of tasks are as many as there are tasks.
     const item = resourceType === "task" ? undefined : name
@@ -57,9 +55,9 @@ export const makeMcpSeries = (metrics: Metrics["Service"]) => {
     return series
   }
 
-  return (x: Counted, facts: McpFacts): void => {
+  return (passage: Counted, facts: McpFacts): void => {
     for (const { startedAt, endedAt } of facts.calls)
       if (endedAt !== undefined) calls.record((endedAt - startedAt) / 1000)
-    if (facts.method !== undefined) seriesOf(x, facts).record(1)
+    if (facts.method !== undefined) seriesOf(passage, facts).record(1)
   }
 }

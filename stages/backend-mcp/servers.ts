@@ -1,26 +1,33 @@
 /** An `mcp` backend at work: requests go to the relay, which holds the sessions; what it knows of a request goes to the log. */
 import { createHash } from "node:crypto"
 import { Effect, Exit, Result } from "effect"
-import { HeaderList } from "../../src/http/header-list.ts"
-import type { Answer } from "../../src/http/message.ts"
-import { within } from "../../src/pipeline/deadline.ts"
-import type { TimedOut } from "../../src/pipeline/errors.ts"
-import { mcpAuthorizer } from "../../src/pipeline/mcp-rules.ts"
-import * as slots from "../../src/pipeline/slots.ts"
-import type { ConfigPath, ConfigProblem } from "../../src/pipeline/stage.ts"
-import type { Callee } from "../../src/pipeline/terminal.ts"
-import { patienceOf } from "../../src/pipeline/upstream-call.ts"
+import {
+  type Answer,
+  type ConfigPath,
+  type ConfigProblem,
+  HeaderList,
+  Monotonic,
+  slots,
+  type TimedOut
+} from "../../src/policy/policy.ts"
+import {
+  type Callee,
+  Kept,
+  KeptKind,
+  Log,
+  Metrics,
+  mcpAuthorizer,
+  type Passage,
+  patienceOf,
+  type UpstreamTimedOut,
+  within
+} from "../../src/policy/terminal.ts"
 import { noFacts } from "../../src/protocols/mcp/call-record.ts"
 import { defaultLimits, type McpTarget, mcpBackendConfig } from "../../src/protocols/mcp/config.ts"
 import type { McpFacts, McpRelay, McpResponse, McpTimeLimit } from "../../src/protocols/mcp/contract.ts"
 import { McpFamily } from "../../src/protocols/mcp/family.ts"
 import { McpProcess } from "../../src/protocols/mcp/process.ts"
 import { makeMcpRelay } from "../../src/protocols/mcp/relay.ts"
-import { Kept, KeptKind } from "../../src/services/kept.ts"
-import { Log } from "../../src/services/log.ts"
-import { Metrics } from "../../src/services/metrics.ts"
-import { Monotonic } from "../../src/services/monotonic.ts"
-import type { UpstreamTimedOut } from "../../src/services/upstreams.ts"
 import { withoutCredentials } from "./credentials.ts"
 import { EventStreamBody } from "./event-stream-body.ts"
 import type { Exchange, McpSlots } from "./exchange.ts"
@@ -74,10 +81,10 @@ export const compileServers = (config: (typeof McpBackend)["Type"], at: ConfigPa
       protocol: "mcp",
       target: targets.map(({ name }) => name).join(","),
       keepsTime: true,
-      call: (x) =>
+      call: (x, passage) =>
         x.request.method === "POST"
-          ? Effect.flatMapEager(timed(x, now, x.readRequestBody()), (body) => posted(served, x, now, body))
-          : timed(x, now, relayed(served, x, nothing, undefined))
+          ? Effect.flatMapEager(timed(x, now, x.readRequestBody()), (body) => posted(served, x, passage, now, body))
+          : timed(x, now, relayed(served, x, passage, nothing, undefined))
     }
     return callee
   })
@@ -95,26 +102,28 @@ interface Served {
   readonly targets: ReadonlyArray<McpTarget>
   /** Whether there is a single target, which is no child of this process. */
   readonly alone: boolean
-  readonly count: (x: Exchange, facts: McpFacts) => void
+  readonly count: (passage: Passage, facts: McpFacts) => void
 }
 
 /** The relay keeps the time of a call, since it has to cancel it at the target. */
 const posted = (
   served: Served,
   x: Exchange,
+  passage: Passage,
   now: () => number,
   body: Uint8Array
 ): Effect.Effect<Answer, McpRefused | TimedOut | UpstreamTimedOut> => {
-  const patience = patienceOf(x)
-  if (patience === undefined) return relayed(served, x, body, undefined)
-  const millis = patience.milliseconds - (now() - (x.called ?? x.arrived))
+  const patience = patienceOf(x, passage)
+  if (patience === undefined) return relayed(served, x, passage, body, undefined)
+  const millis = patience.milliseconds - (now() - (passage.called ?? x.arrived))
   if (millis <= 0) return Exit.fail(patience.failure())
-  return relayed(served, x, body, { millis, message: () => patience.failure().message })
+  return relayed(served, x, passage, body, { millis, message: () => patience.failure().message })
 }
 
 const relayed = (
   { relay, targets, alone, count }: Served,
   x: Exchange,
+  passage: Passage,
   body: Uint8Array,
   timeLimit: McpTimeLimit | undefined
 ) => {
@@ -123,7 +132,7 @@ const relayed = (
   let facts = noFacts()
   x.onFinish(() => {
     record(x, facts)
-    count(x, facts)
+    count(passage, facts)
   })
   return Effect.flatMapEager(
     relay.handle({
@@ -131,16 +140,16 @@ const relayed = (
       path: x.request.pathAndQuery,
       originalPath: x.receivedPath,
       authority: x.receivedAuthority,
-      namedHost: x.listener?.namesHosts === true || x.route?.namesHosts === true,
+      namedHost: passage.listener?.namesHosts === true || passage.route?.namesHosts === true,
       allowedOrigin: x.answerHeaders.get("access-control-allow-origin") !== undefined,
       loopback: x.peer.loopback,
       headers: withoutCredentials(x.request.headers.flat, x.get(slots.credentialHeaders), alone),
       body,
       principal: principalOf(x),
       address: x.peer.address,
-      listener: x.listener?.key ?? "",
+      listener: passage.listener?.key ?? "",
       authorize: rules === undefined ? undefined : mcpAuthorizer(rules, x, x.request.headers.get("mcp-session-id")),
-      observer: observerOf(x, targets),
+      observer: observerOf(x, passage, targets),
       timeLimit,
       facts
     }),
@@ -161,7 +170,7 @@ const principalOf = (x: Exchange): string => {
 
 const answerOf = ({ status, headers, body, failure, facts }: McpResponse, x: Exchange): McpAnswer => {
   const list = new HeaderList([...headers])
-  if (x.watched) x.mcp = summaryOf(facts)
+  if (x.watched) x.set(slots.mcpCall, summaryOf(facts))
   if (typeof body !== "string" && !(body instanceof Uint8Array))
     return Exit.succeed({ status, headers: list, body: new EventStreamBody(body) })
   if (failure === undefined || typeof body !== "string")

@@ -1,7 +1,7 @@
 /** mcp: serves MCP servers as one. */
 import { Effect } from "effect"
-import { failedReadings } from "../../src/pipeline/fail-closed.ts"
-import { terminal } from "../../src/pipeline/terminal.ts"
+import { failedReadings, slots } from "../../src/policy/policy.ts"
+import { terminal } from "../../src/policy/terminal.ts"
 import { reads } from "./exchange.ts"
 import { McpBackend } from "./schema.ts"
 
@@ -19,7 +19,7 @@ export const backendMcp = terminal({
   name: "mcp",
   schema: McpBackend,
   reads,
-  writes: [],
+  writes: [slots.mcpCall],
   outcomes: ["next", "fail"],
   nodes: { prepare: [], answered: [] },
   maturity: { status: "stable", untrusted: "client+backend" },

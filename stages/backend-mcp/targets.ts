@@ -1,13 +1,10 @@
 /** The targets of an MCP backend as the relay takes them. */
 import { Effect, Redacted, Result, type Scope } from "effect"
 import { parse } from "yaml"
-import type { McpEndpoint } from "../../spec/standalone/mcp.ts"
-import { type ConfigPath, type ConfigProblem, unavailable } from "../../src/pipeline/stage.ts"
+import { type ConfigPath, type ConfigProblem, unavailable } from "../../src/policy/policy.ts"
+import { Files, type McpEndpoint, type McpHttpAddress, type McpStdioCommand } from "../../src/policy/terminal.ts"
 import type { McpTarget } from "../../src/protocols/mcp/config.ts"
 import { interfaceOf } from "../../src/protocols/mcp/openapi.ts"
-import { Files } from "../../src/services/files.ts"
-import type { McpHttpAddress } from "../../src/services/mcp-http.ts"
-import type { McpStdioCommand } from "../../src/services/mcp-stdio.ts"
 import type { McpBackend } from "./schema.ts"
 
 type TargetConfig = (typeof McpBackend)["Type"]["targets"][number]

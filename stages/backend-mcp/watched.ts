@@ -1,13 +1,15 @@
 /** Shows the calls that the relay makes for one request to whoever watches that request. */
-import { formatTraceparent } from "../../src/http/trace-context.ts"
-import type { OutboundWatch } from "../../src/pipeline/outbound.ts"
+import { formatTraceparent, type OutboundWatch, type Passage } from "../../src/policy/terminal.ts"
 import type { McpTarget } from "../../src/protocols/mcp/config.ts"
 import type { McpObserver, McpUpstreamCall } from "../../src/protocols/mcp/contract.ts"
 import type { Exchange } from "./exchange.ts"
 
 /** `undefined` when nobody watches. */
-export const observerOf = (x: Exchange, targets: ReadonlyArray<McpTarget>): McpObserver | undefined => {
-  const { watch } = x
+export const observerOf = (
+  x: Exchange,
+  { watch }: Passage,
+  targets: ReadonlyArray<McpTarget>
+): McpObserver | undefined => {
   if (watch === undefined) return undefined
   const open = new Map<McpUpstreamCall, OutboundWatch>()
   const addressOf = (name: string) => addressOfTarget(targets.find((target) => target.name === name)) ?? name

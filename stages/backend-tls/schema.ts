@@ -1,6 +1,5 @@
 /** The wire shape of backendTLS: TLS towards a backend. Connections of policies share it. */
-import { BackendTls } from "../../spec/connection/tls.ts"
-import { declared } from "../../spec/standalone/policies.ts"
+import { BackendTls, declared } from "../../spec/policy.ts"
 
 export { BackendTls }
 

@@ -1,6 +1,5 @@
 /** The wire shape of backendTunnel: an HTTP proxy on the way to a backend. Connections of policies share it. */
-import { BackendTunnel } from "../../spec/connection/policies.ts"
-import { declared } from "../../spec/standalone/policies.ts"
+import { BackendTunnel, declared } from "../../spec/policy.ts"
 
 export { BackendTunnel }
 

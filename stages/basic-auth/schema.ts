@@ -1,10 +1,15 @@
 /** The wire shape of basicAuth: users with passwords. */
 import { Schema } from "effect"
-import { SecretFileOrInline } from "../../spec/content.ts"
-import { defaulted, object, required } from "../../spec/field.ts"
-import { basic, CredentialLocation } from "../../spec/location.ts"
-import { ShortString } from "../../spec/primitives.ts"
-import { declared } from "../../spec/standalone/policies.ts"
+import {
+  basic,
+  CredentialLocation,
+  declared,
+  defaulted,
+  object,
+  required,
+  SecretFileOrInline,
+  ShortString
+} from "../../spec/policy.ts"
 
 export const BasicAuth = object(
   "BasicAuth",

@@ -1,8 +1,5 @@
 /** The wire shape of buffer: bodies that are read whole before anything else happens. */
-import { defaulted, object, optional } from "../../spec/field.ts"
-import { FailureMode } from "../../spec/location.ts"
-import { ByteSize } from "../../spec/primitives.ts"
-import { declared } from "../../spec/standalone/policies.ts"
+import { ByteSize, declared, defaulted, FailureMode, object, optional } from "../../spec/policy.ts"
 
 const BufferBody = object("BufferBody", "How a body is buffered.", {
   maxBytes: optional(

@@ -1,9 +1,14 @@
 /** buffer: holds a body back until it is whole, and refuses one that is too large. */
 import { Effect } from "effect"
-import type { BodyAborted } from "../../src/http/body.ts"
-import { BodyTooLarge } from "../../src/pipeline/errors.ts"
-import { bodyLimits } from "../../src/pipeline/slots.ts"
-import { type Node, next, policy, type Verdict } from "../../src/pipeline/stage.ts"
+import {
+  type BodyAborted,
+  BodyTooLarge,
+  type Node,
+  next,
+  policy,
+  slots,
+  type Verdict
+} from "../../src/policy/policy.ts"
 import { Buffer } from "./schema.ts"
 
 export const buffer = policy({
@@ -13,7 +18,7 @@ export const buffer = policy({
   sites: ["route"],
   responds: ["response"],
   reads: [],
-  writes: [bodyLimits],
+  writes: [slots.bodyLimits],
   outcomes: ["next", "fail"],
   maturity: { status: "stable", untrusted: "client+backend" },
   failOpen: (config, node) =>
@@ -21,14 +26,14 @@ export const buffer = policy({
   compile: ({ request, response }) =>
     Effect.sync(() => {
       const limits = { request: request?.maxBytes, response: response?.maxBytes }
-      const nodes: Array<Node<never, typeof bodyLimits, BodyTooLarge>> = [
+      const nodes: Array<Node<never, typeof slots.bodyLimits, BodyTooLarge>> = [
         {
           // Holds for later stages, too, whatever becomes of the body here.
           name: "buffer.limits",
           phase: "request",
           outcomes: ["next"],
           run: (x) => {
-            x.set(bodyLimits, limits)
+            x.set(slots.bodyLimits, limits)
             return next
           }
         }

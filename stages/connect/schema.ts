@@ -1,7 +1,6 @@
 /** The wire shape of connect: what happens with CONNECT requests. */
 import { Schema } from "effect"
-import { object, required } from "../../spec/field.ts"
-import { declared } from "../../spec/standalone/policies.ts"
+import { declared, object, required } from "../../spec/policy.ts"
 
 export const Connect = object("Connect", "What happens with CONNECT requests.", {
   mode: required(

@@ -1,9 +1,6 @@
 /** The wire shape of cors: cross-origin rules of a route or a listener. */
 import { Schema } from "effect"
-import { defaulted, object, optional } from "../../spec/field.ts"
-import { HeaderName } from "../../spec/header.ts"
-import { Duration } from "../../spec/primitives.ts"
-import { declared } from "../../spec/standalone/policies.ts"
+import { Duration, declared, defaulted, HeaderName, object, optional } from "../../spec/policy.ts"
 
 const Origin = Schema.String.check(
   Schema.isPattern(/^(?:\*|[Hh][Tt][Tt][Pp][Ss]?:\/\/[^\s/?#@]+)$/u, {

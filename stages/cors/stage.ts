@@ -3,8 +3,7 @@
  * page. The headers go on every answer, a refusal too, else the page could not read why it was refused.
  */
 import { Effect } from "effect"
-import { HeaderList } from "../../src/http/header-list.ts"
-import { next, policy, respond } from "../../src/pipeline/stage.ts"
+import { HeaderList, next, policy, respond } from "../../src/policy/policy.ts"
 import { compileOrigins } from "./origins.ts"
 import { Cors } from "./schema.ts"
 

@@ -1,7 +1,6 @@
 /** The wire shape of csrf: protection against requests that other sites make a browser send. */
 import { Schema } from "effect"
-import { defaulted, object } from "../../spec/field.ts"
-import { declared } from "../../spec/standalone/policies.ts"
+import { declared, defaulted, object } from "../../spec/policy.ts"
 
 const Origin = Schema.String.check(
   Schema.isPattern(/^[A-Za-z][A-Za-z0-9+.-]*:\/\/[^\s/?#@]+$/u, { expected: "scheme://host[:port]" })

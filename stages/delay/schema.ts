@@ -1,7 +1,5 @@
 /** The wire shape of delay: a pause before the backend is called. */
-import { object, required } from "../../spec/field.ts"
-import { CelExpression } from "../../spec/primitives.ts"
-import { declared } from "../../spec/standalone/policies.ts"
+import { CelExpression, declared, object, required } from "../../spec/policy.ts"
 
 export const Delay = object(
   "Delay",

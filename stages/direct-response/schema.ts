@@ -1,9 +1,16 @@
 /** The wire shape of directResponse: an answer without a backend. */
 import { Schema } from "effect"
-import { exclusive, object, optional, required } from "../../spec/field.ts"
-import { HeaderName } from "../../spec/header.ts"
-import { Bytes, CelExpression, StatusCode } from "../../spec/primitives.ts"
-import { declared } from "../../spec/standalone/policies.ts"
+import {
+  Bytes,
+  CelExpression,
+  declared,
+  exclusive,
+  HeaderName,
+  object,
+  optional,
+  required,
+  StatusCode
+} from "../../spec/policy.ts"
 
 export const DirectResponse = object(
   "DirectResponse",

@@ -1,12 +1,22 @@
 /** directResponse: answers without a backend. It runs last, so that everything that may refuse has had its say. */
 import { Effect, Exit, Result } from "effect"
-import { CelError, type CelValue, type Expression, toJson, toText } from "../../src/cel/expression.ts"
-import { HeaderList, isHeaderValue } from "../../src/http/header-list.ts"
-import { FilterFailed } from "../../src/pipeline/errors.ts"
-import { compileExpression, preparation } from "../../src/pipeline/expressions.ts"
-import { expressionSlots } from "../../src/pipeline/slots.ts"
-import { type ConfigProblem, policy, respond } from "../../src/pipeline/stage.ts"
-import type { View } from "../../src/pipeline/view.ts"
+import {
+  CelError,
+  type CelValue,
+  type ConfigProblem,
+  compileExpression,
+  type Expression,
+  FilterFailed,
+  HeaderList,
+  isHeaderValue,
+  policy,
+  preparation,
+  respond,
+  slots,
+  toJson,
+  toText,
+  type View
+} from "../../src/policy/policy.ts"
 import { DirectResponse } from "./schema.ts"
 
 export const directResponse = policy({
@@ -15,7 +25,7 @@ export const directResponse = policy({
   schema: DirectResponse,
   sites: ["route"],
   responds: [],
-  reads: expressionSlots,
+  reads: slots.expressionSlots,
   writes: [],
   outcomes: ["respond", "fail"],
   maturity: { status: "stable", untrusted: "client" },

@@ -1,6 +1,5 @@
 /** The wire shape of extAuthz: a server decides who may pass. */
-import { Authorizer as ExtAuthz } from "../../spec/authorizer.ts"
-import { declared } from "../../spec/standalone/policies.ts"
+import { declared, Authorizer as ExtAuthz } from "../../spec/policy.ts"
 
 export { ExtAuthz }
 

@@ -1,10 +1,6 @@
 /** The wire shape of extProc: a server that processes messages while they pass. */
 import { Schema } from "effect"
-import { calling } from "../../spec/connection/policies.ts"
-import { defaulted, object, optional } from "../../spec/field.ts"
-import { FailureMode } from "../../spec/location.ts"
-import { CelExpression } from "../../spec/primitives.ts"
-import { declared } from "../../spec/standalone/policies.ts"
+import { CelExpression, calling, declared, defaulted, FailureMode, object, optional } from "../../spec/policy.ts"
 
 const BodyMode = Schema.Literals(["none", "buffered", "bufferedPartial", "fullDuplexStreamed"]).annotate({
   identifier: "BodyMode",

@@ -1,6 +1,5 @@
 /** The wire shape of health: when a backend counts as unhealthy. */
-import { HealthPolicy as Health } from "../../spec/health.ts"
-import { declared } from "../../spec/standalone/policies.ts"
+import { declared, HealthPolicy as Health } from "../../spec/policy.ts"
 
 export { Health }
 

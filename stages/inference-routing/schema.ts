@@ -1,8 +1,6 @@
 /** The wire shape of inferenceRouting: an endpoint picker chooses among the endpoints of a service. */
 import { Schema } from "effect"
-import { defaulted, object, required } from "../../spec/field.ts"
-import { declared } from "../../spec/standalone/policies.ts"
-import { SimpleBackend } from "../../spec/target.ts"
+import { declared, defaulted, object, required, SimpleBackend } from "../../spec/policy.ts"
 
 export const InferenceRouting = object(
   "InferenceRouting",

@@ -1,10 +1,18 @@
 /** The wire shape of jwtAuth: one issuer written flat, or several as `providers`. Both decode to a list of providers. */
 import { Schema, SchemaGetter } from "effect"
-import { FileInlineOrRemote } from "../../spec/content.ts"
-import { defaulted, object, required } from "../../spec/field.ts"
-import { jwtProviderFields, oneValidation, requiredClaimsOf } from "../../spec/jwt.ts"
-import { AuthenticationMode, bearer, CredentialLocation } from "../../spec/location.ts"
-import { declared } from "../../spec/standalone/policies.ts"
+import {
+  AuthenticationMode,
+  bearer,
+  CredentialLocation,
+  declared,
+  defaulted,
+  FileInlineOrRemote,
+  jwtProviderFields,
+  object,
+  oneValidation,
+  required,
+  requiredClaimsOf
+} from "../../spec/policy.ts"
 
 const shared = {
   mode: defaulted(AuthenticationMode, "optional", "How strictly a token is asked for."),

@@ -1,16 +1,20 @@
 /** jwtAuth: believes a JSON Web Token that a trusted issuer signed, and makes its claims known to all that follows. */
 import { Effect, Exit, Result } from "effect"
-import { compileCredential, credentialReadings } from "../../src/pipeline/authentication/credential.ts"
 import {
+  type ConfigProblem,
+  compileCredential,
+  credentialReadings,
+  Jwks,
   makeTokenVerifier,
+  next,
   noToken,
+  policy,
+  slots,
   type TokenFailure,
-  type TokenIssuer
-} from "../../src/pipeline/authentication/token-verifier.ts"
-import { Unreadable } from "../../src/pipeline/errors.ts"
-import { credentialHeaders, jwt } from "../../src/pipeline/slots.ts"
-import { type ConfigProblem, next, policy, type Verdict } from "../../src/pipeline/stage.ts"
-import { Jwks } from "../../src/services/jwks.ts"
+  type TokenIssuer,
+  Unreadable,
+  type Verdict
+} from "../../src/policy/policy.ts"
 import { JwtAuth } from "./schema.ts"
 
 export const jwtAuth = policy({
@@ -19,8 +23,8 @@ export const jwtAuth = policy({
   schema: JwtAuth,
   sites: ["gateway", "route"],
   responds: [],
-  reads: [credentialHeaders],
-  writes: [credentialHeaders, jwt],
+  reads: [slots.credentialHeaders],
+  writes: [slots.credentialHeaders, slots.jwt],
   outcomes: ["next", "fail"],
   failsClosed: credentialReadings("jwtAuth"),
   maturity: { status: "stable", untrusted: "client" },
@@ -52,7 +56,7 @@ export const jwtAuth = policy({
             if (token instanceof Unreadable) return mode === "permissive" ? next : Exit.fail(token)
             const accepted = Effect.flatMapEager(verify(token, x.now), (bearer) => {
               if (!preserveToken) credential.remove(x)
-              x.set(jwt, bearer)
+              x.set(slots.jwt, bearer)
               const subject = bearer.claims["sub"]
               if (typeof subject === "string") x.fact("jwt.sub", subject)
               return next

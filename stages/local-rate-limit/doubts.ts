@@ -1,5 +1,5 @@
 /** Local rate limits that can never refuse anything, or that refuse everything. */
-import { countsNothing, type Doubt, type Surroundings } from "../../spec/traits.ts"
+import { countsNothing, type Doubt, type Surroundings } from "../../src/policy/policy.ts"
 
 interface Limit {
   readonly maxTokens: number

@@ -1,13 +1,19 @@
 /** One limit of a route: whose bucket a request draws from, and what the client is told about it. */
-import type { Bindings } from "../../src/cel/bindings.ts"
-import { CelError, type Expression, Secret, toText } from "../../src/cel/expression.ts"
-import type { HeaderList } from "../../src/http/header-list.ts"
-import type { RequestHead } from "../../src/http/message.ts"
-import { Unreadable } from "../../src/pipeline/errors.ts"
-import { decided } from "../../src/pipeline/expressions.ts"
-import { inOtherReading } from "../../src/pipeline/readings.ts"
-import type { StageError } from "../../src/pipeline/stage.ts"
-import type { Buckets, Draw } from "../../src/services/rate-limits.ts"
+import {
+  type Bindings,
+  type Buckets,
+  CelError,
+  type Draw,
+  decided,
+  type Expression,
+  type HeaderList,
+  inOtherReading,
+  type RequestHead,
+  SecretValue,
+  type StageError,
+  toText,
+  Unreadable
+} from "../../src/policy/policy.ts"
 
 export interface Limit {
   /** The size of its buckets. */
@@ -65,7 +71,7 @@ const keyOf = ({ key }: Limit, { request, variables }: Asking): string | undefin
   if (value instanceof Unreadable) return value
   if (value === null || value instanceof CelError) return undefined
   // The text of a secret tells its bearers apart; it goes no further than the name of a bucket.
-  return value instanceof Secret ? value.unredacted() : toText(value)
+  return value instanceof SecretValue ? value.unredacted() : toText(value)
 }
 
 /** What limits say of one request. */

@@ -1,8 +1,15 @@
 /** The wire shape of localRateLimit: token buckets in the memory of this process. */
 import { Schema } from "effect"
-import { defaulted, object, optional, required } from "../../spec/field.ts"
-import { CelExpression, Count, RefillInterval } from "../../spec/primitives.ts"
-import { declared } from "../../spec/standalone/policies.ts"
+import {
+  CelExpression,
+  Count,
+  declared,
+  defaulted,
+  object,
+  optional,
+  RefillInterval,
+  required
+} from "../../spec/policy.ts"
 import { doubtsOfLimits } from "./doubts.ts"
 
 const LocalLimit = object(

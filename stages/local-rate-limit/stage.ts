@@ -3,14 +3,23 @@
  * any body is parsed; tokens are counted by whoever calls the model, who alone knows them.
  */
 import { Effect, Exit, Result } from "effect"
-import { formatPath } from "../../spec/config/path.ts"
-import type { ContentFailure } from "../../src/pipeline/content.ts"
-import type { Unreadable } from "../../src/pipeline/errors.ts"
-import { compileExpression, contentReadings, expressionReadings, preparation } from "../../src/pipeline/expressions.ts"
-import { expressionSlots, type TokenBudgets, tokenBudgets } from "../../src/pipeline/slots.ts"
-import { type ConfigProblem, type Node, next, policy, type Verdict } from "../../src/pipeline/stage.ts"
-import type { View } from "../../src/pipeline/view.ts"
-import { RateLimits } from "../../src/services/rate-limits.ts"
+import {
+  type ConfigProblem,
+  type ContentFailure,
+  compileExpression,
+  contentReadings,
+  expressionReadings,
+  formatPath,
+  type Node,
+  next,
+  policy,
+  preparation,
+  RateLimits,
+  slots,
+  type Unreadable,
+  type Verdict,
+  type View
+} from "../../src/policy/policy.ts"
 import { drawAll, forgetTold, type Limit, type RateLimited } from "./limits.ts"
 import { LocalRateLimit } from "./schema.ts"
 
@@ -20,8 +29,8 @@ export const localRateLimit = policy({
   schema: LocalRateLimit,
   sites: ["route"],
   responds: [],
-  reads: expressionSlots,
-  writes: [tokenBudgets],
+  reads: slots.expressionSlots,
+  writes: [slots.tokenBudgets],
   outcomes: ["next", "fail"],
   failsClosed: [...contentReadings("localRateLimit"), ...expressionReadings("localRateLimit")],
   maturity: { status: "stable", untrusted: "client" },
@@ -44,7 +53,7 @@ export const localRateLimit = policy({
       }
       if (problems.length > 0) return yield* Effect.fail(problems)
 
-      const nodes: Array<Node<never, typeof tokenBudgets, RateLimited | ContentFailure>> = []
+      const nodes: Array<Node<never, typeof slots.tokenBudgets, RateLimited | ContentFailure>> = []
       if (limits.requests.length > 0)
         nodes.push({ name: "localRateLimit", phase: "request", writes: [], run: counting(limits.requests) })
       if (limits.tokens.length > 0) {
@@ -54,7 +63,7 @@ export const localRateLimit = policy({
           phase: "request",
           outcomes: ["next"],
           run: (x) => {
-            x.set(tokenBudgets, budgets)
+            x.set(slots.tokenBudgets, budgets)
             return next
           }
         })
@@ -76,7 +85,7 @@ const counting = (limits: ReadonlyArray<Limit>) => {
 }
 
 /** Lets whoever calls the model reserve tokens, and settle them when it has answered. */
-const budgetsOf = (limits: ReadonlyArray<Limit>): TokenBudgets => ({
+const budgetsOf = (limits: ReadonlyArray<Limit>): slots.TokenBudgets => ({
   reserve: (exchange, estimate, exact) => {
     const { draws, refused } = drawAll(limits, exchange, estimate, exact ? "all" : "any")
     if (refused !== undefined) {

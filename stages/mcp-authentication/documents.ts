@@ -1,11 +1,7 @@
 /** The metadata documents: that of the protected resource, and that of the authorization server behind it. */
 import { Buffer } from "node:buffer"
 import { Data, Effect } from "effect"
-import type { JsonObject } from "../../src/cel/value.ts"
-import { HeaderList } from "../../src/http/header-list.ts"
-import type { Answer } from "../../src/http/message.ts"
-import type { StageError } from "../../src/pipeline/stage.ts"
-import type { HttpFetch } from "../../src/services/http-fetch.ts"
+import { type Answer, HeaderList, type HttpFetch, type JsonObject, type StageError } from "../../src/policy/policy.ts"
 import type { Provider } from "./providers.ts"
 import type { AboutServer, WellKnown } from "./well-known.ts"
 

@@ -4,9 +4,7 @@
  */
 import { Buffer } from "node:buffer"
 import { Effect, Redacted } from "effect"
-import { HeaderList } from "../../src/http/header-list.ts"
-import type { Answer, RequestHead } from "../../src/http/message.ts"
-import type { HttpFetch } from "../../src/services/http-fetch.ts"
+import { type Answer, HeaderList, type HttpFetch, type RequestHead } from "../../src/policy/policy.ts"
 import { ProviderUnavailable } from "./documents.ts"
 import { entraTenant } from "./providers.ts"
 

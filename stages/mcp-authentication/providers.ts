@@ -2,7 +2,7 @@
  * What the kinds of identity providers do differently: where they publish keys and metadata, what their metadata lacks for
  * MCP clients, and where they register clients.
  */
-import type { JsonObject } from "../../src/cel/value.ts"
+import type { JsonObject } from "../../src/policy/policy.ts"
 
 /** What the metadata is served for. */
 export interface Serving {

@@ -3,9 +3,7 @@
  * or answered with the one client that the configuration names.
  */
 import { Effect } from "effect"
-import { HeaderList } from "../../src/http/header-list.ts"
-import type { Answer } from "../../src/http/message.ts"
-import type { HttpFetch } from "../../src/services/http-fetch.ts"
+import { type Answer, HeaderList, type HttpFetch } from "../../src/policy/policy.ts"
 import { allowAnyOrigin, ProviderUnavailable, parsed } from "./documents.ts"
 
 const methods = "POST, OPTIONS"

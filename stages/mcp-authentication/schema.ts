@@ -1,11 +1,26 @@
 /** The wire shape of mcpAuthentication: the OAuth side of an MCP route. */
 import { Schema, SchemaGetter } from "effect"
-import { FileInlineOrRemote, Json, Secret } from "../../spec/content.ts"
-import { defaulted, exactlyOneOf, object, optional, required } from "../../spec/field.ts"
-import { defaultClaims, JwtValidation, oneValidation, requiredClaimsOf } from "../../spec/jwt.ts"
-import { AuthenticationMode, bearer, CredentialLocation } from "../../spec/location.ts"
-import { HttpUrl, LongString, ShortString } from "../../spec/primitives.ts"
-import { declared } from "../../spec/standalone/policies.ts"
+import {
+  AuthenticationMode,
+  bearer,
+  CredentialLocation,
+  declared,
+  defaultClaims,
+  defaulted,
+  exactlyOneOf,
+  FileInlineOrRemote,
+  HttpUrl,
+  Json,
+  JwtValidation,
+  LongString,
+  object,
+  oneValidation,
+  optional,
+  required,
+  requiredClaimsOf,
+  Secret,
+  ShortString
+} from "../../spec/policy.ts"
 
 const settings = (name: string) =>
   required(object("NoSettings", "An empty object.", {}), `${name}. It has no settings.`)

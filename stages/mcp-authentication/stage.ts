@@ -3,26 +3,29 @@
  * where to get one, and find the metadata that leads them to the identity provider here.
  */
 import { Effect, Exit } from "effect"
-import type { JsonObject } from "../../src/cel/value.ts"
-import type { BodyAborted } from "../../src/http/body.ts"
-import { challenge } from "../../src/http/challenge.ts"
-import { compileCredential, credentialReadings } from "../../src/pipeline/authentication/credential.ts"
-import type { TokenBearer } from "../../src/pipeline/authentication/identity.ts"
-import { type KeysUnavailable, makeTokenVerifier } from "../../src/pipeline/authentication/token-verifier.ts"
-import { type BodyTooLarge, Unreadable } from "../../src/pipeline/errors.ts"
-import { credentialHeaders, jwt } from "../../src/pipeline/slots.ts"
 import {
+  type BodyAborted,
+  type BodyTooLarge,
+  challenge,
+  compileCredential,
+  credentialReadings,
+  HttpFetch,
+  type JsonObject,
+  Jwks,
+  type KeysUnavailable,
+  makeTokenVerifier,
   next,
   type PolicyGraph,
   policy,
   respond,
   type StageError,
   slot,
-  type Verdict
-} from "../../src/pipeline/stage.ts"
-import type { View } from "../../src/pipeline/view.ts"
-import { HttpFetch } from "../../src/services/http-fetch.ts"
-import { Jwks } from "../../src/services/jwks.ts"
+  slots,
+  type TokenBearer,
+  Unreadable,
+  type Verdict,
+  type View
+} from "../../src/policy/policy.ts"
 import { json, type ProviderUnavailable, resourceMetadata, serverMetadata } from "./documents.ts"
 import { authorizeRedirect, tokenForwarding } from "./entra.ts"
 import { generic, type Provider, providers } from "./providers.ts"
@@ -59,7 +62,7 @@ export class TokenRequired implements StageError {
 const presented = slot<string>()("mcpAuthentication.presented")
 const verified = slot<TokenBearer>()("mcpAuthentication.verified")
 
-type Slots = typeof credentialHeaders | typeof presented | typeof verified | typeof jwt
+type Slots = typeof slots.credentialHeaders | typeof presented | typeof verified | typeof slots.jwt
 type Failure = TokenRequired | KeysUnavailable | ProviderUnavailable | BodyTooLarge | BodyAborted | Unreadable
 
 export const mcpAuthentication = policy({
@@ -68,8 +71,8 @@ export const mcpAuthentication = policy({
   schema: McpAuthentication,
   sites: ["route"],
   responds: [],
-  reads: [credentialHeaders, presented, verified],
-  writes: [credentialHeaders, presented, verified, jwt],
+  reads: [slots.credentialHeaders, presented, verified],
+  writes: [slots.credentialHeaders, presented, verified, slots.jwt],
   outcomes: ["next", "respond", "fail"],
   failsClosed: credentialReadings("mcpAuthentication"),
   maturity: { status: "stable", untrusted: "client+backend" },
@@ -144,8 +147,8 @@ export const mcpAuthentication = policy({
           name: "mcpAuthentication.extract",
           phase: "request",
           outcomes: mode === "permissive" ? ["next"] : ["next", "fail"],
-          reads: [credentialHeaders],
-          writes: [credentialHeaders, presented],
+          reads: [slots.credentialHeaders],
+          writes: [slots.credentialHeaders, presented],
           run: (x) => {
             const token = credential.read(x)
             if (token instanceof Unreadable) return mode === "permissive" ? next : Exit.fail(token)
@@ -181,12 +184,12 @@ export const mcpAuthentication = policy({
           phase: "request",
           outcomes: ["next"],
           reads: [verified],
-          writes: [jwt],
+          writes: [slots.jwt],
           when: { text: "the token was verified", holds: (x) => x.get(verified) !== undefined },
           run: (x) => {
             const bearer = x.get(verified)!
             credential.remove(x)
-            x.set(jwt, bearer)
+            x.set(slots.jwt, bearer)
             const subject = bearer.claims["sub"]
             if (typeof subject === "string") x.fact("jwt.sub", subject)
             return next

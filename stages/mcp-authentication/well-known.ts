@@ -2,7 +2,7 @@
  * The addresses at which MCP clients look for OAuth metadata (RFC 9728 3.1, RFC 8414 3.1): a well-known prefix before the
  * path of the resource. They never need a token.
  */
-import type { RequestHead } from "../../src/http/message.ts"
+import type { RequestHead } from "../../src/policy/policy.ts"
 
 const resourcePrefix = "/.well-known/oauth-protected-resource"
 const serverPrefix = "/.well-known/oauth-authorization-server"

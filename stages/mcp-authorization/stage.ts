@@ -3,12 +3,17 @@
  * rules; the relay asks them for every item.
  */
 import { Effect } from "effect"
-import type { ContentFailure } from "../../src/pipeline/content.ts"
-import { contentReadings, expressionReadings } from "../../src/pipeline/expressions.ts"
-import { pathReadings } from "../../src/pipeline/readings.ts"
-import { compileRules } from "../../src/pipeline/rules.ts"
-import { expressionSlots, mcpRules } from "../../src/pipeline/slots.ts"
-import { next, policy, type Verdict } from "../../src/pipeline/stage.ts"
+import {
+  type ContentFailure,
+  compileRules,
+  contentReadings,
+  expressionReadings,
+  next,
+  pathReadings,
+  policy,
+  slots,
+  type Verdict
+} from "../../src/policy/policy.ts"
 import { McpAuthorization } from "./schema.ts"
 
 const notThere = { status: 200, message: "Unknown tool: …" }
@@ -19,8 +24,8 @@ export const mcpAuthorization = policy({
   schema: McpAuthorization,
   sites: ["backend"],
   responds: [],
-  reads: expressionSlots,
-  writes: [mcpRules],
+  reads: slots.expressionSlots,
+  writes: [slots.mcpRules],
   outcomes: ["next", "fail"],
   failsClosed: [
     ...contentReadings("mcpAuthorization"),
@@ -40,7 +45,7 @@ export const mcpAuthorization = policy({
           phase: "request",
           run: (x): Effect.Effect<Verdict, ContentFailure> => {
             const noted = () => {
-              x.set(mcpRules, compiled)
+              x.set(slots.mcpRules, compiled)
               return next
             }
             return prepare === undefined ? noted() : Effect.flatMapEager(prepare(x), noted)

@@ -1,11 +1,16 @@
 /** The wire shape of mcpGuardrails: servers that look at MCP messages and may change or refuse them. */
 import { Schema } from "effect"
-import { calling } from "../../spec/connection/policies.ts"
-import { defaulted, object, optional, required } from "../../spec/field.ts"
-import { HeaderOrPseudo } from "../../spec/header.ts"
-import { FailureMode } from "../../spec/location.ts"
-import { CelExpression } from "../../spec/primitives.ts"
-import { declared } from "../../spec/standalone/policies.ts"
+import {
+  CelExpression,
+  calling,
+  declared,
+  defaulted,
+  FailureMode,
+  HeaderOrPseudo,
+  object,
+  optional,
+  required
+} from "../../spec/policy.ts"
 
 const GuardedPhase = Schema.Literals(["off", "request", "response", "full"]).annotate({
   identifier: "GuardedPhase",

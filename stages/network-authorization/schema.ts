@@ -1,7 +1,5 @@
 /** The wire shape of networkAuthorization: rules over connections. */
-import { named } from "../../spec/field.ts"
-import { expressionsOf, RuleSet } from "../../spec/rules.ts"
-import { declared } from "../../spec/standalone/policies.ts"
+import { declared, expressionsOf, named, RuleSet } from "../../spec/policy.ts"
 
 export const NetworkAuthorization = named(
   RuleSet,

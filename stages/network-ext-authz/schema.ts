@@ -1,7 +1,5 @@
 /** The wire shape of networkExtAuthz: a server decides which connections are accepted. */
-import { Authorizer } from "../../spec/authorizer.ts"
-import { named, ruled } from "../../spec/field.ts"
-import { declared } from "../../spec/standalone/policies.ts"
+import { Authorizer, declared, named, ruled } from "../../spec/policy.ts"
 
 export const NetworkExtAuthz = named(
   ruled(Authorizer, {

@@ -1,9 +1,15 @@
 /** The wire shape of oidc: login of browsers at an identity provider. */
 import { Schema } from "effect"
-import { FileInlineOrRemote, SecretFileOrInline } from "../../spec/content.ts"
-import { object, optional, required } from "../../spec/field.ts"
-import { HttpUrl, LongString } from "../../spec/primitives.ts"
-import { declared } from "../../spec/standalone/policies.ts"
+import {
+  declared,
+  FileInlineOrRemote,
+  HttpUrl,
+  LongString,
+  object,
+  optional,
+  required,
+  SecretFileOrInline
+} from "../../spec/policy.ts"
 
 const RedirectUri = HttpUrl.check(
   Schema.isPattern(/^https?:\/\/[^/?#@]+\/(?!\.{1,2}(?:\/|$))(?:(?!\/\.{1,2}(?:\/|$)|%2[fF]|%5[cC])[^?#\\\s])+$/u, {

@@ -1,7 +1,6 @@
 /** The wire shape of proxyProtocol: the header with which a load balancer tells the address of the client. */
 import { Schema } from "effect"
-import { defaulted, object } from "../../spec/field.ts"
-import { declared } from "../../spec/standalone/policies.ts"
+import { declared, defaulted, object } from "../../spec/policy.ts"
 
 export const ProxyProtocol = object(
   "ProxyProtocol",

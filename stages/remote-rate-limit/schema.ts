@@ -1,10 +1,16 @@
 /** The wire shape of remoteRateLimit: limits that a rate limit server keeps for all replicas. */
 import { Schema, SchemaGetter } from "effect"
-import { calling } from "../../spec/connection/policies.ts"
-import { defaulted, object, optional, required } from "../../spec/field.ts"
-import { CelExpression, LongString } from "../../spec/primitives.ts"
-import { declared } from "../../spec/standalone/policies.ts"
-import { countsNothing } from "../../spec/traits.ts"
+import {
+  CelExpression,
+  calling,
+  countsNothing,
+  declared,
+  defaulted,
+  LongString,
+  object,
+  optional,
+  required
+} from "../../spec/policy.ts"
 
 const AnyCase = Schema.Literals(["failClosed", "failOpen", "FailClosed", "FailOpen"]).annotate({
   identifier: "FailureModeOfAnyCase",

@@ -1,9 +1,6 @@
 /** requestHeaderModifier: adds, sets and removes request headers before the backend sees them. */
 import { Effect } from "effect"
-import { canonicalAuthority } from "../../src/http/authority.ts"
-import { compileHeaderChanges } from "../../src/http/header-changes.ts"
-import { authorityRewritten } from "../../src/pipeline/slots.ts"
-import { next, policy } from "../../src/pipeline/stage.ts"
+import { canonicalAuthority, compileHeaderChanges, next, policy, slots } from "../../src/policy/policy.ts"
 import { RequestHeaderModifier } from "./schema.ts"
 
 export const requestHeaderModifier = policy({
@@ -13,7 +10,7 @@ export const requestHeaderModifier = policy({
   sites: ["route", "backend"],
   responds: [],
   reads: [],
-  writes: [authorityRewritten],
+  writes: [slots.authorityRewritten],
   outcomes: ["next"],
   maturity: { status: "stable", untrusted: "client" },
   compile: (config) =>
@@ -33,7 +30,7 @@ export const requestHeaderModifier = policy({
             apply(x.request.headers)
             if (host !== undefined) {
               x.request.authority = host
-              x.set(authorityRewritten, true)
+              x.set(slots.authorityRewritten, true)
             }
             return next
           }

@@ -1,8 +1,5 @@
 /** The wire shape of requestMirror: a copy of requests for another backend. */
-import { object, required } from "../../spec/field.ts"
-import { Fraction } from "../../spec/primitives.ts"
-import { declared } from "../../spec/standalone/policies.ts"
-import { SimpleBackend } from "../../spec/target.ts"
+import { declared, Fraction, object, required, SimpleBackend } from "../../spec/policy.ts"
 
 export const RequestMirror = object(
   "RequestMirror",

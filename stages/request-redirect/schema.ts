@@ -1,8 +1,6 @@
 /** The wire shape of requestRedirect: an answer that sends the client elsewhere. */
 import { Schema } from "effect"
-import { defaulted, object, optional } from "../../spec/field.ts"
-import { AuthorityRewrite, PathRewrite } from "../../spec/rewrite.ts"
-import { declared } from "../../spec/standalone/policies.ts"
+import { AuthorityRewrite, declared, defaulted, object, optional, PathRewrite } from "../../spec/policy.ts"
 
 const RedirectStatus = Schema.Literals([301, 302, 303, 307, 308]).annotate({
   identifier: "RedirectStatus",

@@ -1,10 +1,14 @@
 /** requestRedirect: sends the client elsewhere instead of calling a backend. */
 import { Effect, Exit } from "effect"
-import { HeaderList } from "../../src/http/header-list.ts"
-import type { Scheme } from "../../src/http/message.ts"
-import { rewriteAuthority, rewritePath } from "../../src/http/rewrite.ts"
-import { FilterFailed } from "../../src/pipeline/errors.ts"
-import { policy, respond } from "../../src/pipeline/stage.ts"
+import {
+  FilterFailed,
+  HeaderList,
+  policy,
+  respond,
+  rewriteAuthority,
+  rewritePath,
+  type Scheme
+} from "../../src/policy/policy.ts"
 import { RequestRedirect } from "./schema.ts"
 
 export const requestRedirect = policy({

@@ -1,7 +1,5 @@
 /** The wire shape of responseHeaderModifier: static changes of response headers. */
-import { named } from "../../spec/field.ts"
-import { HeaderModifier } from "../../spec/header.ts"
-import { declared } from "../../spec/standalone/policies.ts"
+import { declared, HeaderModifier, named } from "../../spec/policy.ts"
 
 export const ResponseHeaderModifier = named(
   HeaderModifier,

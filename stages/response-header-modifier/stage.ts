@@ -1,7 +1,6 @@
 /** responseHeaderModifier: adds, sets and removes headers of whatever answer leaves, errors included. */
 import { Effect } from "effect"
-import { compileHeaderChanges } from "../../src/http/header-changes.ts"
-import { next, policy } from "../../src/pipeline/stage.ts"
+import { compileHeaderChanges, next, policy } from "../../src/policy/policy.ts"
 import { ResponseHeaderModifier } from "./schema.ts"
 
 export const responseHeaderModifier = policy({

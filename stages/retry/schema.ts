@@ -1,8 +1,15 @@
 /** The wire shape of retry: further tries after a failure. */
 import { Schema } from "effect"
-import { defaulted, object, optional, required } from "../../spec/field.ts"
-import { CelExpression, Duration, StatusCode } from "../../spec/primitives.ts"
-import { declared } from "../../spec/standalone/policies.ts"
+import {
+  CelExpression,
+  Duration,
+  declared,
+  defaulted,
+  object,
+  optional,
+  required,
+  StatusCode
+} from "../../spec/policy.ts"
 
 const Attempts = Schema.Int.check(
   Schema.isBetween({ minimum: 0, maximum: 255 }, { expected: "a number of tries between 0 and 255" })

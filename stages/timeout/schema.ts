@@ -1,7 +1,5 @@
 /** The wire shape of timeout: bounds on the way to the head of the answer. */
-import { object, optional } from "../../spec/field.ts"
-import { Duration } from "../../spec/primitives.ts"
-import { declared } from "../../spec/standalone/policies.ts"
+import { Duration, declared, object, optional } from "../../spec/policy.ts"
 
 export const Timeout = object(
   "Timeout",

@@ -3,8 +3,7 @@
  * call of a backend both where it can. Bodies are never cut: a stream may last.
  */
 import { Effect } from "effect"
-import { timeouts } from "../../src/pipeline/slots.ts"
-import { next, policy } from "../../src/pipeline/stage.ts"
+import { next, policy, slots } from "../../src/policy/policy.ts"
 import { Timeout } from "./schema.ts"
 
 export const timeout = policy({
@@ -14,7 +13,7 @@ export const timeout = policy({
   sites: ["route"],
   responds: [],
   reads: [],
-  writes: [timeouts],
+  writes: [slots.timeouts],
   outcomes: ["next"],
   maturity: { status: "stable", untrusted: "client+backend" },
   compile: (config) =>
@@ -25,7 +24,7 @@ export const timeout = policy({
           name: "timeout",
           phase: "request",
           run: (x) => {
-            x.set(timeouts, limits)
+            x.set(slots.timeouts, limits)
             return next
           }
         }

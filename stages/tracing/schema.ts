@@ -1,10 +1,16 @@
 /** The wire shape of tracing: spans for a collector. */
 import { Schema } from "effect"
-import { calling } from "../../spec/connection/policies.ts"
-import { defaulted, optional } from "../../spec/field.ts"
-import { CelExpression, ShortString } from "../../spec/primitives.ts"
-import { declared } from "../../spec/standalone/policies.ts"
-import { FieldExpressions, OtlpProtocol, Sampling } from "../../spec/standalone/telemetry.ts"
+import {
+  CelExpression,
+  calling,
+  declared,
+  defaulted,
+  FieldExpressions,
+  OtlpProtocol,
+  optional,
+  Sampling,
+  ShortString
+} from "../../spec/policy.ts"
 
 export const Tracing = calling("Tracing", "Sends spans of sampled requests to a collector.", {
   attributes: optional(FieldExpressions, "Attributes of spans to add, each an expression."),

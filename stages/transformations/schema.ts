@@ -1,6 +1,5 @@
 /** The wire shape of transformations: changes of messages by expressions. Connections of policies share it. */
-import { Transformations } from "../../spec/connection/transformation.ts"
-import { declared } from "../../spec/standalone/policies.ts"
+import { declared, Transformations } from "../../spec/policy.ts"
 
 export { Transformations }
 

@@ -1,7 +1,5 @@
 /** The wire shape of urlRewrite: another authority or path towards the backend. */
-import { object, optional } from "../../spec/field.ts"
-import { AuthorityRewrite, PathRewrite } from "../../spec/rewrite.ts"
-import { declared } from "../../spec/standalone/policies.ts"
+import { AuthorityRewrite, declared, object, optional, PathRewrite } from "../../spec/policy.ts"
 
 export const UrlRewrite = object("UrlRewrite", "Rewrites the URL of the request before it is sent to the backend.", {
   authority: optional(

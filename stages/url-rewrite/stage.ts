@@ -1,10 +1,20 @@
 /** urlRewrite: changes the path and the authority that the backend sees. */
 import { Effect, Exit } from "effect"
-import { octetsOf, type PathFault, readTarget } from "../../src/http/path.ts"
-import { type PathRewrite, rewriteAuthority, rewritePath } from "../../src/http/rewrite.ts"
-import { FilterFailed, type Unreadable, unreadable } from "../../src/pipeline/errors.ts"
-import { authorityRewritten } from "../../src/pipeline/slots.ts"
-import { next, policy, type Verdict } from "../../src/pipeline/stage.ts"
+import {
+  FilterFailed,
+  next,
+  octetsOf,
+  type PathFault,
+  type PathReplacement,
+  policy,
+  readTarget,
+  rewriteAuthority,
+  rewritePath,
+  slots,
+  type Unreadable,
+  unreadable,
+  type Verdict
+} from "../../src/policy/policy.ts"
 import { UrlRewrite } from "./schema.ts"
 
 export const urlRewrite = policy({
@@ -14,7 +24,7 @@ export const urlRewrite = policy({
   sites: ["route"],
   responds: [],
   reads: [],
-  writes: [authorityRewritten],
+  writes: [slots.authorityRewritten],
   outcomes: ["next", "fail"],
   maturity: { status: "stable", untrusted: "client" },
   compile: ({ path: written, authority }) =>
@@ -32,7 +42,7 @@ export const urlRewrite = policy({
           name: "urlRewrite",
           phase: "request",
           outcomes: path === undefined ? ["next"] : ["next", "fail"],
-          writes: authority === undefined || authority === "auto" ? [] : [authorityRewritten],
+          writes: authority === undefined || authority === "auto" ? [] : [slots.authorityRewritten],
           run: (x): Exit.Exit<Verdict, FilterFailed | Unreadable> => {
             if (path !== undefined) {
               const rewritten = rewritePath(x.request, path, x.matchedPrefix)
@@ -42,7 +52,7 @@ export const urlRewrite = policy({
             // `auto` is what happens anyway: the backend's own name.
             if (authority !== undefined && authority !== "auto") {
               x.request.authority = rewriteAuthority(x.request.authority, authority, x.request.scheme, true)
-              x.set(authorityRewritten, true)
+              x.set(slots.authorityRewritten, true)
             }
             return next
           }
@@ -52,7 +62,7 @@ export const urlRewrite = policy({
 })
 
 /** The new path, or the new beginning of it, in the form in which it is forwarded. */
-const normalised = (rewrite: PathRewrite): PathRewrite | PathFault => {
+const normalised = (rewrite: PathReplacement): PathReplacement | PathFault => {
   const written = "full" in rewrite ? rewrite.full : rewrite.prefix
   const read = readTarget(octetsOf(written.startsWith("/") ? written : `/${written}`))
   if ("fault" in read) return read

@@ -31,7 +31,9 @@ const Answer = Schema.Struct({
   /** The statuses of the 1xx answers that the client sees. Default: whatever they are. */
   told: Schema.optionalKey(Schema.Array(Schema.Int)),
   /** The connection of the client is cut in the middle of the body. */
-  cut: Schema.optionalKey(Schema.Boolean)
+  cut: Schema.optionalKey(Schema.Boolean),
+  /** The body is broken: 502 when that came in one piece with the head, else the connection of the client is cut. */
+  breaks: Schema.optionalKey(Schema.Boolean)
 })
 type HostileAnswer = typeof Answer.Type
 
@@ -101,7 +103,8 @@ routes: [{ backends: [{ host: "127.0.0.1:${backend.port}" }] }]
     Effect.promise(async () => {
       now = shot
       opened = 0
-      const { method = "GET", gives = [502, 503], body, told, cut = false } = shot
+      const { method = "GET", body, told, breaks = false } = shot
+      const { gives = breaks ? 502 : [502, 503] } = shot
       // A connection to the backend that an earlier case left behind is none of this one's.
       for (const socket of backend.sockets.splice(0)) socket.destroy()
       const client = new RawClient(port).send(`${method} /hostile HTTP/1.1\r\nHost: a\r\n\r\n`)
@@ -110,6 +113,8 @@ routes: [{ backends: [{ host: "127.0.0.1:${backend.port}" }] }]
       await client.until(() => final() !== undefined || client.ended || client.closed)
       const said = () => `client received ${JSON.stringify(client.text.slice(0, 2000))}`
       const whole = final()
+      // Where the pieces end decides whether the head was passed on.
+      const cut = shot.cut ?? (breaks && shot.cuts.length > 0 && whole === undefined)
       if (cut) {
         if (whole !== undefined || !(client.ended || client.closed)) throw new Error(`not cut; ${said()}`)
         if (!client.text.startsWith("HTTP/1.1 200 ")) throw new Error(said())

@@ -22,8 +22,6 @@ const Form = Schema.Struct({
   reaches: Schema.optionalKey(Schema.Array(Schema.String)),
   /** The status of the last answer, after which the connection is closed; any of them. */
   refused: Schema.optionalKey(Schema.Union([Schema.Int, Schema.Array(Schema.Int)])),
-  /** A status that the gateway answers by itself, before it goes on. */
-  own: Schema.optionalKey(Schema.Int),
   /** The connection is closed after the last answer, though nothing was refused; beside `refused`: or if nothing was. */
   closes: Schema.optionalKey(Schema.Boolean),
   /** The client hangs up after these bytes. */
@@ -56,7 +54,7 @@ routes: [{ backends: [{ host: "127.0.0.1:${origin.port}" }] }]
     { ephemeral: true, host: "127.0.0.1" }
   )
   const port = gateway.port(8080)!
-  const trial: Trial<Shot> = ({ send, reaches = [], own, refused, closes = false, cut = false, cuts }) =>
+  const trial: Trial<Shot> = ({ send, reaches = [], refused, closes = false, cut = false, cuts }) =>
     Effect.promise(async () => {
       origin.received.length = 0
       origin.violations.length = 0
@@ -72,11 +70,7 @@ routes: [{ backends: [{ host: "127.0.0.1:${origin.port}" }] }]
       const received = await client.toEnd()
       const goesOn = refused === undefined && !closes && !cut
       const expected = goesOn ? [...reaches, "GET /canary"] : reaches
-      const statuses = [
-        ...(own === undefined ? [] : [own]),
-        ...expected.map(() => 200),
-        ...(refused === undefined ? [] : [refused])
-      ]
+      const statuses = [...expected.map(() => 200), ...(refused === undefined ? [] : [refused])]
       const methods = expected.map((request) => request.slice(0, request.indexOf(" ")))
       const answers = parseResponses(client.received, methods).filter(({ status }) => status >= 200)
       const said = `${JSON.stringify(origin.received.map(shown))}, client received ${JSON.stringify(received)}`

@@ -6,6 +6,7 @@ import type { Socket } from "node:net"
 import { type BodyAborted, type BodySource, isSource } from "../../../src/http/body.ts"
 import type { HeaderList } from "../../../src/http/header-list.ts"
 import { type Container, contained, containing } from "../../../src/services/contained.ts"
+import type { Later } from "../../../src/services/timer.ts"
 import { ConnectionClosed } from "./failures.ts"
 import { type ResponseHead, ResponseParser } from "./response-parser.ts"
 import { Tunnel } from "./tunnel.ts"
@@ -40,9 +41,14 @@ export interface Home {
   readonly release: (connection: Connection) => void
   /** It is of no use any more. Told once. */
   readonly lost: (connection: Connection) => void
+  readonly later: Later
   /** Told of what went wrong where there is no call. */
   readonly defect: (cause: unknown) => void
 }
+
+/** What is read of a response that nobody wants, so that its connection can serve another call: bytes, and milliseconds. */
+const drainedBytes = 65_536
+const drainedTime = 50
 
 /** Up to this size a body is copied behind its head, which costs less than a second buffer in the same write. */
 const singleWrite = 16_384
@@ -54,6 +60,10 @@ export class Connection implements Container, Uploading {
   #caller: Caller | undefined = undefined
   #upload: Upload | undefined = undefined
   #tunnel: Tunnel | undefined = undefined
+  /** Ends the time in which the rest of a response that nobody wants may come. */
+  #stopDraining: (() => void) | undefined = undefined
+  /** How much of it may still come. */
+  #drainable = 0
   #paused = false
   #error: Error | undefined = undefined
   #lost = false
@@ -120,16 +130,16 @@ export class Connection implements Container, Uploading {
 
   #read(bytes: Buffer, length: number): void {
     const caller = this.#caller
+    const parser = this.#parser
     if (caller === undefined) {
-      this.destroy()
+      if (this.#stopDraining === undefined) this.destroy()
+      else this.#drain(parser.feed(bytes, length), length)
       return
     }
-    const parser = this.#parser
     const fault = parser.feed(bytes, length)
     const { interim, head, body } = parser
     if (interim !== undefined) for (const one of interim) caller.onInterim(one)
-    if (this.#caller !== caller) return
-    if (head !== undefined) {
+    if (head !== undefined && this.#caller === caller) {
       if (head.status === 101) {
         this.#switch(caller, head, bytes, length)
         return
@@ -137,7 +147,10 @@ export class Connection implements Container, Uploading {
       caller.onHead(head)
     }
     if (body !== undefined) caller.onBody(body)
-    if (this.#caller !== caller) return
+    if (this.#caller !== caller) {
+      if (this.#stopDraining !== undefined) this.#drain(fault, length)
+      return
+    }
     if (fault !== undefined) {
       this.#fail(caller, fault)
       caller.onPiece()
@@ -211,18 +224,39 @@ export class Connection implements Container, Uploading {
   }
 
   destroy(): void {
+    this.#stopDraining?.()
     this.#socket.destroy()
     this.#leave()
   }
 
-  /** Nobody waits for the response, or the rest of it. */
+  /** Nobody waits for the response, or the rest of it: if that is short and comes soon, the connection can go on. */
   abandon(caller: Caller): void {
     if (this.#caller !== caller) return
     const upload = this.#upload
+    const sent = (upload === undefined || upload.over) && this.#socket.writableLength === 0
     this.#caller = undefined
     this.#upload = undefined
     upload?.stop()
-    this.destroy()
+    if (!sent || caller.upgrading || this.#lost || !this.#parser.mayFollowWithin(drainedBytes)) {
+      this.destroy()
+      return
+    }
+    this.#drainable = drainedBytes
+    this.#stopDraining = this.#home.later(drainedTime, () => this.destroy())
+    if (this.#paused) this.#resume()
+  }
+
+  /** Some more has come of a response that nobody wants, or the piece in which it was given up. */
+  #drain(fault: Error | undefined, length: number): void {
+    const parser = this.#parser
+    this.#drainable -= length
+    if (fault !== undefined || this.#drainable < 0 || (parser.ended && parser.consumed < length)) this.destroy()
+    else if (parser.ended) {
+      this.#stopDraining?.()
+      this.#stopDraining = undefined
+      this.used = true
+      this.#home.release(this)
+    }
   }
 
   /** Reads no more for now. */

@@ -206,7 +206,11 @@ export class Pool implements Home, Container {
     this.#armExpiry()
   }
 
-  // What connections tell.
+  // What connections ask for and tell.
+
+  get later(): Later {
+    return this.#settings.later
+  }
 
   release(connection: Connection): void {
     // It stands in the place of the connection that somebody waits for.

@@ -52,6 +52,13 @@ describe("the head of a request", () => {
     )
   })
 
+  it("asks OPTIONS of a server as a whole", () => {
+    assert.strictEqual(
+      requestHead(lines({ method: "OPTIONS", pathAndQuery: "*" }), "none"),
+      "OPTIONS * HTTP/1.1\r\nhost: a\r\nconnection: keep-alive\r\n\r\n"
+    )
+  })
+
   it.prop(
     "holds what was given and nothing more, or is refused",
     [text, text, text, text, text],
@@ -91,7 +98,8 @@ describe("the head of a request", () => {
     ],
     ["one in a method", lines({ method: "GET\u010d" }), "method"],
     ["a blank in a target", lines({ pathAndQuery: "/ HTTP/1.1" }), "target"],
-    ["a target of the server itself", lines({ method: "OPTIONS", pathAndQuery: "*" }), "target"],
+    ["the server as a whole, for another method", lines({ pathAndQuery: "*" }), "target"],
+    ["more than one asterisk", lines({ method: "OPTIONS", pathAndQuery: "**" }), "target"],
     ["no target", lines({ pathAndQuery: "" }), "target"],
     ["a line break in a host", lines({ authority: "a\r\nx: y" }), "host"],
     ["a colon in a name", lines({ headers: new HeaderList(["x:y", "1"]) }), "header name"],

@@ -24,8 +24,9 @@ export const requestHead = (
   framing: Framing
 ): string | UnsendableRequest => {
   if (!isToken(method)) return unsendable("method")
-  // The origin form alone: no other is for a backend.
-  if (!pathAndQuery.startsWith("/") || !isVisible(pathAndQuery)) return unsendable("target")
+  // The origin form, or what is asked of a server as a whole (RFC 9112 3.2): no other is for a backend.
+  if (!pathAndQuery.startsWith("/") ? pathAndQuery !== "*" || method !== "OPTIONS" : !isVisible(pathAndQuery))
+    return unsendable("target")
   if (!isVisible(authority)) return unsendable("host")
   let head = `${method} ${pathAndQuery} HTTP/1.1\r\nhost: ${authority}\r\n`
   if (upgrade === undefined) head += "connection: keep-alive\r\n"

@@ -175,6 +175,12 @@ export class ResponseParser {
     this.consumed = 0
   }
 
+  /** Whether another request may follow the response, whose final head has come, once up to `bytes` more of it have. */
+  mayFollowWithin(bytes: number): boolean {
+    if (!this.persistent) return false
+    return this.#place === Place.counted ? this.#left <= bytes : this.ended || this.#place > Place.unbounded
+  }
+
   /** Reads the first `length` bytes, none of which are kept; tells why they cannot be a response. */
   feed(bytes: Buffer, length: number): ParserFault | undefined {
     this.#forget()

@@ -263,6 +263,86 @@ describe("a body that nobody reads", () => {
   )
 })
 
+describe("an answer that nobody wants", () => {
+  /** The first call is given up once its head is there, and what the backend then says is `rest`, if anything. */
+  const droppedThen = (length: number, rest: string | undefined) =>
+    Effect.gen(function* () {
+      const { port, sockets } = yield* backendThat((socket) =>
+        socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${length}\r\n\r\nb`)
+      )
+      const upstream = yield* upstreamTo(port, { maxConnections: 1 })
+      const { body } = yield* upstream.send(upstreamRequest({ pathAndQuery: "/bad" }))
+      assert(isSource(body))
+      body.cancel()
+      if (rest !== undefined) sockets[0]!.write(rest)
+      // The only connection that there may be is given to the next call, or makes room for a new one.
+      assert.deepStrictEqual(yield* ask(upstream, "/next"), { status: 200, body: "/next" })
+      return sockets.length
+    })
+
+  it.live("leaves its connection to the next call when the rest of it is short and comes soon", () =>
+    Effect.gen(function* () {
+      assert.strictEqual(yield* droppedThen(4, "ody"), 1)
+      assert.strictEqual(yield* droppedThen(65_000, "x".repeat(64_999)), 1)
+    })
+  )
+
+  it.live.each([
+    ["does not come", 4, undefined],
+    ["does not come whole", 4, "od"],
+    ["is followed by something else", 4, "ody!"],
+    ["is long", 65_538, "x".repeat(65_537)]
+  ] as const)("takes it along when the rest %s", ([, length, rest]) =>
+    Effect.gen(function* () {
+      assert.strictEqual(yield* droppedThen(length, rest), 2)
+    })
+  )
+
+  it.live("takes it along when chunks go on and on", () =>
+    Effect.gen(function* () {
+      const { port, sockets } = yield* backendThat((socket) => {
+        socket.write("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\nb\r\n")
+        socket.write(`7000\r\n${"x".repeat(0x7000)}\r\n`.repeat(3))
+      })
+      const upstream = yield* upstreamTo(port, { maxConnections: 1 })
+      const { body } = yield* upstream.send(upstreamRequest({ pathAndQuery: "/bad" }))
+      assert(isSource(body))
+      body.cancel()
+      assert.deepStrictEqual(yield* ask(upstream, "/next"), { status: 200, body: "/next" })
+      assert.strictEqual(sockets.length, 2)
+    })
+  )
+
+  it.live("is not waited for when its head has not come", () =>
+    Effect.gen(function* () {
+      const { port, sockets } = yield* backendThat(() => {})
+      const upstream = yield* upstreamTo(port)
+      const calling = yield* Effect.forkChild(upstream.send(upstreamRequest({ pathAndQuery: "/bad" })), {
+        startImmediately: true
+      })
+      yield* Effect.promise(() => eventually(() => sockets.length === 1 && sockets[0]!.bytesRead > 0))
+      yield* Fiber.interrupt(calling)
+      yield* Effect.promise(() => eventually(() => sockets[0]!.readableEnded || sockets[0]!.destroyed))
+    })
+  )
+})
+
+describe("a body that is malformed in the packet of its head", () => {
+  it.live("is told instead of the head, since nobody has seen that", () =>
+    Effect.gen(function* () {
+      const { port } = yield* backendThat((socket) =>
+        socket.write("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nokzz")
+      )
+      const upstream = yield* upstreamTo(port)
+      const failed = yield* Effect.flip(upstream.send(upstreamRequest({ pathAndQuery: "/bad" })))
+      assert.deepStrictEqual(
+        [failed._tag, failed.status, failed.message],
+        ["MalformedBody", 502, "upstream call failed: protocol: the body of the response is not HTTP/1.1"]
+      )
+    })
+  )
+})
+
 describe("a connection whose peer says how long it keeps it", () => {
   it.live.each([
     ["timeout=1", 2],

@@ -2,6 +2,7 @@
 import type { Socket } from "node:net"
 import { BodyAborted, type BodySink, type BodySource } from "../../../src/http/body.ts"
 import type { Container } from "../../../src/services/contained.ts"
+import { letGo } from "../socket-body.ts"
 
 export class Tunnel implements BodySource, Container {
   readonly #socket: Socket
@@ -36,10 +37,7 @@ export class Tunnel implements BodySource, Container {
   cancel(): void {
     if (this.#over) return
     this.#over = true
-    const socket = this.#socket
-    // What was written in the other direction still has to leave.
-    if (socket.writableLength === 0) socket.destroy()
-    else socket.end(() => socket.destroy())
+    letGo(this.#socket)
   }
 
   contain(cause: unknown): void {

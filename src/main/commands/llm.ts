@@ -4,7 +4,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import type { Environment } from "../../../spec/config/expand.ts"
 import { FromEnvironment } from "../../../spec/config/write.ts"
 import { type ProviderName, providerNames, providers } from "../configuration/providers.ts"
-import { port } from "../ctl/admin-port.ts"
+import { port } from "../ctl/admin-address.ts"
 import type { Starter } from "./starter.ts"
 import type { Use } from "./use.ts"
 

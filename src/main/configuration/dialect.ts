@@ -21,7 +21,7 @@ import { McpFamily, mcpFamily } from "../../protocols/mcp/family.ts"
 import { McpProcess } from "../../protocols/mcp/process.ts"
 import type { Normalised } from "../../routing/normalised.ts"
 import type { Random } from "../../routing/weights.ts"
-import { McpHttp, type McpHttpClient } from "../../services/mcp-http.ts"
+import { McpHttp } from "../../services/mcp-http.ts"
 import { probesOf, type UpstreamOptions, Upstreams, withDefaults } from "../../services/upstreams.ts"
 import { noCatalogs, openCatalogs } from "./catalogs.ts"
 
@@ -80,17 +80,9 @@ const backendPorts = (config: Normalised) =>
   Effect.gen(function* () {
     const options = connectionsOf(config)
     const { maxConnections: _, ...connections } = options
-    const { client } = yield* McpHttp
+    const mcp = yield* McpHttp
     return Context.make(Upstreams, withDefaults(yield* Upstreams, options)).pipe(
-      Context.add(McpHttp, {
-        client: Effect.map(
-          client,
-          ({ open, ask }): McpHttpClient => ({
-            open: (endpoint, ...rest) => open({ connections, ...endpoint }, ...rest),
-            ask: (address, ...rest) => ask({ connections, ...address }, ...rest)
-          })
-        )
-      })
+      Context.add(McpHttp, { at: (address) => mcp.at({ connections, ...address }) })
     )
   })
 

@@ -7,7 +7,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import { stringify } from "yaml"
 import { askAdmin } from "../admin/client.ts"
 import { fromFile } from "../configuration/source.ts"
-import { adminAt, adminPort } from "./admin-port.ts"
+import { adminAddress, adminPort } from "./admin-address.ts"
 import { type Dump, decodeDump, decodeTarget, type Target } from "./dump.ts"
 import { orExit, Unable } from "./failure.ts"
 import { oneFile } from "./one-file.ts"
@@ -36,7 +36,7 @@ const flags = {
 interface Asked {
   readonly file: Option.Option<string>
   readonly operand: Option.Option<string>
-  readonly adminPort: number
+  readonly adminPort: Option.Option<number>
 }
 
 const dumpOf = ({ file: flag, operand, adminPort }: Asked): Effect.Effect<unknown, { readonly message: string }> =>
@@ -44,7 +44,7 @@ const dumpOf = ({ file: flag, operand, adminPort }: Asked): Effect.Effect<unknow
     const file = yield* oneFile(flag, operand)
     const text = Option.isSome(file)
       ? yield* fromFile(file.value).read
-      : String(yield* askAdmin(adminAt(adminPort), "GET", "/config_dump"))
+      : String(yield* askAdmin(yield* adminAddress(adminPort), "GET", "/config_dump"))
     return yield* Effect.try({
       try: (): unknown => JSON.parse(text),
       catch: () => new Unable({ detail: `${Option.getOrElse(file, () => "the proxy's answer")} is no JSON` })

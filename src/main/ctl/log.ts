@@ -3,7 +3,7 @@ import { Console, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import { nearest } from "../../../spec/config/nearest.ts"
 import { askAdmin } from "../admin/client.ts"
-import { adminAt, adminPort } from "./admin-port.ts"
+import { adminAddress, adminPort } from "./admin-address.ts"
 import { orExit, Unable } from "./failure.ts"
 
 /** What log lines are filed under. Others may be set too: a policy of one's own may log under its name. */
@@ -34,7 +34,7 @@ export const logCommand = Command.make(
       }
       const wanted = Option.isSome(level) ? level.value : set.join(",")
       const query = wanted === "" ? "" : `?${new URLSearchParams({ level: wanted })}`
-      const answer = yield* askAdmin(adminAt(adminPort), "POST", `/logging${query}`)
+      const answer = yield* askAdmin(yield* adminAddress(adminPort), "POST", `/logging${query}`)
       yield* Console.log(String(answer).trimEnd())
     }).pipe(orExit())
 ).pipe(

@@ -5,8 +5,9 @@
  */
 import { Console, Effect, Option, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
+import { show as showAddress } from "../../../layers/http/address.ts"
 import { openTrace } from "../admin/trace-client.ts"
-import { adminAt, adminPort, port } from "./admin-port.ts"
+import { adminAddress, adminPort, port } from "./admin-address.ts"
 import { orExit } from "./failure.ts"
 import { curl, curlArguments, InjectFailed } from "./inject.ts"
 import { Operands } from "./operands.ts"
@@ -76,9 +77,10 @@ export const traceCommand = Command.make(
 
       const args = inject === undefined ? undefined : curlArguments(inject, Option.getOrUndefined(options.port))
       if (args instanceof InjectFailed) return yield* args
+      const admin = yield* adminAddress(options.adminPort)
       // The request must not leave before the watcher is in place.
       const shown = Effect.gen(function* () {
-        const events = yield* openTrace(adminAt(options.adminPort), {
+        const events = yield* openTrace(admin, {
           expression: Option.getOrUndefined(options.expression)
         })
         // A request that fails to be sent will never be traced: its failure is the end.
@@ -87,7 +89,7 @@ export const traceCommand = Command.make(
             ? events
             : Stream.merge(events, Stream.drain(Stream.fromEffect(curl(args))), { haltStrategy: "left" })
         return person
-          ? yield* interactive(`localhost:${options.adminPort}`, args === undefined ? "waiting" : "sent", all)
+          ? yield* interactive(showAddress(admin), args === undefined ? "waiting" : "sent", all)
           : yield* Stream.runForEach(all, show)
       })
       return yield* Effect.scoped(shown)

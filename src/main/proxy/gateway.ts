@@ -13,14 +13,15 @@ import { inSlices } from "../../check/time-slices.ts"
 import type { AssembledBind } from "../../compile/assemble.ts"
 import type { Answer } from "../../http/message.ts"
 import type { Defect } from "../../pipeline/errors.ts"
-import type { Exchange } from "../../pipeline/exchange.ts"
+import type { Exchange, Settings } from "../../pipeline/exchange.ts"
+import { Passage } from "../../pipeline/passage.ts"
 import { makeRecorder } from "../../pipeline/record.ts"
 import { observedLoop, plainLoop } from "../../pipeline/run.ts"
 import type { Sampler } from "../../pipeline/sampling.ts"
 import { makeServe, noHooks } from "../../pipeline/serve.ts"
 import { Spans } from "../../pipeline/spans.ts"
 import type { TraceSettings } from "../../pipeline/trace.ts"
-import { both, watchHooks, watchStages } from "../../pipeline/watch.ts"
+import { watchHooks, watchStages } from "../../pipeline/watch.ts"
 import { Watchers } from "../../pipeline/watchers.ts"
 import { Defects } from "../../services/defects.ts"
 import { Log } from "../../services/log.ts"
@@ -80,9 +81,16 @@ export const startGateway = <R>(
     const metrics = yield* Metrics
     const { clocks } = options
     const { synchronized, held } = configurationGauges(metrics)
-    const snapshots = new Set([first])
-
+    const settingsOf = ({ hidden, frontend }: Snapshot): Settings => ({
+      env: options.env,
+      hidden,
+      bodyLimit: frontend.bodyLimit
+    })
     let current = first
+    let currentSettings = settingsOf(first)
+    /** Those that requests may run on, and what the exchanges of each are told. */
+    const snapshots = new Map([[first, currentSettings]])
+
     /** Where a bind listens, by the port of the configuration: what its socket is known by from one snapshot to the next. */
     const placeOf = ({ address, port }: AssembledBind) => addressOf(address ?? options.host, port)
     const indexed = ({ assembled }: Snapshot) => new Map(assembled.binds.map((bind) => [show(placeOf(bind)), bind]))
@@ -108,24 +116,22 @@ export const startGateway = <R>(
       (place: string) =>
       (x: Exchange): Effect.Effect<Answer> => {
         const snapshot = current
-        x.env = options.env
-        x.hidden = snapshot.hidden
-        x.configuration = snapshot
-        x.bodyLimit = snapshot.frontend.bodyLimit
+        x.settings = currentSettings
         snapshot.inFlight++
+        const passage = new Passage(x)
         x.onFinished((outcome) => {
           snapshot.inFlight--
-          record(x, outcome)
+          record(passage, outcome)
         })
         try {
           const listener = bindsByPlace.get(place)?.listenerFor(x.request.host)
           const sampled = spans === undefined ? undefined : sampler(x)
-          if (sampled !== undefined) x.watch = new Spans(sampled.parent, clocks.monotonic, spans!.add)
+          if (sampled !== undefined) passage.watchedBy(new Spans(sampled.parent, clocks.monotonic, spans!.add))
           if (watchers.waiting) {
             const trace = watchers.claim(x)
-            if (trace !== undefined) x.watch = x.watch === undefined ? trace : both(x.watch, trace)
+            if (trace !== undefined) passage.watchedBy(trace)
           }
-          return x.watch === undefined ? plain(x, listener) : observed(x, listener)
+          return passage.watch === undefined ? plain(passage, listener) : observed(passage, listener)
         } catch (cause) {
           // Nodes cannot throw this far; whatever stands between them may not take the process with it.
           return Exit.die(cause)
@@ -214,7 +220,8 @@ export const startGateway = <R>(
       )
 
     const publish = (next: Snapshot, opened: ReadonlyMap<string, Open>) => {
-      snapshots.add(next)
+      currentSettings = settingsOf(next)
+      snapshots.set(next, currentSettings)
       held.record(snapshots.size)
       current = next
       bindsByPlace = indexed(next)
@@ -242,7 +249,7 @@ export const startGateway = <R>(
         while (old.inFlight > 0 && clocks.monotonic() < until) yield* Effect.sleep("100 millis")
         let cut = 0
         for (const { bound } of sockets.values())
-          cut += bound.cutRequests((x) => x.configuration === old, "its configuration was replaced")
+          cut += bound.cutRequests((x) => x.settings === snapshots.get(old), "its configuration was replaced")
         if (cut > 0)
           log.log("warn", "proxy", "requests that outlived their configuration were cut", { requests: String(cut) })
         yield* Scope.close(old.scope, Exit.void)
@@ -252,7 +259,9 @@ export const startGateway = <R>(
 
     const background = yield* Effect.scope
     yield* Effect.addFinalizer(() =>
-      Effect.suspend(() => Effect.forEach(snapshots, ({ scope }) => Scope.close(scope, Exit.void), { discard: true }))
+      Effect.suspend(() =>
+        Effect.forEach(snapshots.keys(), ({ scope }) => Scope.close(scope, Exit.void), { discard: true })
+      )
     )
     yield* Effect.addFinalizer(() => Effect.suspend(() => closeAll(sockets.values())))
     publish(current, yield* openMissing(current))

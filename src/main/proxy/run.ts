@@ -22,7 +22,7 @@ import type { Readiness } from "../admin/management.ts"
 import { memory } from "../admin/process-memory.ts"
 import type { Dialect } from "../configuration/dialect.ts"
 import { InvalidConfiguration, makeSnapshot } from "../configuration/snapshot.ts"
-import type { ConfigurationSource, UnreadableConfiguration } from "../configuration/source.ts"
+import { type ConfigurationSource, configurationText, type UnreadableConfiguration } from "../configuration/source.ts"
 import { type Gateway, startGateway } from "./gateway.ts"
 import { buildInfo, gatherRuntime } from "./runtime-metrics.ts"
 
@@ -74,7 +74,7 @@ const running = <R>(
     const files = yield* Files
     buildInfo(metrics).record(1)
 
-    const configuration = (text: string) => ({ name: source.name, text, env, home: env["HOME"] })
+    const configuration = (text: string) => configurationText(source, text, env)
     const text = yield* source.read
     const state: Readiness = { pending: new Set(["state manager", "headgate"]), draining: false }
     const clocks = { wall: () => Date.now(), monotonic: () => performance.now() }

@@ -108,10 +108,10 @@ export const everyRunIsTimed = <L extends ReadonlyArray<AnyPolicy>>(subject: Sub
         const made = new Map<Step["latency"], { readonly node: string; runs: number }>()
         const counted = (step: Step): Step => ({
           ...step,
-          run: (view) => {
+          run: (view, passage) => {
             const { latency, node } = step
             made.set(latency, { node, runs: (made.get(latency)?.runs ?? 0) + 1 })
-            return step.run(view)
+            return step.run(view, passage)
           }
         })
         yield* playAll(subject, one, watched, { step: counted })
@@ -248,7 +248,7 @@ export const failingOpenChangesNothing = <L extends ReadonlyArray<AnyPolicy>>(
       let bit = false
       const examined = (step: Step): Step => ({
         ...step,
-        run: (view) => {
+        run: (view, passage) => {
           // The engine hands its exchange to every node; the view only says how much of it a node may touch.
           const x = view as Exchange
           const before = imprint(x, slots)
@@ -257,7 +257,7 @@ export const failingOpenChangesNothing = <L extends ReadonlyArray<AnyPolicy>>(
             const after = imprint(x, slots)
             if (after !== before) problems.push(`${step.node} failed, and changed\n  ${before}\nto\n  ${after}`)
           })
-          return step.failOpen ? Effect.tapError(step.run(view), () => failed) : step.run(view)
+          return step.failOpen ? Effect.tapError(step.run(view, passage), () => failed) : step.run(view, passage)
         }
       })
       for (const failing of [false, true])

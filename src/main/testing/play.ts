@@ -6,11 +6,12 @@ import { HeaderList } from "../../http/header-list.ts"
 import { RequestHead } from "../../http/message.ts"
 import type { PathFault, Paths } from "../../http/path.ts"
 import { Exchange } from "../../pipeline/exchange.ts"
+import { Passage } from "../../pipeline/passage.ts"
 import type { Listener } from "../../pipeline/route.ts"
 import { observedLoop, plainLoop, type StageFinished } from "../../pipeline/run.ts"
 import { makeServe, noHooks } from "../../pipeline/serve.ts"
 import { Trace } from "../../pipeline/trace.ts"
-import { both, type Watch, watchHooks, watchStages } from "../../pipeline/watch.ts"
+import { type Watch, watchHooks, watchStages } from "../../pipeline/watch.ts"
 import type { Content, Request } from "./arbitraries.ts"
 import { bodyOf, collect } from "./flow.ts"
 import type { Received, World } from "./world.ts"
@@ -136,9 +137,11 @@ export const play = (
       clock: world.clock,
       locate: (path: ReadonlyArray<string | number>) => path.join(".")
     }
+    const passage = new Passage(x)
     if (watched) {
       world.traces.push(events)
-      x.watch = both(recording(stages, calls, told), new Trace(settings, (event) => events.push(event)))
+      passage.watchedBy(recording(stages, calls, told))
+      passage.watchedBy(new Trace(settings, (event) => events.push(event)))
     }
     const serve = watched
       ? makeServe(observedLoop(world.clock, watchStages), watchHooks, world.clock, contained)
@@ -151,7 +154,7 @@ export const play = (
       release(x.requestBody)
       x.finish({ status: undefined, failure: "the client went away", bytes: 0 }, contain)
     })
-    return Effect.flatMap(serve(x, listener), (answer) =>
+    return Effect.flatMap(serve(passage, listener), (answer) =>
       Effect.map(collect(answer.body), ({ text, failure }): Played => {
         // What nobody read of the request is dropped with the connection.
         release(x.requestBody)

@@ -110,7 +110,7 @@ export const observingSlots =
     const { get, set } = Exchange.prototype
     return {
       ...step,
-      run: (view) => {
+      run: (view, passage) => {
         const x = view as Exchange
         x.get = <S extends AnySlot>(slot: S): SlotValue<S> | undefined => {
           check(x, "reads", [...step.reads, ...step.writes], slot)
@@ -124,7 +124,7 @@ export const observingSlots =
           x.get = get
           x.set = set
         }
-        const effect = step.run(view)
+        const effect = step.run(view, passage)
         if (!Exit.isExit(effect)) return Effect.ensuring(effect, Effect.sync(over))
         over()
         return effect

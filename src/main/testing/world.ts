@@ -15,7 +15,7 @@ import type { Exchange } from "../../pipeline/exchange.ts"
 import type { StageError } from "../../pipeline/stage.ts"
 import { FakeTarget, serving } from "../../protocols/mcp/rehearsal.ts"
 import { type Fetched, FetchFailed, type FetchRequest, HttpFetch } from "../../services/http-fetch.ts"
-import { McpHttp, type McpHttpClient } from "../../services/mcp-http.ts"
+import { McpHttp } from "../../services/mcp-http.ts"
 import type { McpTransport, TargetFailure } from "../../services/mcp-transport.ts"
 import { Monotonic } from "../../services/monotonic.ts"
 import { Timer } from "../../services/timer.ts"
@@ -236,17 +236,17 @@ export class World {
       })
     )
     return {
-      client: Effect.succeed<McpHttpClient>({
-        open: ({ host }, session, events) => {
-          const target = known.get(host) ?? nobody(host)
+      at: ({ host }) => {
+        const target = known.get(host) ?? nobody(host)
+        return Effect.succeed({
           // Only a child process refuses to be opened: to others nothing is sent yet.
-          return target.open(session, events) as McpTransport
-        },
-        ask: (_, __, told) => {
-          told(unreachable)
-          return () => {}
-        }
-      })
+          open: (_, session, events) => target.open(session, events) as McpTransport,
+          ask: (_, told) => {
+            told(unreachable)
+            return () => {}
+          }
+        })
+      }
     }
   })
 

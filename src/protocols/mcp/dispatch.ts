@@ -1,9 +1,10 @@
 /** Where each method goes: to the owner of an item or to all targets, with names and URIs in the target's form. */
+
+import { type Edit, edited, path, type Span, stringIn } from "../../json/text.ts"
 import { type McpFailure, notSent, noUpstreams, unknownItem, unknownMethod } from "./errors.ts"
 import { badParams, type Exchange, fail, send } from "./exchange.ts"
 import { answerForClient, relatedTask } from "./inbound.ts"
 import { initialize } from "./initialize.ts"
-import { type Edit, edited, path, type Span, stringIn } from "./json-text.ts"
 import { inventory, toAll } from "./lists-dispatch.ts"
 import { uncacheable } from "./merge.ts"
 import { type ItemKind, type MethodRule, methodRule } from "./methods.ts"

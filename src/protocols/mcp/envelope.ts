@@ -15,7 +15,7 @@ import {
   settingMembers,
   skipSpace,
   stringIn
-} from "./json-text.ts"
+} from "../../json/text.ts"
 
 /** Ids of requests, and progress tokens. */
 export type RpcId = string | number

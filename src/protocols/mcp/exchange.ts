@@ -1,4 +1,6 @@
 /** One client request on its way through the relay, and the two ways to send it: to one target, or to several. */
+
+import type { Member } from "../../json/text.ts"
 import type { McpEventMark } from "../../services/mcp-transport.ts"
 import type { Call, CallOutlet } from "./call.ts"
 import type { Ledger } from "./call-record.ts"
@@ -14,7 +16,6 @@ import {
 } from "./envelope.ts"
 import { code, type McpFailure, noUpstreams, rpcRefusal } from "./errors.ts"
 import { type Answered, fanOut, type Outcome } from "./fan-out.ts"
-import type { Member } from "./json-text.ts"
 import type { RequestReply } from "./reply.ts"
 import { withRoutingHeaders } from "./routing-headers.ts"
 import type { Backend, Session } from "./session.ts"

@@ -2,8 +2,9 @@
  * Messages of a target in the client's form: ids and tokens of its requests wrapped, URIs and task ids prefixed.
  * Everything else in them stays as the target wrote it.
  */
+
+import { arrayAt, type Edit, edited, type Member, objectAt, path, stringIn } from "../../json/text.ts"
 import { idAt, paramsOf, progressTokenOf, type RpcNotification, type RpcRequest, type RpcResponse } from "./envelope.ts"
-import { arrayAt, type Edit, edited, type Member, objectAt, path, stringIn } from "./json-text.ts"
 import { type Naming, prefixedTask, prefixedUri } from "./names.ts"
 import { wrapId } from "./request-id.ts"
 

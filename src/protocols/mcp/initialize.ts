@@ -1,8 +1,9 @@
 /** The handshake of a client: forwarded to every target, answered as one server, and the birth of a session. */
+
+import { edited, filteredObject, objectAt, path, stringIn } from "../../json/text.ts"
 import { idText, resultMessage } from "./envelope.ts"
 import { begunAlready, linkFailure, noUpstreams, refusal } from "./errors.ts"
 import { broadcast, type Exchange, fail, send } from "./exchange.ts"
-import { edited, filteredObject, objectAt, path, stringIn } from "./json-text.ts"
 import { mergedInitialize, negotiatedVersion } from "./merge.ts"
 import { latestLegacyVersion } from "./versions.ts"
 

@@ -1,9 +1,10 @@
 /** Requests that concern all targets: lists, `ping`, the log level, `server/discover`. */
+
+import { edited, path, settingMembers, stringIn } from "../../json/text.ts"
 import { decodeCursor } from "./cursor.ts"
 import { errorMessage, idText, type RpcResponse, resultMessage } from "./envelope.ts"
 import { code, noUpstreams, rpcRefusal } from "./errors.ts"
 import { broadcast, type Exchange, fail, send } from "./exchange.ts"
-import { edited, path, settingMembers, stringIn } from "./json-text.ts"
 import { itemForClient, type ListView, listForClient } from "./lists.ts"
 import { listResult, mergedDiscover, mergedList, uncacheable } from "./merge.ts"
 import { type MethodRule, methodRule } from "./methods.ts"

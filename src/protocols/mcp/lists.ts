@@ -1,6 +1,5 @@
 /** Lists of items in the client's form: without the items that authorization denies, renamed for the federation. */
-import type { McpAuthorize } from "./contract.ts"
-import type { RpcResponse } from "./envelope.ts"
+
 import {
   arrayAt,
   type Edit,
@@ -12,7 +11,9 @@ import {
   path,
   type Span,
   stringIn
-} from "./json-text.ts"
+} from "../../json/text.ts"
+import type { McpAuthorize } from "./contract.ts"
+import type { RpcResponse } from "./envelope.ts"
 import type { MethodRule } from "./methods.ts"
 import { type Naming, prefixedName, prefixedUri } from "./names.ts"
 

@@ -1,8 +1,9 @@
 /** Several targets as one server: merged answers to `initialize`, `server/discover` and the lists. */
+
+import { edited, member, objectAt, settingMembers, valueIn } from "../../json/text.ts"
 import { encodeCursor } from "./cursor.ts"
 import type { RpcResponse } from "./envelope.ts"
 import type { Answered } from "./fan-out.ts"
-import { edited, member, objectAt, settingMembers, valueIn } from "./json-text.ts"
 import { itemForClient, itemsOf, type ListView, nextCursorOf } from "./lists.ts"
 import type { Product } from "./session.ts"
 import { isKnown } from "./versions.ts"

@@ -1,9 +1,10 @@
 /** What a client sends without waiting for an answer: notifications to all targets, replies to the one that asked. */
+
+import { type Edit, edited, objectAt, path, stringIn } from "../../json/text.ts"
 import type { Ledger } from "./call-record.ts"
 import { idAt, paramsOf, progressTokenOf, type RpcError, type RpcNotification, type RpcResponse } from "./envelope.ts"
 import { code, type McpFailure, notSent, rpcRefusal } from "./errors.ts"
 import { relatedTask } from "./inbound.ts"
-import { type Edit, edited, objectAt, path, stringIn } from "./json-text.ts"
 import { splitTask } from "./names.ts"
 import type { RequestReply } from "./reply.ts"
 import { unwrapId } from "./request-id.ts"

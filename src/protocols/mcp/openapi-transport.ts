@@ -2,7 +2,7 @@
  * An HTTP interface as an MCP target: answers what an MCP server is asked, and makes one HTTP request of each call of a
  * tool. It has nothing to say by itself, and no session.
  */
-import type { McpHttpAddress, McpHttpClient, McpPlainAnswer } from "../../services/mcp-http.ts"
+import type { McpHttpServer, McpPlainAnswer } from "../../services/mcp-http.ts"
 import type { McpTransport, McpTransportEvents, TargetFailure } from "../../services/mcp-transport.ts"
 import { decodeMessage, errorMessage, idText, isNotJsonRpc, resultMessage } from "./envelope.ts"
 import { code } from "./errors.ts"
@@ -39,8 +39,7 @@ const answers = (api: OpenApiInterface): Readonly<Record<string, (params: Json |
 })
 
 export const openApiTransport = (
-  http: McpHttpClient,
-  address: McpHttpAddress,
+  server: Pick<McpHttpServer, "ask">,
   api: OpenApiInterface,
   events: McpTransportEvents
 ): McpTransport => {
@@ -78,7 +77,7 @@ export const openApiTransport = (
     }
     // It may be told before `ask` returns.
     open.set(stream, () => {})
-    const stop = http.ask(address, { ...request, headers: sent }, told)
+    const stop = server.ask({ ...request, headers: sent }, told)
     if (open.has(stream)) open.set(stream, stop)
   }
 

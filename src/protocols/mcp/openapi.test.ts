@@ -254,8 +254,7 @@ describe("a handshake", () => {
     const agreed = (protocolVersion: unknown) => {
       const heard: Array<string> = []
       const transport = openApiTransport(
-        { open: () => assert.fail("nothing is opened"), ask: () => assert.fail("nothing is asked") },
-        { scheme: "http", host: "h", port: 1 },
+        { ask: () => assert.fail("nothing is asked") },
         Result.getOrThrow(read(petstore)),
         { onMessage: (text) => heard.push(text), onOpen: () => {}, onEnd: () => {}, onDeath: () => {} }
       )

@@ -1,6 +1,6 @@
 /** A relay for tests: its targets are functions, its clock is moved by hand, its answers are collected. */
 import { Effect, Exit, Fiber, Layer, Scope } from "effect"
-import { McpHttp, type McpHttpClient, type McpPlainAnswer, type McpUpstreamRequest } from "../../services/mcp-http.ts"
+import { McpHttp, type McpPlainAnswer, type McpUpstreamRequest } from "../../services/mcp-http.ts"
 import { McpStdio } from "../../services/mcp-stdio.ts"
 import type {
   McpEventMark,
@@ -283,15 +283,16 @@ export const rehearse = async (
   const services = Layer.mergeAll(
     Layer.succeed(McpStdio, { open: ({ cmd }, _, events) => byName(cmd).open(undefined, events) }),
     Layer.succeed(McpHttp, {
-      client: Effect.succeed<McpHttpClient>({
-        // A fake HTTP target never refuses to open: nothing is sent yet.
-        open: ({ host }, session, events) => byName(host).open(session, events) as McpTransport,
-        ask: (_, request, told) => {
-          const answer = options.ask?.(request)
-          if (answer !== undefined) told(answer)
-          return () => {}
-        }
-      })
+      at: ({ host }) =>
+        Effect.succeed({
+          // A fake HTTP target never refuses to open: nothing is sent yet.
+          open: (_, session, events) => byName(host).open(session, events) as McpTransport,
+          ask: (request, told) => {
+            const answer = options.ask?.(request)
+            if (answer !== undefined) told(answer)
+            return () => {}
+          }
+        })
     })
   )
   const scope = Scope.makeUnsafe()

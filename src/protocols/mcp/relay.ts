@@ -1,6 +1,6 @@
 /** The MCP relay of one backend, made from its configuration and the ports to its targets. */
 import { Effect, Exit, type Scope } from "effect"
-import { McpHttp } from "../../services/mcp-http.ts"
+import { McpHttp, type McpHttpServer } from "../../services/mcp-http.ts"
 import { McpStdio } from "../../services/mcp-stdio.ts"
 import type { McpBackendConfig } from "./config.ts"
 import type { McpClock, McpRelay, McpResponse, McpWarning } from "./contract.ts"
@@ -36,11 +36,15 @@ export const makeMcpRelay = (
 ): Effect.Effect<McpRelay, never, McpStdio | McpHttp | Scope.Scope> =>
   Effect.gen(function* () {
     const stdio = yield* McpStdio
-    const http = yield* (yield* McpHttp).client
+    const http = yield* McpHttp
+    const servers = new Map<string, McpHttpServer>()
+    for (const target of config.targets)
+      if (target.kind !== "stdio")
+        servers.set(target.name, yield* http.at(target.kind === "http" ? target.endpoint : target.address))
     const { clock, product, warn, sessionIds, owner } = options
     const beat = config.keepAliveMillis > 0 ? config.keepAliveMillis / beatsPerKeepAlive : maxBeatMillis
     const pulse = new Pulse(clock, Math.min(beat, maxBeatMillis))
-    const backend: Backend = { config, naming: namingOf(config), product, stdio, http, clock, pulse, warn }
+    const backend: Backend = { config, naming: namingOf(config), product, stdio, servers, clock, pulse, warn }
     const crowd = new Crowd(config.limits.sessionsPerAddress)
     const sessions = new Sessions(backend, sessionIds, owner, crowd)
     const legacy = new LegacySseServer(backend, crowd, (binding) => sessions.single("session", binding, undefined))

@@ -4,10 +4,10 @@
  * which knows its items by other names.
  */
 import { Buffer } from "node:buffer"
+import { type Member, path, stringIn } from "../../json/text.ts"
 import type { RpcNotification, RpcRequest } from "./envelope.ts"
 import { code, type McpFailure, rpcRefusal } from "./errors.ts"
 import { header } from "./headers.ts"
-import { type Member, path, stringIn } from "./json-text.ts"
 
 const wrapped = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/
 const looksWrapped = /^=\?base64\?.*\?=$/s

@@ -1,5 +1,5 @@
 /** One session: its links to targets, its listening stream, and who may use it. */
-import type { McpHttpClient } from "../../services/mcp-http.ts"
+import type { McpHttpServer } from "../../services/mcp-http.ts"
 import type { McpStdio } from "../../services/mcp-stdio.ts"
 import type { TargetFailure } from "../../services/mcp-transport.ts"
 import type { LinkHost, Outlet } from "./call.ts"
@@ -34,7 +34,8 @@ export interface Backend {
   readonly naming: Naming
   readonly product: Product
   readonly stdio: McpStdio["Service"]
-  readonly http: McpHttpClient
+  /** Those behind HTTP, by the names of their targets. */
+  readonly servers: ReadonlyMap<string, McpHttpServer>
   readonly clock: McpClock
   readonly pulse: Pulse
   readonly warn: (warning: McpWarning) => void
@@ -216,7 +217,7 @@ export class Session implements LinkHost {
   #linkOf(target: McpTarget): TargetLink {
     const known = this.#links.get(target.name)
     if (known !== undefined) return known
-    const { stdio, http, config } = this.#backend
+    const { stdio, servers, config } = this.#backend
     const { backend, name, limits, targets } = config
     const children = targets.filter(({ kind }) => kind === "stdio").length
     const owner = {
@@ -235,9 +236,9 @@ export class Session implements LinkHost {
         case "stdio":
           return stdio.open(target.command, owner, events)
         case "http":
-          return http.open(target.endpoint, this.#resumed?.get(target.name), events)
+          return servers.get(target.name)!.open(target.endpoint, this.#resumed?.get(target.name), events)
         case "openapi":
-          return openApiTransport(http, target.address, target.api, events)
+          return openApiTransport(servers.get(target.name)!, target.api, events)
       }
     })
     this.#links.set(target.name, link)

@@ -247,12 +247,12 @@ describe("a single target", () => {
     const unreachable = {
       _tag: "TargetUnreachable",
       status: 503,
-      message: "upstream call failed: ECONNREFUSED"
+      message: "upstream call failed: connection refused: ECONNREFUSED"
     } as const
     const first = relay.begin(posting(call("a"), session))
     target.last.connection.events.onEnd(target.last.stream, unreachable)
     assert.strictEqual(first.response()?.status, 503)
-    assert.strictEqual(first.response()?.text(), "upstream call failed: ECONNREFUSED")
+    assert.strictEqual(first.response()?.text(), "upstream call failed: connection refused: ECONNREFUSED")
 
     const second = relay.begin(posting(call("a"), session))
     target.say(target.last, "this is not JSON")

@@ -2,10 +2,11 @@
  * `subscriptions/listen` (2026-07-28): one stream of change notifications made of those of several targets. It begins
  * when every selected target has acknowledged, with one acknowledgement for all.
  */
+
+import { edited, objectAt, path, settingMembers, stringIn, valueIn } from "../../json/text.ts"
 import { decodeMessage, idText, isNotJsonRpc, paramsOf, type RpcNotification, resultMessage } from "./envelope.ts"
 import { code, type McpFailure, notSent, noUpstreams, rpcRefusal, unknownItem } from "./errors.ts"
 import { badParams, callTo, type Exchange, fail, noteError, send } from "./exchange.ts"
-import { edited, objectAt, path, settingMembers, stringIn, valueIn } from "./json-text.ts"
 import { prefixedUri, splitUri } from "./names.ts"
 import type { TargetLink } from "./target-link.ts"
 

@@ -1,6 +1,7 @@
 /** W3C trace context of an upstream call: in `params._meta` (targets behind stdio have no headers) and in headers. */
+
+import { edited, member, objectAt, objectText, settingMembers } from "../../json/text.ts"
 import type { TraceContext } from "./contract.ts"
-import { edited, member, objectAt, objectText, settingMembers } from "./json-text.ts"
 
 type Entry = readonly [name: string, value: string]
 

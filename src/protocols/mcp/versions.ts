@@ -1,8 +1,9 @@
 /** Protocol revisions of MCP, and the rules by which the version header and the body of a request must agree. */
+
+import { type Member, path, stringIn } from "../../json/text.ts"
 import type { RpcMessage } from "./envelope.ts"
 import { paramsOf } from "./envelope.ts"
 import { code, type McpFailure, refusal, rpcRefusal, unknownMethod, unsupportedVersionText } from "./errors.ts"
-import { type Member, path, stringIn } from "./json-text.ts"
 import { methodRule } from "./methods.ts"
 
 /** Every revision that the header may name, oldest first. */

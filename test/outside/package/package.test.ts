@@ -3,6 +3,7 @@
  * reached. Its programs run there, and so does somebody else's package that knows nothing but the exports.
  */
 import { spawn, spawnSync } from "node:child_process"
+import { createHash } from "node:crypto"
 import { once } from "node:events"
 import {
   closeSync,
@@ -20,12 +21,15 @@ import {
 } from "node:fs"
 import { type AddressInfo, createServer } from "node:net"
 import { tmpdir } from "node:os"
-import { basename, join, resolve } from "node:path"
+import { basename, join, relative, resolve } from "node:path"
 import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Ajv } from "ajv"
 import { Effect } from "effect"
+import type { Component } from "../../../build/sbom.ts"
 import { nowhere } from "../../origin.ts"
+import { packed, patience } from "../../packed.ts"
 import { until } from "../../program.ts"
 
 const root = resolve(import.meta.dirname, "..", "..", "..")
@@ -58,10 +62,10 @@ const must = ({ status, said }: ReturnType<typeof spawned>): string => {
   return said
 }
 
-beforeAll(() => {
-  must(run(root, "build/main.ts"))
-  must(spawned("npm", ["pack", join(root, "dist"), "--pack-destination", home], home))
-  const tarball = join(home, readdirSync(home).find((name) => name.endsWith(".tgz"))!)
+let tarball: string
+
+beforeAll(async () => {
+  tarball = await packed()
   const { devDependencies, dependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
   const beside = new Map([
     [bare, []],
@@ -75,7 +79,7 @@ beforeAll(() => {
   }
   for (const file of globSync("*.ts", { cwd: import.meta.dirname }).filter((name) => !name.endsWith(".test.ts")))
     copyFileSync(join(import.meta.dirname, file), join(whole, file))
-}, 300_000)
+}, patience)
 
 afterAll(() => rmSync(home, { recursive: true, force: true }))
 
@@ -242,6 +246,72 @@ process.on("exit", tell)
   }
 }
 
+describe("the package that is built", () => {
+  it("is the same when it is built in another folder", () => {
+    const other = join(home, "other")
+    const listed = must(spawned("git", ["ls-files", "--cached", "--others", "--exclude-standard"], root))
+    for (const file of listed.split("\n"))
+      if (existsSync(join(root, file))) cpSync(join(root, file), join(other, file), { recursive: true })
+    // Linked file by file, as the bundler goes to where a linked folder leads.
+    mkdirSync(join(other, "node_modules"))
+    // Those that begin with a dot are the test runner's, which writes there meanwhile.
+    const modules = globSync("node_modules/[!.]*", { cwd: root })
+    must(spawned("cp", ["-al", ...modules, join(other, "node_modules")], root))
+    const env = { ...process.env, HEADGATE_GIT_REVISION: must(spawned("git", ["rev-parse", "HEAD"], root)) }
+    const { status, stderr } = spawnSync(process.execPath, ["build/main.ts"], { cwd: other, encoding: "utf8", env })
+    assert.strictEqual(status, 0, stderr)
+    const bytes = (dist: string) =>
+      Object.fromEntries(
+        files(dist).map(({ parentPath, name }) => [
+          relative(dist, join(parentPath, name)),
+          createHash("sha256")
+            .update(readFileSync(join(parentPath, name)))
+            .digest("hex")
+        ])
+      )
+    assert.deepStrictEqual(bytes(join(other, "dist")), bytes(join(root, "dist")))
+    const again = join(home, "again")
+    mkdirSync(again)
+    must(spawned("npm", ["pack", join(other, "dist"), "--pack-destination", again], home))
+    assert.isTrue(readFileSync(join(again, readdirSync(again)[0]!)).equals(readFileSync(tarball)))
+  }, 300_000)
+
+  it("says what it is made of, as CycloneDX wants it", () => {
+    const bill = JSON.parse(readFileSync(join(bare, "node_modules", "headgate", "sbom.cdx.json"), "utf8"))
+    const schemas = join(root, "node_modules", "@cyclonedx", "cyclonedx-library", "res", "schema")
+    const schema = (name: string) => JSON.parse(readFileSync(join(schemas, `${name}.SNAPSHOT.schema.json`), "utf8"))
+    const ajv = new Ajv({ strict: false, validateFormats: false, allErrors: true })
+    // By the names that the schema has for them.
+    for (const name of ["spdx", "jsf-0.82", "cryptography-defs"])
+      ajv.addSchema({ ...schema(name), $id: `http://cyclonedx.org/schema/${name}.SNAPSHOT.schema.json` })
+    const valid = ajv.compile(schema("bom-1.6"))
+    assert.isTrue(valid(bill), JSON.stringify(valid.errors))
+    assert.isFalse(valid({ ...bill, components: [{ name: "nothing" }] }), "the schema refuses nothing")
+    const notices = readFileSync(join(bare, "node_modules", "headgate", "THIRD-PARTY-NOTICES.txt"), "utf8")
+    const components: ReadonlyArray<Component> = bill.components
+    const nameOf = ({ group, name }: Component) => (group === undefined ? name : `${group}/${name}`)
+    const named = components.map((each) => `${nameOf(each)} ${each.version} (${each.licenses?.[0]?.license.id})`)
+    assert.isAbove(named.length, 15)
+    assert.deepStrictEqual(
+      [...notices.matchAll(/^-{80}\n\n(.*)$/gm)].map(([, head]) => head),
+      named
+    )
+    // What the sources of the bundles say for themselves.
+    const maps = files(join(bare, "node_modules", "headgate")).filter(({ name }) => name.endsWith(".map"))
+    const bundled = maps.flatMap(
+      ({ parentPath, name }): ReadonlyArray<string> =>
+        JSON.parse(readFileSync(join(parentPath, name), "utf8")).sources.flatMap(
+          (source: string) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(source)?.[1] ?? []
+        )
+    )
+    const names = new Set(components.map(nameOf))
+    assert.deepStrictEqual(
+      [...new Set(bundled)].filter((name) => !names.has(name)),
+      []
+    )
+  })
+})
+
 describe("a program of the package", () => {
   const small = async () => {
     const free = createServer().listen(0)
@@ -260,7 +330,7 @@ routes: [{ policies: { directResponse: { status: 200, body: hello } } }]
   }
   /** What takes long to load, and a small file of HTTP routes has no use for. */
   const heavy =
-    /k_base|gpt-tokenizer|@opentelemetry|layers\/otlp|undici\/|node_modules\/ws\/|HttpRouter|management-server|mcp-http\/client|backend-llm\/engine|backend-mcp\/servers/
+    /k_base|gpt-tokenizer|@opentelemetry|layers\/otlp|undici|node_modules\/ws\/|HttpRouter|management-server|backend-llm\/engine|backend-mcp\/servers/
 
   it("loads nothing for its version", async () => {
     const { files, own } = await loaded("headgatectl", "version")
@@ -344,6 +414,7 @@ export const port = async (gateway: Headgate): Promise<number | undefined> => ga
 export const events = async () => watching(await open("routes: []"))
 `
     )
+    copyFileSync(join(import.meta.dirname, "entitlement.ts"), join(file, "entitlement.ts"))
     writeFileSync(join(file, "tsconfig.json"), '{ "compilerOptions": { "strict": true, "module": "nodenext" } }')
     assert.deepStrictEqual(run(file, compiler, "--noEmit", "-p", "."), { status: 0, said: "" })
   })

@@ -1,32 +1,29 @@
 /**
- * One request of a client connection and the response to it. Writes the answer with as few system calls as it can: an
- * answer that is known whole leaves in one write, otherwise the head leaves with the first chunk.
+ * The response to one request, written as HTTP/1.1 with as few system calls as it can be: an answer that is known whole
+ * leaves in one write, otherwise the head leaves with the first chunk.
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
-import { Cause, type Effect, Exit, type Fiber } from "effect"
 import { type BodyAborted, type BodySink, type BodySource, isSource } from "../../src/http/body.ts"
 import { isHopByHop } from "../../src/http/framing.ts"
 import { HeaderList, isHeaderName, isHeaderValue } from "../../src/http/header-list.ts"
-import type { Answer, Switched } from "../../src/http/message.ts"
-import { ClientStalled } from "../../src/pipeline/errors.ts"
-import type { Exchange } from "../../src/pipeline/exchange.ts"
-import { render } from "../../src/pipeline/render.ts"
-import type { StageError } from "../../src/pipeline/stage.ts"
+import type { Answer, RequestHead, Switched } from "../../src/http/message.ts"
 import { type Container, contained, containing } from "../../src/services/contained.ts"
 import { closeGently, reset } from "./refusal.ts"
-import type { RequestBody } from "./request-body.ts"
 import { pour, SocketBody } from "./socket-body.ts"
 
-/** What a turn needs of the connection that it belongs to. */
-export interface Host extends Container {
-  readonly run: (effect: Effect.Effect<Answer>) => Fiber.Fiber<Answer>
-  /** Whether this is to be the last response of the connection. */
-  readonly closing: boolean
+/** The connection that the response is written to. */
+export interface Connected extends Container {
   /** What went wrong in the proxy itself; the client is told nothing of it. */
   readonly defect: (cause: unknown) => void
-  /** The response is through, or never will be. */
-  readonly over: (turn: Turn) => void
+}
+
+/** Whose response it is. */
+export interface Answered {
+  /** Whether the client may send no further request on its connection. */
+  readonly last: boolean
+  /** The response is through, or never will be. Told once. */
+  readonly concluded: (status: number | undefined, failure: string | undefined, bytes: number) => void
 }
 
 /** The socket of a request that asked to change the protocol, and what came behind its head. */
@@ -37,22 +34,16 @@ export interface UpgradeSocket {
 
 /** Up to this size an answer is copied behind its head, which costs less than a second buffer in the same write. */
 const singleWrite = 16_384
-/** An unread request body up to this size is read and dropped; a longer one costs the connection. */
-const droppable = 65_536
-
-const stalled = new ClientStalled()
 
 const encoder = new TextEncoder()
 
-export class Turn implements BodySink {
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
-  readonly exchange: Exchange
-  readonly #host: Host
-  /** The body of the request, if it does not lie in memory. */
-  readonly #upload: RequestBody | undefined
+export class ResponseWriter implements BodySink {
+  readonly #connection: Connected
+  readonly #owner: Answered
+  readonly #request: IncomingMessage
+  readonly #response: ServerResponse
+  readonly #version: RequestHead["version"]
   readonly #upgrade: UpgradeSocket | undefined
-  #fiber: Fiber.Fiber<Answer> | undefined = undefined
   #source: BodySource | undefined = undefined
   #status: number | undefined = undefined
   /** Bytes of the body that were sent; of a tunnel, those that the socket had sent when it began. */
@@ -66,98 +57,52 @@ export class Turn implements BodySink {
   /** HTTP is over on this connection; it is through when the socket closes. */
   #tunnel = false
   #over = false
-  /** What the client is told instead of the answer that was interrupted. */
-  #refusal: StageError | undefined = undefined
 
   constructor(
-    host: Host,
+    connection: Connected,
+    owner: Answered,
     request: IncomingMessage,
     response: ServerResponse,
-    exchange: Exchange,
-    upload: RequestBody | undefined,
+    version: RequestHead["version"],
     upgrade: UpgradeSocket | undefined
   ) {
-    this.#host = host
-    this.request = request
-    this.response = response
-    this.exchange = exchange
-    this.#upload = upload
+    this.#connection = connection
+    this.#owner = owner
+    this.#request = request
+    this.#response = response
+    this.#version = version
     this.#upgrade = upgrade
   }
 
-  /** Answers with what the engine says: at once when it knows, else when its fiber ends. */
-  begin(handle: (exchange: Exchange) => Effect.Effect<Answer>): void {
-    let answering: Effect.Effect<Answer>
-    try {
-      answering = handle(this.exchange)
-    } catch (cause) {
-      this.#fail(cause)
-      return
-    }
-    if (Exit.isExit(answering)) {
-      this.#settle(answering as Exit.Exit<Answer>)
-      return
-    }
-    const fiber = this.#host.run(answering)
-    const exit = fiber.pollUnsafe()
-    if (exit !== undefined) {
-      this.#settle(exit)
-      return
-    }
-    this.#fiber = fiber
-    const ended = contained(this.#host, (exit: Exit.Exit<Answer>) => {
-      this.#fiber = undefined
-      this.#settle(exit)
-    })
-    fiber.addObserver(ended)
+  get socket(): Socket {
+    return this.#response.socket ?? this.#request.socket
+  }
+
+  get begun(): boolean {
+    return this.#response.headersSent
+  }
+
+  /** A body that only the end of the connection delimits looks whole unless the connection is reset. */
+  get looksWhole(): boolean {
+    return this.#version === "1.0" && this.#remaining === undefined
   }
 
   /** Tells the client of a 1xx response; clients of HTTP/1.0 do not know such things. */
   inform(status: number, headers: HeaderList): void {
-    if (this.#over || this.response.headersSent || this.exchange.request.version === "1.0") return
+    if (this.#over || this.begun || this.#version === "1.0") return
     try {
-      this.response.writeInformation(status, headers.flat)
+      this.#response.writeInformation(status, headers.flat)
     } catch (cause) {
-      this.#host.defect(cause)
+      this.#connection.defect(cause)
     }
   }
 
-  /** The connection is gone, or is about to be cut. */
-  abort(failure: string): void {
-    if (this.#over) return
-    const fiber = this.#fiber
+  /** Nothing more is written: the connection is gone, or is about to be cut. */
+  abandon(failure: string): void {
     const source = this.#source
     if (this.#tunnel) this.#leave()
     else this.#conclude(failure)
-    fiber?.interruptUnsafe()
     source?.cancel()
-  }
-
-  /** Somebody waits for what the client still has to send of its body. */
-  get awaitsClient(): boolean {
-    return this.uploading && this.#upload?.awaited === true
-  }
-
-  /**
-   * For too long the client has not sent what somebody waits for, or not taken what was sent to it. It is told so, unless
-   * its answer has begun.
-   */
-  stall(): void {
-    if (this.#fiber !== undefined) {
-      this.#refusal = stalled
-      this.#fiber.interruptUnsafe()
-      return
-    }
-    this.cut(this.awaitsClient ? stalled.message : "the answer was not taken in time")
-  }
-
-  /** Ends the exchange and its connection. */
-  cut(failure: string): void {
-    if (this.#over) return
-    const socket = this.#socket
-    this.abort(failure)
-    if (this.looksWhole) reset(socket)
-    else socket.destroy()
   }
 
   /** The socket of a tunnel is closed. */
@@ -166,30 +111,29 @@ export class Turn implements BodySink {
     this.#conclude(this.#ended ? undefined : "the tunnel was cut")
   }
 
-  #settle(exit: Exit.Exit<Answer>): void {
-    if (this.#over) {
-      // Too late: whatever stands behind the answer is released.
-      cancel(Exit.isSuccess(exit) ? exit.value.body : this.exchange.response?.body)
-      return
-    }
-    if (Exit.isSuccess(exit)) {
-      this.#write(exit.value)
-      return
-    }
-    cancel(this.exchange.response?.body)
-    if (!Cause.hasInterruptsOnly(exit.cause)) this.#fail(Cause.squash(exit.cause))
-    else if (this.#refusal === undefined) this.#cut("interrupted")
-    else {
-      this.exchange.error = this.#refusal
-      this.#write(render(this.#refusal, this.exchange))
-    }
+  /** Ends the connection; earlier answers that the client is still reading arrive. */
+  breakOff(failure: string): void {
+    const { socket } = this
+    this.#conclude(failure)
+    if (this.looksWhole) reset(socket)
+    else closeGently(socket)
   }
 
-  #write(answer: Answer): void {
+  /** Answers for the proxy's own failure, if nothing was said yet. */
+  internalError(cause: unknown): void {
+    this.#connection.defect(cause)
+    if (this.begun) {
+      this.breakOff("internal error")
+      return
+    }
+    this.write({ status: 500, headers: new HeaderList(["content-type", "text/plain"]), body: "internal error" })
+  }
+
+  write(answer: Answer): void {
     const fault = faultOf(answer)
     if (fault !== undefined) {
-      cancel(answer?.body)
-      this.#fail(new Error(fault))
+      release(answer?.body)
+      this.internalError(new Error(fault))
       return
     }
     const switched = answer.switched
@@ -197,12 +141,12 @@ export class Turn implements BodySink {
       if (switched !== undefined && this.#upgrade !== undefined && answer.status === 101)
         this.#switch(answer, switched, this.#upgrade)
       else {
-        cancel(answer.body)
-        this.#fail(new Error(`answered with status ${answer.status}, which is none for this request`))
+        release(answer.body)
+        this.internalError(new Error(`answered with status ${answer.status}, which is none for this request`))
       }
       return
     }
-    const bodiless = this.request.method === "HEAD" || answer.status === 204 || answer.status === 304
+    const bodiless = this.#request.method === "HEAD" || answer.status === 204 || answer.status === 304
     const body = typeof answer.body === "string" ? encoder.encode(answer.body) : answer.body
     const { lines, declared } = endToEnd(answer.headers)
     const length = lengthOf(answer.status, body, bodiless, declared < 0 ? undefined : lines[declared + 1])
@@ -210,18 +154,18 @@ export class Turn implements BodySink {
       if (length !== undefined) lines.push("content-length", length)
     } else if (length === undefined) lines.splice(declared, 2)
     else lines[declared + 1] = length
-    if (this.#host.closing || this.#unread()) lines.push("connection", "close")
+    if (this.#owner.last) lines.push("connection", "close")
     this.#status = answer.status
-    const response = this.response
+    const response = this.#response
     try {
       response.writeHead(answer.status, lines)
     } catch (cause) {
-      cancel(body)
-      this.#fail(cause)
+      release(body)
+      this.internalError(cause)
       return
     }
     if (bodiless || body === undefined) {
-      cancel(body)
+      release(body)
       response.end()
       this.#sent()
     } else if (isSource(body)) {
@@ -230,13 +174,13 @@ export class Turn implements BodySink {
       try {
         body.start(this)
       } catch (cause) {
-        this.#host.defect(cause)
+        this.#connection.defect(cause)
         body.cancel()
-        this.#cut("internal error")
+        this.breakOff("internal error")
         return
       }
       // An event stream may stay silent for long: its head must not wait for its first event.
-      if (!this.#flowing && !this.#ended) process.nextTick(flushHead, this.#host, this)
+      if (!this.#flowing && !this.#ended) process.nextTick(flushHead, this.#connection, this)
     } else {
       this.#bytes = body.length
       if (body.length <= singleWrite) response.end(latin1(body), "latin1")
@@ -245,37 +189,8 @@ export class Turn implements BodySink {
     }
   }
 
-  get #socket(): Socket {
-    return this.response.socket ?? this.request.socket
-  }
-
-  /** Whether the client still has to send some of its body. */
-  get uploading(): boolean {
-    return this.#upload !== undefined && !this.request.complete
-  }
-
-  /** Whether the client sends a body that nobody reads any more, or that nobody reads and that is too long to be dropped. */
-  #unread(): boolean {
-    const upload = this.#upload
-    if (!this.uploading || upload?.reading === true) return false
-    if (upload?.started === true) return true
-    const length = this.exchange.request.headers.get("content-length")
-    return length === undefined || Number(length) > droppable
-  }
-
-  /** Answers for the proxy's own failure, if nothing was said yet. */
-  #fail(cause: unknown): void {
-    this.#host.defect(cause)
-    const response = this.response
-    if (response.headersSent) {
-      this.#cut("internal error")
-      return
-    }
-    this.#write({ status: 500, headers: new HeaderList(["content-type", "text/plain"]), body: "internal error" })
-  }
-
   flushHead(): void {
-    if (!this.#flowing && !this.#ended && !this.#over) this.response.flushHeaders()
+    if (!this.#flowing && !this.#ended && !this.#over) this.#response.flushHeaders()
   }
 
   // The body of the answer, as it comes.
@@ -284,7 +199,7 @@ export class Turn implements BodySink {
     if (this.#over || this.#ended) return false
     if (!(chunk instanceof Uint8Array)) {
       this.#source?.cancel()
-      this.#fail(new Error("a source of bytes yielded something else"))
+      this.internalError(new Error("a source of bytes yielded something else"))
       return false
     }
     this.#flowing = true
@@ -294,24 +209,24 @@ export class Turn implements BodySink {
     if (this.#remaining > 0) return this.#pass(chunk)
     if (this.#remaining < 0) {
       this.#source?.cancel()
-      this.#cut("more than the declared length")
+      this.breakOff("more than the declared length")
       return false
     }
     this.#ended = true
-    if (chunk.length <= singleWrite) this.response.end(latin1(chunk), "latin1")
-    else this.response.end(chunk)
+    if (chunk.length <= singleWrite) this.#response.end(latin1(chunk), "latin1")
+    else this.#response.end(chunk)
     return true
   }
 
   #pass(chunk: Uint8Array): boolean {
-    if (this.response.write(chunk)) return true
+    if (this.#response.write(chunk)) return true
     if (!this.#held) {
       this.#held = true
-      const drained = contained(this.#host, () => {
+      const drained = contained(this.#connection, () => {
         this.#held = false
         this.#source?.resume()
       })
-      this.response.once("drain", drained)
+      this.#response.once("drain", drained)
     }
     return false
   }
@@ -321,21 +236,21 @@ export class Turn implements BodySink {
     this.#source = undefined
     if (!this.#ended) {
       if (this.#remaining !== undefined && this.#remaining > 0) {
-        this.#cut("less than the declared length")
+        this.breakOff("less than the declared length")
         return
       }
       this.#ended = true
       if (trailers !== undefined && this.#remaining === undefined) this.#addTrailers(trailers)
-      this.response.end()
+      this.#response.end()
     }
     this.#sent()
   }
 
   #addTrailers(trailers: HeaderList): void {
     try {
-      this.response.addTrailers(Array.from(trailers, ([name, value]): [string, string] => [name, value]))
+      this.#response.addTrailers(Array.from(trailers, ([name, value]): [string, string] => [name, value]))
     } catch (cause) {
-      this.#host.defect(cause)
+      this.#connection.defect(cause)
     }
   }
 
@@ -344,29 +259,16 @@ export class Turn implements BodySink {
     this.#source = undefined
     // All bytes that were promised have left: nobody can tell the difference.
     if (this.#ended) this.#sent()
-    else this.#cut(error.message)
-  }
-
-  /** Ends the connection; earlier answers that the client is still reading arrive. */
-  #cut(failure: string): void {
-    const socket = this.#socket
-    this.#conclude(failure)
-    if (this.looksWhole) reset(socket)
-    else closeGently(socket)
-  }
-
-  /** A body that only the end of the connection delimits looks whole unless the connection is reset. */
-  get looksWhole(): boolean {
-    return this.exchange.request.version === "1.0" && this.#remaining === undefined
+    else this.breakOff(error.message)
   }
 
   /** Everything was handed to the socket. The exchange is over when the system has taken it. */
   #sent(): void {
-    const response = this.response
+    const response = this.#response
     const socket = response.socket
     if (socket === null || socket.writableLength === 0) this.#conclude(undefined)
     else {
-      const finished = contained(this.#host, () => this.#conclude(undefined))
+      const finished = contained(this.#connection, () => this.#conclude(undefined))
       response.once("finish", finished)
     }
   }
@@ -375,13 +277,7 @@ export class Turn implements BodySink {
     if (this.#over) return
     this.#over = true
     this.#source = undefined
-    this.#upload?.close(failure ?? "the response is through")
-    this.#host.over(this)
-    try {
-      this.exchange.finish({ status: this.#status, failure, bytes: this.#bytes }, this.#host.defect)
-    } catch (cause) {
-      this.#host.defect(cause)
-    }
+    this.#owner.concluded(this.#status, failure, this.#bytes)
   }
 
   /** Leaves HTTP: from here on bytes pass both ways until both directions have ended. */
@@ -390,23 +286,23 @@ export class Turn implements BodySink {
     for (const [name, value] of answer.headers) {
       if (isHopByHop(name)) continue
       if (!isHeaderName(name) || !isHeaderValue(value)) {
-        cancel(answer.body)
-        this.#fail(new Error(`${name} is no header that can be sent`))
+        release(answer.body)
+        this.internalError(new Error(`${name} is no header that can be sent`))
         return
       }
       lines += `${name}: ${value}\r\n`
     }
     lines += `connection: upgrade\r\nupgrade: ${switched.protocol}\r\n\r\n`
     this.#status = 101
-    this.response.detachSocket(socket)
+    this.#response.detachSocket(socket)
     socket.write(lines, "latin1")
     this.#bytes = socket.bytesWritten
     this.#tunnel = true
-    switched.outbound(new SocketBody(socket, head, "client", this.#host))
+    switched.outbound(new SocketBody(socket, head, "client", this.#connection))
     const body = answer.body
     if (isSource(body)) {
       this.#source = body
-      pour(body, socket, this.#host, (failure) => {
+      pour(body, socket, this.#connection, (failure) => {
         this.#ended = failure === undefined
       })
     } else if (body === undefined) socket.end()
@@ -467,9 +363,10 @@ const endToEnd = (headers: HeaderList): { readonly lines: Array<string>; readonl
   return { lines, declared }
 }
 
-const flushHead = containing((_: Host, turn: Turn) => turn.flushHead())
+const flushHead = containing((_: Connected, writer: ResponseWriter) => writer.flushHead())
 
-const cancel = (body: Answer["body"]): void => {
+/** Nobody will read it. */
+export const release = (body: Answer["body"]): void => {
   if (isSource(body) && isStartable(body)) body.cancel()
 }
 

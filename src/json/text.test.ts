@@ -13,7 +13,7 @@ import {
   settingMembers,
   stringIn,
   valueIn
-} from "./json-text.ts"
+} from "./text.ts"
 
 const parses = (text: string) => {
   try {

@@ -4,7 +4,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { HeaderList } from "../../src/http/header-list.ts"
 import { HttpFetch } from "../../src/services/http-fetch.ts"
-import { layer } from "./undici.ts"
+import { layer } from "./layer.ts"
 
 /** A server for the time of one test. */
 const serving = (listener: RequestListener) =>

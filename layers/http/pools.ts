@@ -1,0 +1,70 @@
+/** The connections to backends: one pool of them per backend, shared by all who mean the same one in the same way. */
+import { Context, Effect, Layer, type Scope } from "effect"
+import type { Address } from "../../spec/target.ts"
+import { containerOf, Defects } from "../../src/services/defects.ts"
+import { Monotonic } from "../../src/services/monotonic.ts"
+import { containedLaterIfAlive } from "../../src/services/timer.ts"
+import type { UpstreamOptions } from "../../src/services/upstreams.ts"
+import { dialTo } from "./client/dial.ts"
+import { identityOf } from "./client/identity.ts"
+import { Pool } from "./client/pool.ts"
+import { settle } from "./connection-settings.ts"
+import type { Connections } from "./upstream-call.ts"
+
+export class Pools extends Context.Service<
+  Pools,
+  {
+    /** Opens each backend once, and closes it, when its last user is gone, after what is in flight has ended. */
+    readonly open: (target: Address, options: UpstreamOptions) => Effect.Effect<Connections, never, Scope.Scope>
+  }
+>()("headgate/layers/http/Pools") {}
+
+/** The connections to one backend, and how many use them. */
+interface Backend {
+  readonly connections: Connections
+  users: number
+}
+
+export const layer: Layer.Layer<Pools> = Layer.effect(
+  Pools,
+  Effect.gen(function* () {
+    const tell = yield* Defects
+    const now = yield* Monotonic
+    const later = containedLaterIfAlive(containerOf(tell, "backend"))
+    const backends = new Map<string, Backend>()
+    return {
+      open: (target, options) => {
+        const settings = settle(options)
+        const { connectTimeout, idleTimeout, maxConnections } = settings
+        const key = identityOf(target, settings)
+        const make = (): Backend => {
+          const pool = new Pool({
+            dial: dialTo(target, settings, later),
+            most: maxConnections,
+            idleTimeout,
+            patience: connectTimeout,
+            now,
+            later,
+            defect: (cause) => tell("backend", cause)
+          })
+          return { connections: { tell, pool, connectTimeout }, users: 0 }
+        }
+        return Effect.acquireRelease(
+          Effect.sync(() => {
+            const backend = backends.get(key) ?? make()
+            backends.set(key, backend)
+            backend.users++
+            return backend
+          }),
+          (backend) =>
+            Effect.sync(() => {
+              if (--backend.users > 0) return
+              backends.delete(key)
+              // A stream may go on for long after its configuration is gone.
+              backend.connections.pool.close()
+            })
+        ).pipe(Effect.map(({ connections }) => connections))
+      }
+    }
+  })
+)

@@ -1,0 +1,42 @@
+/**
+ * What a terminal is written with beside what policies are: its own contract, calls to backends, and the services of those who serve more than
+ * a request. No part of `headgate/policy`: a program brings policies of its own, not backends.
+ */
+
+// The shapes of what a file says of backends.
+export type { PromptCaching, PromptGuard, PromptMessage } from "../../spec/guardrails.ts"
+export type { MockParams } from "../../spec/standalone/llm.ts"
+export type { McpEndpoint } from "../../spec/standalone/mcp.ts"
+export { type Address, formatAddress, HostPort } from "../../spec/target.ts"
+export { doubtOf } from "../cel/json-text.ts"
+export type { HostVariable } from "../cel/phases.ts"
+// Bodies and JSON of backends.
+export { contentCodings, decoded } from "../http/content-coding.ts"
+export { queryCarrier } from "../http/credential.ts"
+export { formatTraceparent } from "../http/trace-context.ts"
+export { Capture } from "../pipeline/capture.ts"
+export { within } from "../pipeline/deadline.ts"
+export { defaultBodyLimit } from "../pipeline/exchange.ts"
+export { mcpAuthorizer } from "../pipeline/mcp-rules.ts"
+export type { OutboundWatch } from "../pipeline/outbound.ts"
+export type { Passage } from "../pipeline/passage.ts"
+export { placeLabels, placeOf } from "../pipeline/record.ts"
+// The contract.
+export { type Call, type Callee, terminal } from "../pipeline/terminal.ts"
+// Calls to backends, within their time, and watched.
+export { callUpstream, ownAuthority, patienceOf } from "../pipeline/upstream-call.ts"
+// Services.
+export { Files } from "../services/files.ts"
+export { Kept, KeptKind } from "../services/kept.ts"
+export { Log } from "../services/log.ts"
+export type { McpHttpAddress } from "../services/mcp-http.ts"
+export type { McpStdioCommand } from "../services/mcp-stdio.ts"
+export { Metrics, type Series } from "../services/metrics.ts"
+export { Tokenizer } from "../services/tokenizer.ts"
+export {
+  callTimeout,
+  type Upstream,
+  Upstreams,
+  type UpstreamTimedOut,
+  type UpstreamTls
+} from "../services/upstreams.ts"
