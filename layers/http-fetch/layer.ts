@@ -4,6 +4,8 @@ import type { Address } from "../../spec/target.ts"
 import { type Body, type BodyAborted, isSource, read } from "../../src/http/body.ts"
 import { HeaderList } from "../../src/http/header-list.ts"
 import { type Fetched, FetchFailed, type FetchRequest, HttpFetch } from "../../src/services/http-fetch.ts"
+import type { Metrics } from "../../src/services/metrics.ts"
+import type { Names } from "../../src/services/names.ts"
 import { type Upstream, type UpstreamError, Upstreams } from "../../src/services/upstreams.ts"
 import * as UpstreamLayer from "../http/upstream.ts"
 
@@ -88,7 +90,7 @@ const addressOf = ({ protocol, hostname, port }: URL): Address => {
 }
 
 /** Connections are kept between calls for as long as a server is remembered. */
-export const layer: Layer.Layer<HttpFetch> = Layer.effect(
+export const layer: Layer.Layer<HttpFetch, never, Metrics | Names> = Layer.effect(
   HttpFetch,
   Effect.gen(function* () {
     const { open } = yield* Upstreams
