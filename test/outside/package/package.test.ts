@@ -330,7 +330,7 @@ routes: [{ policies: { directResponse: { status: 200, body: hello } } }]
   }
   /** What takes long to load, and a small file of HTTP routes has no use for. */
   const heavy =
-    /k_base|gpt-tokenizer|@opentelemetry|layers\/otlp|undici\/(index|lib\/(mock|cache|interceptor|web\/(cache|websocket|eventsource)))/
+    /k_base|gpt-tokenizer|@opentelemetry|layers\/otlp|undici|node_modules\/ws\/|HttpRouter|management-server|backend-llm\/engine|backend-mcp\/servers/
 
   it("loads nothing for its version", async () => {
     const { files, own } = await loaded("headgatectl", "version")
