@@ -77,6 +77,8 @@ const build = async (platform: string) => {
     symlinkSync("headgate", join(folder, "headgatectl"))
     writeNotices(packages, folder)
     cpSync(join(runtime, "LICENSE"), join(folder, "LICENSE-node"))
+    for (const own of ["man", "completions"])
+      cpSync(join(root, "spec", "generated", own), join(folder, own), { recursive: true })
     cpSync(join(root, "LICENSE"), join(folder, "LICENSE"))
     const libraries = packages.map((each) => componentOf("library", "npm", each))
     const whole = componentOf("application", "generic", own)
