@@ -230,8 +230,8 @@ const mcp = async (port: number) => {
   return client
 }
 const quiet = "config: { adminAddr: off, statsAddr: off, readinessAddr: off }"
-const server = (name: string, command: ReadonlyArray<string>) =>
-  `{ name: ${name}, stdio: { cmd: ${command[0]}, args: ${JSON.stringify(command.slice(1))} } }`
+const server = (name: string, command: ReadonlyArray<string>, env: Readonly<Record<string, string>> = {}) =>
+  `{ name: ${name}, stdio: { cmd: ${command[0]}, args: ${JSON.stringify(command.slice(1))}, env: ${JSON.stringify(env)} } }`
 const served = (port: number, ...targets: ReadonlyArray<string>) =>
   `${quiet}\nmcp:\n  port: ${port}\n  targets:\n${targets.map((each) => `    - ${each}\n`).join("")}`
 {
@@ -244,9 +244,11 @@ const served = (port: number, ...targets: ReadonlyArray<string>) =>
   ] as const) {
     const place: Place = {
       ...tools,
-      readable: { ...network.readable, "/config": configured(target, served(port, server(target, command))) },
-      writable: { "/cache": cache },
-      env: network.env
+      readable: {
+        ...network.readable,
+        "/config": configured(target, served(port, server(target, command, network.env)))
+      },
+      writable: { "/cache": cache }
     }
     const running = await start(place, whole(place))
     try {
@@ -272,7 +274,7 @@ const served = (port: number, ...targets: ReadonlyArray<string>) =>
       running.child.kill("SIGKILL")
     }
   }
-  holds("what was fetched is in the cache", existsSync(join(cache, "npm")) && existsSync(join(cache, "uv")))
+  holds("what was fetched is in the cache", existsSync(join(cache, ".npm")) && existsSync(join(cache, ".cache", "uv")))
 }
 
 // Orphans: a server whose thousand children each leave one behind, which ends later.
