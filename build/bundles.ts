@@ -26,7 +26,6 @@ const bundled = async (
     external,
     platform: "node",
     plugins: form === "executable" ? [builtins, laterBuiltins] : [builtins],
-    resolve: { alias: { undici$: join(import.meta.dirname, "undici.mjs") } },
     transform: {
       define: {
         HEADGATE_BUILT: built(root),
@@ -68,6 +67,13 @@ const bundle = (
             name: "small",
             test: /\/(layers|spec|src\/(http|pipeline|services))\//,
             maxModuleSize: 3000,
+            minShareCount: 4
+          },
+          // What every configuration is compiled with; the engines that are loaded only with some of them need pieces of it.
+          {
+            name: "served",
+            test: /\/(stages|src\/(compile|pipeline|protocols|routing))\//,
+            maxModuleSize: 6000,
             minShareCount: 4
           }
         ]

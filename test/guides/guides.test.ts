@@ -58,7 +58,8 @@ describe.concurrent("following a guide", () => {
       return `${name}@${versions[name]}`
     })
     writeFileSync(join(home, "package.json"), '{ "private": true, "type": "module" }')
-    const others = ["@types/node"].map((name) => `${name}@${versions[name]}`)
+    // Types, and what pages start with npx, which finds it here.
+    const others = ["@types/node", "@modelcontextprotocol/server-everything"].map((name) => `${name}@${versions[name]}`)
     const flags = ["--legacy-peer-deps", "--no-audit", "--no-fund", "--prefer-offline"]
     await run("npm", ["install", ...flags, ...new Set([tarball, ...packages, ...others])], { cwd: home })
   }, patience)
