@@ -68,7 +68,8 @@ const build = async (platform: string) => {
     writeFileSync(
       config,
       JSON.stringify({
-        main: join(temporary, "main.cjs"),
+        // The executable keeps this name, so it names no folder.
+        main: "main.cjs",
         mainFormat: "commonjs",
         executable: join(runtime, "bin", "node"),
         output: join(folder, "headgate"),
@@ -79,7 +80,10 @@ const build = async (platform: string) => {
         assets: Object.fromEntries(threads.map((name) => [name, join(temporary, `${name}.cjs`)]))
       })
     )
-    execFileSync(process.execPath, ["--build-sea", config], { stdio: ["ignore", "ignore", "inherit"] })
+    execFileSync(process.execPath, ["--build-sea", config], {
+      cwd: temporary,
+      stdio: ["ignore", "ignore", "inherit"]
+    })
     symlinkSync("headgate", join(folder, "headgatectl"))
     writeNotices(packages, folder)
     cpSync(join(runtime, "LICENSE"), join(folder, "LICENSE-node"))

@@ -49,6 +49,8 @@ printf 'root:x:0:0:root:/root:/sbin/nologin\nheadgate:x:65532:65532:headgate:/ca
 printf 'root:x:0:\nheadgate:x:65532:\n' >"$target/etc/group"
 printf 'passwd: files\ngroup: files\nhosts: files dns\n' >"$target/etc/nsswitch.conf"
 mkdir -p "$target/config"
+# What a runtime puts in place.
+for file in hostname hosts resolv.conf; do : >"$target/etc/$file"; done
 
 executable=$(echo "$artifacts"/headgate-*-linux-"$node_architecture")
 install -m 755 "$executable/headgate" "$target/usr/bin/headgate"
