@@ -84,7 +84,7 @@ export interface TokenBudgets {
   ) => TokenShare | StageError
 }
 /** The rules over tools, prompts and resources that an MCP backend asks for each of them. */
-export const mcpRules = slot<Rules>()("mcpRules")
+export const mcpRules = slot<Rules>()("mcpRules", "attempt")
 /** The MCP call that a request is, as far as it is known: what traces show as `mcp`. Set only when somebody watches. */
-export const mcpCall = slot<Readonly<Record<string, unknown>>>()("mcpCall")
+export const mcpCall = slot<Readonly<Record<string, unknown>>>()("mcpCall", "attempt")
 export const tokenBudgets = slot<TokenBudgets>()("tokenBudgets")

@@ -56,6 +56,7 @@ const recording = (
   selected: ignored,
   calling: ignored,
   called: (_, error) => calls.push(error === undefined ? "next" : "failed"),
+  repeating: ignored,
   ready: ignored,
   final: ignored,
   stage: (_, event) => stages.push(event)
