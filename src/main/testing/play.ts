@@ -151,7 +151,7 @@ export const play = (
       if (isSource(body)) body.cancel()
     }
     const gone = Effect.sync(() => {
-      release(x.response?.body)
+      release(x.latest.response?.body)
       release(x.requestBody)
       x.finish({ status: undefined, failure: "the client went away", bytes: 0 }, contain)
     })
@@ -161,7 +161,7 @@ export const play = (
         release(x.requestBody)
         x.finish({ status: answer.status, failure, bytes: Buffer.byteLength(text) }, contain)
         answered?.(x)
-        const error = x.error
+        const { error } = x.latest
         return {
           status: answer.status,
           headers: [...answer.headers.flat],
