@@ -17,6 +17,9 @@ export class RepeatableBody implements BodySink {
   #started = false
   /** The source was told to wait. */
   #held = false
+  /** A chunk is being handed over: a reader that wants more meanwhile is told to the source by the answer. */
+  #pushing = false
+  #wanted = false
   #end: "none" | { readonly trailers: HeaderList | undefined } | BodyAborted = "none"
   #reader: Reader | undefined = undefined
 
@@ -65,10 +68,14 @@ export class RepeatableBody implements BodySink {
     }
     this.#chunks.push(chunk)
     const reader = this.#reader
+    this.#pushing = true
+    this.#wanted = false
     // Between two attempts, and while a reader is busy with what came before, nobody takes it.
-    const more = reader !== undefined && reader.started && reader.pump()
-    this.#held = !more
-    return more
+    const more = reader?.started === true && reader.pump()
+    this.#pushing = false
+    // The next attempt may have begun within the call.
+    this.#held = !more && !this.#wanted
+    return !this.#held
   }
 
   end(trailers?: HeaderList): void {
@@ -103,7 +110,8 @@ export class RepeatableBody implements BodySink {
   /** The reader has taken everything that is here. */
   wanted(): void {
     if (this.#end !== "none") return
-    if (!this.#started) {
+    if (this.#pushing) this.#wanted = true
+    else if (!this.#started) {
       this.#started = true
       this.#source.start(this)
     } else if (this.#held) {
