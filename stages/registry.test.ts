@@ -53,4 +53,16 @@ describe("the registry", () => {
     for (const { name, reads } of readers)
       for (const slot of reads) assert.isTrue(written.has(slot.name), `${name} reads ${slot.name}`)
   })
+
+  it("has slots that live as long as what writes them runs for: a request, or one attempt at a backend", () => {
+    for (const { name, sites, writes } of policies.policies)
+      for (const slot of writes) {
+        const inAttempts = sites.filter((site) => site === "backend")
+        if (slot.life === "attempt")
+          assert.deepStrictEqual(inAttempts, sites, `${name} leaves ${slot.name} in a request`)
+        else assert.deepStrictEqual(inAttempts, [], `${name} leaves ${slot.name} in an attempt, which takes it along`)
+      }
+    for (const { name, writes } of terminals)
+      for (const slot of writes) assert.strictEqual(slot.life, "attempt", `${name} leaves ${slot.name}`)
+  })
 })
