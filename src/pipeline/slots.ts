@@ -26,7 +26,7 @@ export interface BodyLimits {
 export const bodyLimits = slot<BodyLimits>()("bodyLimits")
 
 /** Whether the authority for the backend was chosen by a rewrite, so that the backend's own name does not replace it. */
-export const authorityRewritten = slot<true>()("authorityRewritten")
+export const authorityRewritten = slot<true>()("authorityRewritten", "attempt")
 
 /**
  * Where the authentication of a route looked for credentials, by header name; set by whoever looked, whatever it found.

@@ -24,8 +24,8 @@ export interface Slot<out Name extends string, in out A> {
   readonly name: Name
   readonly index: number
   /**
-   * How long a value of it lives: as long as its request, or as the one attempt at a backend that it was left in. What is
-   * written in the backend phases goes with its attempt.
+   * How long a value of it lives: as long as its request, since it is never written at a backend; or, where it was left in an
+   * attempt at a backend, as long as that one.
    */
   readonly life: "request" | "attempt"
   readonly "~A": Types.Invariant<A>
