@@ -1,12 +1,12 @@
 /** The edge and the engine's plain loop on a hand-built route without policies: what a request costs before any policy does. */
 import { Effect, Exit } from "effect"
 import { defaultLimits, listen } from "../layers/http/listener.ts"
-import { layer } from "../layers/http/upstream.ts"
 import { Passage } from "../src/pipeline/passage.ts"
 import type { Backend, Listener, Route, Selection } from "../src/pipeline/route.ts"
 import { plainLoop } from "../src/pipeline/run.ts"
 import { makeServe, noHooks } from "../src/pipeline/serve.ts"
 import { Upstreams } from "../src/services/upstreams.ts"
+import { upstreams } from "../test/http/edge.ts"
 
 const [port, upstreamPort] = [Number(process.argv[2]), Number(process.argv[3])]
 
@@ -70,5 +70,5 @@ const program = Effect.gen(function* () {
   return yield* Effect.never
 })
 
-const exit = await Effect.runPromiseExit(Effect.scoped(program).pipe(Effect.provide(layer)))
+const exit = await Effect.runPromiseExit(Effect.scoped(program).pipe(Effect.provide(upstreams())))
 if (Exit.isFailure(exit)) console.error(exit.cause)

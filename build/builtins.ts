@@ -42,3 +42,18 @@ export const builtins: Plugin = {
     return id.startsWith(prefix) ? facade(id.slice(prefix.length)) : null
   }
 }
+
+/** An import of one of these, written as a call. */
+const later = /\bimport\s*\(\s*(["'`])(?:node:)?([\w/]+)\1\s*\)/g
+
+/** What is imported later, taken in the same way: a script in an executable cannot import. */
+export const laterBuiltins: Plugin = {
+  name: "later-builtins",
+  transform: {
+    filter: { code: /\bimport\s*\(/ },
+    handler: (code) =>
+      code.replace(later, (whole, _quote, name) =>
+        builtinModules.includes(name) ? `Promise.resolve(process.getBuiltinModule(${JSON.stringify(name)}))` : whole
+      )
+  }
+}

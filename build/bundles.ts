@@ -2,9 +2,9 @@
 import { execFileSync } from "node:child_process"
 import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join, relative } from "node:path"
-import { type OutputChunk, type RolldownOutput, rolldown } from "rolldown"
-import { builtins, fileOf } from "./builtins.ts"
-import { library, programs } from "./entries.ts"
+import { type InputOption, type OutputChunk, type OutputOptions, type RolldownOutput, rolldown } from "rolldown"
+import { builtins, fileOf, laterBuiltins } from "./builtins.ts"
+import { executable, library, programs, threads } from "./entries.ts"
 
 /** What `version.ts` says in place of asking the checkout. */
 const built = (root: string) => {
@@ -13,22 +13,23 @@ const built = (root: string) => {
   return JSON.stringify({ version, git_revision: process.env["HEADGATE_GIT_REVISION"] ?? head() })
 }
 
-const bundle = async (
+/** What becomes of these sources in that form, by what is done with the bundler. */
+const bundled = async (
   root: string,
-  dir: string,
-  input: Readonly<Record<string, string>>,
-  external: ReadonlyArray<RegExp>
+  form: "package" | "executable",
+  { input, external = [] }: { readonly input: InputOption; readonly external?: Array<RegExp> },
+  output: OutputOptions
 ): Promise<RolldownOutput> => {
   const build = await rolldown({
     cwd: root,
-    input: { ...input },
-    external: [...external],
+    input,
+    external,
     platform: "node",
-    plugins: [builtins],
-    resolve: { alias: { undici$: join(import.meta.dirname, "undici.mjs") } },
+    plugins: form === "executable" ? [builtins, laterBuiltins] : [builtins],
     transform: {
       define: {
         HEADGATE_BUILT: built(root),
+        HEADGATE_FORM: JSON.stringify(form),
         // A module that asks whether it is CommonJS would take that of a script on the command line for its own.
         __filename: "undefined"
       }
@@ -36,7 +37,23 @@ const bundle = async (
     onLog: (level, log, handle) => (level === "warn" ? handle("error", log) : handle(level, log))
   })
   try {
-    return await build.write({
+    return await build.write({ minify: true, ...output })
+  } finally {
+    await build.close()
+  }
+}
+
+const bundle = (
+  root: string,
+  dir: string,
+  input: Readonly<Record<string, string>>,
+  external: Array<RegExp>
+): Promise<RolldownOutput> =>
+  bundled(
+    root,
+    "package",
+    { input, external },
+    {
       dir,
       format: "esm",
       entryFileNames: "[name].mjs",
@@ -51,16 +68,19 @@ const bundle = async (
             test: /\/(layers|spec|src\/(http|pipeline|services))\//,
             maxModuleSize: 3000,
             minShareCount: 4
+          },
+          // What every configuration is compiled with; the engines that are loaded only with some of them need pieces of it.
+          {
+            name: "served",
+            test: /\/(stages|src\/(compile|pipeline|protocols|routing))\//,
+            maxModuleSize: 6000,
+            minShareCount: 4
           }
         ]
       },
-      minify: true,
       sourcemap: true
-    })
-  } finally {
-    await build.close()
-  }
-}
+    }
+  )
 
 const chunksOf = ({ output }: RolldownOutput): ReadonlyArray<OutputChunk> =>
   output.filter((part) => part.type === "chunk")
@@ -96,6 +116,17 @@ export const bundlePrograms = async (root: string, dist: string): Promise<Readon
   const chunks = chunksOf(await bundle(root, dir, programs, []))
   slimMaps(chunks, root, dir)
   return modulesOf(chunks)
+}
+
+/** Scripts, each whole: the executable's own, and one for each thread. */
+export const bundleExecutable = async (root: string, dir: string): Promise<ReadonlyArray<string>> => {
+  const scripts = { main: executable, ...Object.fromEntries(threads.map((name) => [name, programs[name]])) }
+  const modules: Array<string> = []
+  for (const [name, input] of Object.entries(scripts)) {
+    const output: OutputOptions = { file: join(dir, `${name}.cjs`), format: "cjs", codeSplitting: false }
+    modules.push(...modulesOf(chunksOf(await bundled(root, "executable", { input }, output))))
+  }
+  return modules
 }
 
 /**

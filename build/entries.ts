@@ -9,6 +9,10 @@ export const programs = {
   "log-thread": "layers/log/thread.ts"
 } as const
 
+/** The single executable, and what it has of the above as files inside. */
+export const executable = "src/main/executable.ts"
+export const threads = ["check-thread", "tokenizer-thread", "log-thread"] as const
+
 /** Exports, by the name of their file in `library/`. */
 export const library = {
   index: "src/main/library.ts",

@@ -1,6 +1,7 @@
 /**
- * `npm run release`: makes the files of a release, in `artifacts/`: the package as npm has it, what it is made of, and a file
- * with the checksums of them all. Two runs of one commit make the same, wherever they run.
+ * `npm run release`: makes the files of a release, in `artifacts/`: the package as npm has it, what it is made of, on Linux the
+ * single executables in archives, and a file with the checksums of them all. Two runs of one commit make the same, wherever
+ * they run, but for the compiled code in an executable.
  */
 import { execFileSync } from "node:child_process"
 import { createHash } from "node:crypto"
@@ -18,6 +19,15 @@ mkdirSync(artifacts)
 execFileSync(process.execPath, [join(import.meta.dirname, "main.ts")], { stdio: "inherit" })
 execFileSync("npm", ["pack", dist, "--silent", "--pack-destination", artifacts], { stdio: "inherit" })
 cpSync(join(dist, billName), join(artifacts, `${name}-${version}.cdx.json`))
+if (process.platform === "linux") {
+  execFileSync(process.execPath, [join(import.meta.dirname, "binary.ts")], { stdio: "inherit" })
+  const folders = readdirSync(artifacts, { withFileTypes: true }).filter((entry) => entry.isDirectory())
+  for (const { name: folder } of folders) {
+    const same = ["--sort=name", "--mtime=@0", "--owner=0", "--group=0", "--numeric-owner"]
+    execFileSync("tar", [...same, "-I", "gzip -n", "-cf", `${folder}.tar.gz`, folder], { cwd: artifacts })
+    rmSync(join(artifacts, folder), { recursive: true })
+  }
+}
 
 // As `sha256sum --check` reads it.
 const sums = readdirSync(artifacts)

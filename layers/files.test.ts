@@ -3,7 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Scope } from "effect"
-import { Files } from "../src/services/files.ts"
+import { ConfigurationFolder, Files } from "../src/services/files.ts"
 import { layer } from "./files.ts"
 import * as ConsoleLog from "./log/console.ts"
 
@@ -62,6 +62,27 @@ describe("files of a configuration", () => {
       // Once it is there it can be read: a failure is not kept.
       writeFileSync(path, "one")
       assert.strictEqual(yield* read(path), "one")
+    }).pipe(Effect.provide(told().services))
+  )
+
+  it.live("are beside the file of the configuration, or else in the working directory", () =>
+    Effect.gen(function* () {
+      const at = yield* folder
+      const { read, changed } = yield* Files
+      const readBeside = (path: string) => Effect.provideService(read(path), ConfigurationFolder, at)
+      const inWorkingDirectory = yield* read("package.json")
+      assert.strictEqual(yield* readBeside("package.json"), inWorkingDirectory)
+      writeFileSync(join(at, "package.json"), "beside")
+      assert.strictEqual(yield* readBeside("package.json"), "beside")
+      assert.strictEqual(yield* readBeside("./package.json"), "beside")
+      assert.strictEqual(yield* read("package.json"), inWorkingDirectory)
+      assert.strictEqual(yield* readBeside(join(process.cwd(), "package.json")), inWorkingDirectory)
+      assert.strictEqual(
+        (yield* Effect.flip(readBeside("nowhere"))).message,
+        "cannot read nowhere: there is no such file"
+      )
+      writeFileSync(join(at, "package.json"), "changed")
+      assert.strictEqual(yield* Effect.timeout(changed, "5 seconds"), join(at, "package.json"))
     }).pipe(Effect.provide(told().services))
   )
 

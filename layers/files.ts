@@ -1,18 +1,26 @@
 /** Files of the machine, watched as long as a configuration is in use that read them. */
+
+import { existsSync } from "node:fs"
 import { readFile } from "node:fs/promises"
 import { resolve } from "node:path"
 import { Effect, Layer, Queue, RcMap, type Scope } from "effect"
-import { Files, FileUnreadable } from "../src/services/files.ts"
+import { ConfigurationFolder, Files, FileUnreadable } from "../src/services/files.ts"
 import { Log } from "../src/services/log.ts"
 import { watchFile } from "./file-watch.ts"
 
 /** Milliseconds for which a text must stand before it counts as written. */
 const debounce = 250
 
-/** The text of a file, as it is. */
-export const textOf = (path: string): Effect.Effect<string, FileUnreadable> =>
+/** Where a path of a configuration leads: beside its file, or where nothing is there, from the working directory. */
+export const placed = (path: string, folder: string | undefined): string => {
+  const beside = resolve(folder ?? "", path)
+  return existsSync(beside) ? beside : resolve(path)
+}
+
+/** The text of a file that a configuration names, as it is. */
+export const textOf = (path: string, folder: string | undefined): Effect.Effect<string, FileUnreadable> =>
   Effect.tryPromise({
-    try: () => readFile(path, "utf8"),
+    try: () => readFile(placed(path, folder), "utf8"),
     catch: (cause) =>
       new FileUnreadable({
         path,
@@ -39,9 +47,11 @@ export const layer: Layer.Layer<Files, never, Log> = Layer.effect(
     return {
       // The watch comes first: what is written between the two is a change, at the worst one too many.
       read: (path) =>
-        Effect.andThen(
-          RcMap.get(watches, resolve(path)),
-          Effect.map(textOf(path), (text) => text.trim())
+        Effect.flatMap(ConfigurationFolder, (folder) =>
+          Effect.andThen(
+            RcMap.get(watches, placed(path, folder)),
+            Effect.map(textOf(path, folder), (text) => text.trim())
+          )
         ),
       changed: Queue.take(changes)
     }

@@ -25,7 +25,10 @@ export const Secret = redacted(
 
 /** The content of a file, by its path. */
 export const FileReference = object("FileReference", "The content of a file.", {
-  file: required(LongString, "Path of the file. A relative path starts at the working directory of the proxy.")
+  file: required(
+    LongString,
+    "Path of the file. A relative path starts at the folder of the configuration file or, where nothing is there, at the working directory of the proxy."
+  )
 })
 
 /** The text itself or `{ file }`. */
@@ -44,7 +47,7 @@ export const SecretFileOrInline = Schema.Union([Secret, FileReference]).annotate
 export const FileInlineOrRemote = Schema.Union([
   Schema.String,
   exactlyOneOf("FileOrUrlReference", "The content of a file or the document at an address.", {
-    file: required(LongString, "Path of the file; it is watched."),
+    file: required(LongString, "Path of the file, as in `FileReference`; it is watched."),
     url: required(LongString, "Address of the document; it is refreshed in the background.")
   })
 ]).annotate({
@@ -60,4 +63,5 @@ export const JsonObject = Schema.Record(Schema.String, Schema.Json).annotate({
   identifier: "JsonObject",
   description: "An object of any content."
 })
+/** One whose members nobody has looked at yet. */
 export type JsonObject = { readonly [key: string]: unknown }

@@ -5,7 +5,8 @@
  * - `yaml refused`: the next fence of the page, a `text`, is what `headgatectl validate --strict` says of it;
  * - `yaml fragment=routes[].policies`: what may stand at this path of a file (`fragment` alone: sections of a file);
  * - `yaml of=prometheus`: a file of another program;
- * - `file=NAME`, on a fence of any language: a file of this name, which lies beside the configurations of the page.
+ * - `file=NAME`, on a fence of any language: a file of this name, which lies beside the configurations of the page. Those and
+ *   what is for a judge are configurations when they have a section of one.
  */
 import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -20,7 +21,11 @@ import { ctl } from "./tool.ts"
 const folder = mkdtempSync(join(tmpdir(), "headgate-fences-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-const isConfiguration = ({ language }: Fence) => language === "yaml" || language === "yml"
+const sections = /^(?:gateways|binds|routes|backends|llm|mcp|frontendPolicies):/m
+
+/** A file of the reader's may be a case, or of another program: it is one of ours when it has a section. */
+const isConfiguration = ({ language, marks, text }: Fence) =>
+  /^ya?ml$/.test(language) && (marks.has("file") || marks.has("judge") ? sections.test(text) : true)
 
 /** `routes[].policies` as lines of a file, and how far the text below them is indented. */
 const around = (path: string): { readonly lines: ReadonlyArray<string>; readonly indent: string } => {

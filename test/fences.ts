@@ -25,10 +25,10 @@ export const fencesOf = (page: string): ReadonlyArray<Fence> =>
     line: page.slice(0, match.index).split("\n").length
   }))
 
-/** What a user would have in the environment: whatever the text asks for. */
+/** What a user would have in the environment: whatever the text asks for without a default. */
 export const environmentOf = (text: string): Readonly<Record<string, string>> =>
   Object.fromEntries(
-    [...text.replace(/^# yaml-language-server.*$/m, "").matchAll(/\$\{?([A-Z_]+)/g)].map(([, name]) => [
+    [...text.replace(/^# yaml-language-server.*$/m, "").matchAll(/\$\{?([A-Z_]+)(?![A-Z_]|:-)/g)].map(([, name]) => [
       name!,
       name === "SESSION_KEY" ? "0a".repeat(32) : `${name}-value`
     ])

@@ -1,8 +1,9 @@
 /** Laws that hold for every policy. A new policy is covered by being in the registry. */
-import { describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { requestOf, stepsOf } from "../src/main/testing/case-file.ts"
 import { outsideOf } from "../src/main/testing/run-case.ts"
 import { type Example, policyLaws, registryLaws } from "../src/main/testing.ts"
+import type { AnySlot } from "../src/pipeline/stage.ts"
 import { policies } from "../stages/registry.ts"
 import { foundCases, policyOf } from "./case.ts"
 
@@ -32,6 +33,12 @@ describe("laws", () => {
         it.effect(name, () => check)
     })
   describe("all policies together", () => {
+    it("the slots that they share have names that tell them apart in graphs", () => {
+      const slots = new Set<AnySlot>(policies.policies.flatMap(({ reads, writes }) => [...reads, ...writes]))
+      const names = [...slots].map(({ name }) => name)
+      assert.deepStrictEqual(names, [...new Set(names)])
+      for (const name of names) assert.match(name, /^[a-z]\w*(\.\w+)*$/i)
+    })
     for (const { name, check } of registryLaws(policies, { runs: 30 })) it.effect(name, () => check)
   })
 })

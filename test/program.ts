@@ -1,7 +1,7 @@
 /** The programs as their users run them: processes of their own, with what they print. */
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
-import { createServer } from "node:net"
+import { createConnection, createServer } from "node:net"
 import { dirname, join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 
@@ -28,13 +28,24 @@ export const until = async (what: string, holds: () => boolean | Promise<boolean
   }
 }
 
+/** Whether somebody listens on a port of this machine. */
+export const accepts = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = createConnection(port, "localhost", () => {
+      socket.destroy()
+      resolve(true)
+    })
+    socket.on("error", () => resolve(false))
+  })
+
 export const startProgram = (
   command: string,
   args: ReadonlyArray<string>,
-  env: Readonly<Record<string, string>> = {}
+  env: Readonly<Record<string, string>> = {},
+  cwd = root
 ): Program => {
   const child = spawn(command, args, {
-    cwd: root,
+    cwd,
     // A test runner's own settings are not the user's.
     env: { PATH: process.env["PATH"], HOME: process.env["HOME"], ...env },
     stdio: ["ignore", "pipe", "pipe"],
@@ -76,14 +87,15 @@ export const startProgram = (
 /** The proxy with a configuration, and every management server on a port of the system's choice. */
 export const startHeadgate = async (
   args: ReadonlyArray<string>,
-  env: Readonly<Record<string, string>> = {}
+  env: Readonly<Record<string, string>> = {},
+  cwd = root
 ): Promise<Program> => {
-  const program = startProgram(process.execPath, [join(root, "bin/headgate.mjs"), ...args], {
-    ADMIN_ADDR: "127.0.0.1:0",
-    STATS_ADDR: "127.0.0.1:0",
-    READINESS_ADDR: "127.0.0.1:0",
-    ...env
-  })
+  const program = startProgram(
+    process.execPath,
+    [join(root, "bin/headgate.mjs"), ...args],
+    { ADMIN_ADDR: "127.0.0.1:0", STATS_ADDR: "127.0.0.1:0", READINESS_ADDR: "127.0.0.1:0", ...env },
+    cwd
+  )
   try {
     await program.says(/component=admin/)
     return program

@@ -1,6 +1,4 @@
 /** How connections to a backend are made: within what time, to which of its addresses, whom they trust, and how their silence is probed. */
-import { type LookupOptions, lookup } from "node:dns"
-import type { LookupFunction } from "node:net"
 import { Redacted } from "effect"
 import type { Addresses, Probes, UpstreamOptions, UpstreamTls } from "../../src/services/upstreams.ts"
 
@@ -31,19 +29,6 @@ export const settle = (options: UpstreamOptions): ConnectionSettings => ({
   probes: options.probes ?? standard.probes,
   addresses: options.addresses ?? standard.addresses
 })
-
-const lookups: Readonly<Record<Addresses, LookupOptions>> = {
-  all: { order: "verbatim" },
-  "v4 first": { order: "ipv4first" },
-  v4: { family: 4 },
-  v6: { family: 6 }
-}
-
-/** Finds the addresses of a name. */
-export const lookupOf =
-  (addresses: Addresses): LookupFunction =>
-  (host, options, found) =>
-    lookup(host, { ...options, ...lookups[addresses] }, found)
 
 /** As options of a TLS connection. */
 export const trust = (

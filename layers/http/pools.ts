@@ -2,10 +2,13 @@
 import { Context, Effect, Layer, type Scope } from "effect"
 import type { Address } from "../../spec/target.ts"
 import { containerOf, Defects } from "../../src/services/defects.ts"
+import { Metrics } from "../../src/services/metrics.ts"
 import { Monotonic } from "../../src/services/monotonic.ts"
+import { Names } from "../../src/services/names.ts"
 import { containedLaterIfAlive } from "../../src/services/timer.ts"
 import type { UpstreamOptions } from "../../src/services/upstreams.ts"
 import { dialTo } from "./client/dial.ts"
+import type { PoolExhausted } from "./client/failures.ts"
 import { identityOf } from "./client/identity.ts"
 import { Pool } from "./client/pool.ts"
 import { settle } from "./connection-settings.ts"
@@ -25,13 +28,35 @@ interface Backend {
   users: number
 }
 
-export const layer: Layer.Layer<Pools> = Layer.effect(
+export const poolMetrics = (metrics: Metrics["Service"], waiting: () => number) => {
+  metrics.gathered(
+    "upstream_waiting_calls",
+    "Calls that wait because all connections to their backend are in use.",
+    "gauge",
+    [],
+    () => [{ labels: {}, value: waiting() }]
+  )
+  return metrics.counter(
+    "upstream_refused_calls_total",
+    "Calls that were refused because all connections to their backend were in use: too many waited (`queue`), or they did so for too long (`time`).",
+    ["limit"]
+  )
+}
+
+export const layer: Layer.Layer<Pools, never, Names | Metrics> = Layer.effect(
   Pools,
   Effect.gen(function* () {
     const tell = yield* Defects
     const now = yield* Monotonic
+    const names = yield* Names
     const later = containedLaterIfAlive(containerOf(tell, "backend"))
     const backends = new Map<string, Backend>()
+    const refusals = poolMetrics(yield* Metrics, () => {
+      let waiting = 0
+      for (const { connections } of backends.values()) waiting += connections.pool.waiting
+      return waiting
+    })
+    const refused = (limit: PoolExhausted["limit"]) => refusals.series([limit]).record(1)
     return {
       open: (target, options) => {
         const settings = settle(options)
@@ -39,13 +64,14 @@ export const layer: Layer.Layer<Pools> = Layer.effect(
         const key = identityOf(target, settings)
         const make = (): Backend => {
           const pool = new Pool({
-            dial: dialTo(target, settings, later),
+            ...dialTo(target, settings, later, names),
             most: maxConnections,
             idleTimeout,
             patience: connectTimeout,
             now,
             later,
-            defect: (cause) => tell("backend", cause)
+            defect: (cause) => tell("backend", cause),
+            refused
           })
           return { connections: { tell, pool, connectTimeout }, users: 0 }
         }

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { BodyAborted } from "../../src/http/body.ts"
+import { NameUnresolved } from "../../src/services/names.ts"
 import {
   ConnectionClosed,
   ConnectTimedOut,
@@ -16,8 +17,8 @@ const system = (code: string, message = "connect to 10.0.0.1:80") => Object.assi
 describe("errors of a call", () => {
   it.each([
     [system("ECONNREFUSED"), "upstream call failed: connection refused: ECONNREFUSED"],
-    [system("ENOTFOUND"), "backends required DNS resolution which failed"],
-    [system("EAI_AGAIN"), "backends required DNS resolution which failed"],
+    [new NameUnresolved({ code: "ENOTFOUND" }), "backends required DNS resolution which failed"],
+    [new NameUnresolved({ code: "ECONNREFUSED" }), "backends required DNS resolution which failed"],
     [system("EHOSTUNREACH"), "upstream call failed: unreachable: EHOSTUNREACH"],
     [system("ECONNRESET"), "upstream call failed: reset: the connection was closed before there was a response"],
     [new ConnectionClosed(), "upstream call failed: reset: the connection was closed before there was a response"],

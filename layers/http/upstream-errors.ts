@@ -1,5 +1,6 @@
 /** Why a call failed, in the few words that logs, metrics and clients are told. */
 import { BodyAborted } from "../../src/http/body.ts"
+import { NameUnresolved } from "../../src/services/names.ts"
 import {
   type Reached,
   UnknownTransferCoding,
@@ -27,9 +28,6 @@ const kinds: Readonly<Record<string, string>> = {
   ECONNRESET: "reset",
   EPIPE: "reset",
   ECONNABORTED: "reset",
-  ENOTFOUND: "dns",
-  EAI_AGAIN: "dns",
-  EAI_FAIL: "dns",
   EHOSTUNREACH: "unreachable",
   ENETUNREACH: "unreachable",
   EADDRNOTAVAIL: "no local address",
@@ -46,6 +44,7 @@ const kindOf = (error: Error): string => {
   if (error instanceof ConnectionClosed) return "reset"
   if (error instanceof MalformedResponse || error instanceof UnreadableCoding) return "protocol"
   if (error instanceof UnsendableRequest) return "request"
+  if (error instanceof NameUnresolved) return "dns"
   if (error instanceof PoolClosed) return "closed"
   if (error instanceof PoolExhausted) return "busy"
   const code = codeOf(error)

@@ -6,8 +6,8 @@ import type { Address } from "../../spec/target.ts"
 import { isSource, read } from "../../src/http/body.ts"
 import { HeaderList } from "../../src/http/header-list.ts"
 import { type UpstreamRequest, Upstreams } from "../../src/services/upstreams.ts"
+import { upstreams } from "../../test/http/edge.ts"
 import { eventually } from "../../test/http/raw-client.ts"
-import { layer } from "./upstream.ts"
 
 /** A backend that answers `/slow` in two steps, and counts its connections. */
 const backend = Effect.acquireRelease(
@@ -71,7 +71,7 @@ describe("pools", () => {
       const other = yield* open(target, { connectTimeout: 1 + 10_000 })
       yield* other.send(request())
       assert.strictEqual(sockets.length, 2)
-    }).pipe(Effect.provide(layer))
+    }).pipe(Effect.provide(upstreams()))
   )
 
   it.live("outlive a configuration when the next one uses them", () =>
@@ -89,7 +89,7 @@ describe("pools", () => {
       assert.isFalse(sockets[0]?.destroyed)
       yield* Scope.close(after, Exit.void)
       yield* closed(sockets)
-    }).pipe(Effect.provide(layer))
+    }).pipe(Effect.provide(upstreams()))
   )
 
   it.live("close when the last user is gone, after what is in flight; new calls are refused", () =>
@@ -106,7 +106,7 @@ describe("pools", () => {
       const { bytes } = yield* read(answer.body, 100)
       assert.strictEqual(Buffer.from(bytes).toString(), "first second")
       yield* closed(sockets)
-    }).pipe(Effect.provide(layer))
+    }).pipe(Effect.provide(upstreams()))
   )
 
   it.live("open no more connections than they may", () =>
@@ -119,7 +119,7 @@ describe("pools", () => {
         { concurrency: 10 }
       )
       assert.strictEqual(sockets.length, 2)
-    }).pipe(Effect.provide(layer))
+    }).pipe(Effect.provide(upstreams()))
   )
 
   it.live("drop connections that have been idle", () =>
@@ -130,7 +130,7 @@ describe("pools", () => {
       yield* upstream.send(request())
       yield* closed(sockets)
       assert.strictEqual((yield* upstream.send(request())).status, 200)
-    }).pipe(Effect.provide(layer))
+    }).pipe(Effect.provide(upstreams()))
   )
 })
 
@@ -147,7 +147,7 @@ describe("responses", () => {
       yield* Effect.sleep(120)
       const { bytes, complete } = yield* read(slow.body, 100)
       assert.deepStrictEqual([Buffer.from(bytes).toString(), complete], ["first second", true])
-    }).pipe(Effect.provide(layer))
+    }).pipe(Effect.provide(upstreams()))
   )
 
   it.live("a body may be read within the callbacks of another call", () =>
@@ -159,6 +159,6 @@ describe("responses", () => {
       const second = yield* upstream.send(request("/slow"))
       const bodies = yield* Effect.all([read(second.body, 100), read(first.body, 100)], { concurrency: 2 })
       for (const { bytes } of bodies) assert.strictEqual(Buffer.from(bytes).toString(), "first second")
-    }).pipe(Effect.provide(layer))
+    }).pipe(Effect.provide(upstreams()))
   )
 })

@@ -3,8 +3,9 @@
  * and a file is written by a thread of its own. docs/decisions/log-output.md says why.
  */
 import { constants, fstatSync, openSync } from "node:fs"
-import { Worker } from "node:worker_threads"
+import type { Worker } from "node:worker_threads"
 import { type Container, contained, containing, nobody } from "../../src/services/contained.ts"
+import { startThread } from "../thread.ts"
 import { Ring } from "./ring.ts"
 import { gathering, pauseAfter, writeFrom } from "./writer.ts"
 
@@ -20,12 +21,6 @@ export interface ThreadData {
   readonly batch: number
   readonly descriptor: number
 }
-
-// The package has the thread among its programs.
-const threadFile = new URL(
-  import.meta.url.endsWith(".ts") ? "./thread.ts" : "../programs/log-thread.mjs",
-  import.meta.url
-)
 
 interface Descriptor {
   readonly descriptor: number
@@ -156,7 +151,7 @@ export class Output {
   /** It needs nothing else of ours: no flags, no environment. While there is none, lines are written here. */
   #thread(): Worker {
     const workerData: ThreadData = { memory: this.#ring.memory, batch, descriptor: this.#descriptor }
-    const worker = new Worker(threadFile, { workerData, execArgv: [], env: {}, name: "log" })
+    const worker = startThread("log", { workerData, execArgv: [], env: {}, name: "log" })
     worker.unref()
     return worker
   }

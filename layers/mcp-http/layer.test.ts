@@ -6,6 +6,7 @@ import { Effect, Exit, Layer, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { McpHttp, type McpHttpEndpoint } from "../../src/services/mcp-http.ts"
 import type { McpEventMark, McpTransport, TargetFailure } from "../../src/services/mcp-transport.ts"
+import { connectionPorts } from "../../test/http/edge.ts"
 import { layer } from "./layer.ts"
 import { endpointPath } from "./legacy-sse.ts"
 import type { UpstreamLimits } from "./upstream.ts"
@@ -49,7 +50,7 @@ const begin = async (
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
   const { port } = server.address() as AddressInfo
   const scope = Scope.makeUnsafe()
-  const context = await run(Layer.buildWithScope(Layer.fresh(layer(limits)), scope))
+  const context = await run(Layer.buildWithScope(Layer.fresh(Layer.provide(layer(limits), connectionPorts())), scope))
   const { at } = await Effect.runPromise(Effect.provideContext(McpHttp, context))
   const connect = (
     session?: string,

@@ -2,6 +2,8 @@
 import { Effect, Layer } from "effect"
 import { Defects } from "../../src/services/defects.ts"
 import { McpHttp, type McpHttpAddress } from "../../src/services/mcp-http.ts"
+import type { Metrics } from "../../src/services/metrics.ts"
+import type { Names } from "../../src/services/names.ts"
 import * as Pools from "../http/pools.ts"
 import { legacySseTransport } from "./legacy-sse.ts"
 import { askPlainly } from "./plain.ts"
@@ -20,7 +22,7 @@ const authorityOf = ({ scheme, host, port }: McpHttpAddress): string => {
 }
 
 /** Default limits: 16 Mi characters a message, 1 MiB of a refusal, 32 Mi characters that wait. */
-export const layer = (options: Partial<UpstreamLimits> = {}): Layer.Layer<McpHttp> =>
+export const layer = (options: Partial<UpstreamLimits> = {}): Layer.Layer<McpHttp, never, Names | Metrics> =>
   Layer.effect(
     McpHttp,
     Effect.gen(function* () {

@@ -1,16 +1,11 @@
 /** Counts tokens in a thread of its own, which is started when somebody first asks, and again when it has died. */
-import { Worker } from "node:worker_threads"
+import type { Worker } from "node:worker_threads"
 import { Effect, Exit, Layer } from "effect"
 import { type Container, contained, ignore } from "../../src/services/contained.ts"
 import { containerOf, Defects, type TellDefect } from "../../src/services/defects.ts"
 import { type Encoding, Tokenizer, TokenizerUnavailable } from "../../src/services/tokenizer.ts"
+import { startThread } from "../thread.ts"
 import type { Counted, Order } from "./messages.ts"
-
-// The package has the thread among its programs.
-const thread = new URL(
-  import.meta.url.endsWith(".ts") ? "./thread.ts" : "../programs/tokenizer-thread.mjs",
-  import.meta.url
-)
 
 type Answer = (tokens: number | undefined) => void
 
@@ -44,7 +39,7 @@ class Thread {
   }
 
   private start(): Worker {
-    const worker = new Worker(thread, { execArgv: [] })
+    const worker = startThread("tokenizer", { execArgv: [] })
     // Who waits for an answer keeps the process alive; the thread by itself does not.
     worker.unref()
     const counted = contained(this.container, ({ id, tokens }: Counted) => this.answer(id, tokens))

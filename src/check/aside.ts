@@ -2,8 +2,9 @@
  * Checks a configuration while requests are served: a large text is parsed, decoded and normalised by a thread of its own,
  * and what it found is taken over in steps, between which the loop goes on.
  */
-import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from "node:worker_threads"
+import { MessageChannel, type MessagePort, receiveMessageOnPort } from "node:worker_threads"
 import { Effect } from "effect"
+import { startThread } from "../../layers/thread.ts"
 import { placesOfRest } from "../../spec/config/gaps.ts"
 import { positions } from "../../spec/config/positions.ts"
 import { source as sourceOf } from "../../spec/config/source.ts"
@@ -27,12 +28,6 @@ const smallText = 4096
 /** The same while nobody is served yet: above it the garbage of parsing would be worth a thread of its own. */
 const smallTextAtStart = 65_536
 
-// The package has the thread among its programs.
-const thread = new URL(
-  import.meta.url.endsWith(".ts") ? "./thread.ts" : "../programs/check-thread.mjs",
-  import.meta.url
-)
-
 /** As `check`. A language with policies of one's own is known to this thread alone, which then reads every text itself. */
 const asideAbove =
   (small: number) =>
@@ -54,7 +49,7 @@ const inThread = (source: ConfigurationText) =>
     const asked: Asked = { source: { ...source, env: { ...source.env } }, port: port2 }
     const worker = yield* Effect.acquireRelease(
       // It needs nothing of ours but the text: no flags, no environment.
-      Effect.sync(() => new Worker(thread, { workerData: asked, transferList: [port2], execArgv: [], env: {} })),
+      Effect.sync(() => startThread("check", { workerData: asked, transferList: [port2], execArgv: [], env: {} })),
       (worker) => Effect.promise(() => worker.terminate())
     )
     const failure = yield* Effect.callback<string | undefined>((resume) => {

@@ -32,6 +32,8 @@ export interface ConfigurationText {
   readonly env: Environment
   /** Replaces a leading `~`. */
   readonly home?: string | undefined
+  /** Where a relative path in it is looked for first, before the working directory. */
+  readonly folder?: string | undefined
 }
 
 export interface Checked {

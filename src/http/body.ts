@@ -34,8 +34,10 @@ export interface BodySource {
   cancel(): void
 }
 
+/** No body, one in memory (a text is sent as UTF-8), or one on its way. */
 export type Body = undefined | string | Uint8Array | BodySource
 
+/** Whether a body is still on its way: then `read` it, or hand it on as it is. */
 export const isSource = (body: Body): body is BodySource => typeof body === "object" && !(body instanceof Uint8Array)
 
 const encoder = new TextEncoder()

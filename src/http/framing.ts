@@ -202,24 +202,3 @@ const dropNominated = (connection: string, headers: HeaderList): boolean => {
   }
   return upgrading
 }
-
-/**
- * The header list of a backend's response without its hop-by-hop part.
- * @param parsed lower-case names, several lines of one name as an array: what the HTTP client parsed already.
- */
-export const responseHeaders = (
-  parsed: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
-): HeaderList => {
-  const flat: Array<string> = []
-  for (const name of Object.keys(parsed)) {
-    if (isHopByHop(name)) continue
-    const value = parsed[name]
-    if (typeof value === "string") flat.push(name, value)
-    else if (value !== undefined) for (const line of value) flat.push(name, line)
-  }
-  const headers = new HeaderList(flat)
-  const connection = parsed["connection"]
-  if (connection !== undefined)
-    dropNominated(typeof connection === "string" ? connection : connection.join(","), headers)
-  return headers
-}

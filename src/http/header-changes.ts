@@ -1,12 +1,14 @@
 /** Static changes of a header list, compiled once: add, then set, then remove. */
 import { type HeaderList, isHeaderName, isHeaderValue } from "./header-list.ts"
 
+/** What is added to, set in and taken out of a list, by name. */
 export interface HeaderChangesConfig {
   readonly add?: Readonly<Record<string, string>> | undefined
   readonly set?: Readonly<Record<string, string>> | undefined
   readonly remove?: ReadonlyArray<string> | undefined
 }
 
+/** Changes that are ready to be made. */
 export interface HeaderChanges {
   readonly apply: (headers: HeaderList) => void
   /** The last value that is set for `host`, which is no header of the list. */

@@ -3,6 +3,7 @@
  * came. Duplicates, `set-cookie` and order survive; a look-up is a scan, which beats an index at the sizes HTTP has.
  */
 
+/** Header lines in their order. Names are lower-case wherever they are given; values are as they came. */
 export class HeaderList {
   /** Name, value, name, value …; names are lower-case. */
   readonly flat: Array<string>

@@ -3,6 +3,7 @@ import type { Body, BodySource } from "./body.ts"
 import type { HeaderList } from "./header-list.ts"
 import { isOrdinary, type PathFault, readTarget } from "./path.ts"
 
+/** How the client speaks with the listener. */
 export type Scheme = "http" | "https"
 
 /** The head of a request. Mutable: policies rewrite it in place, and exactly one exchange owns it. */

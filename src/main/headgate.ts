@@ -16,7 +16,14 @@ import { standard } from "./configuration/dialect.ts"
 import { findings, verdict } from "./configuration/findings.ts"
 import { portOptions, ports } from "./configuration/ports.ts"
 import { InvalidConfiguration } from "./configuration/snapshot.ts"
-import { type ConfigurationSource, defaultFile, defaultPath, fromFile, fromText } from "./configuration/source.ts"
+import {
+  type ConfigurationSource,
+  configurationText,
+  defaultFile,
+  defaultPath,
+  fromFile,
+  fromText
+} from "./configuration/source.ts"
 import { cannotServe, codesText, proxyCodes } from "./exit-codes.ts"
 import { onHangUp } from "./proxy/hang-up.ts"
 import { run } from "./proxy/run.ts"
@@ -132,8 +139,7 @@ const validate = Effect.gen(function* () {
     process.stdout.write("No local configuration\nConfiguration is valid!\n")
     return
   }
-  const text = yield* found.read
-  const problems = yield* findings({ name: found.name, text, env: process.env, home: process.env["HOME"] })
+  const problems = yield* findings(configurationText(found, yield* found.read))
   // A reader who has seen enough changes nothing in the verdict.
   process.stderr.on("error", ignore)
   if (problems.length > 0) process.stderr.write(`${formatProblems(format, problems)}\n`)

@@ -4,6 +4,7 @@
  */
 import type { StageError } from "./stage.ts"
 
+/** One thing that a decision reads and may not be able to, and what the client gets then. */
 export interface FailedReading {
   /** Who decides, as configuration files name it: `authorization`. */
   readonly by: string

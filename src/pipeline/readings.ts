@@ -31,6 +31,7 @@ export const inOtherReading = <A>(request: RequestHead, ask: () => A): A => {
   }
 }
 
+/** What `inBothReadings` refuses, for `failsClosed` of the policy of this name. */
 export const pathReadings = (by: string): ReadonlyArray<FailedReading> =>
   failedReadings(by, [
     "a path that it decides in one way as it is, and in another with what is encoded in it decoded",

@@ -88,6 +88,7 @@ type Fields<L extends ReadonlyArray<AnyPolicy>> = {
   readonly [P in L[number] as P["name"]]: Schema.optionalKey<P["schema"]>
 }
 
+/** The policies that a proxy knows, and the order in which they run in each phase. */
 export interface Registry<L extends ReadonlyArray<AnyPolicy> = ReadonlyArray<AnyPolicy>, O extends Orders = Orders> {
   readonly policies: L
   readonly byName: ReadonlyMap<string, AnyPolicy>

@@ -22,6 +22,7 @@ export interface Decision {
   readonly ruling: Ruling
 }
 
+/** Compiled rules: `prepare` what they read, then ask `rulingOf`. */
 export interface Rules {
   /** Whether nothing denies, all that is required holds, and, where anything allows, something does. */
   readonly decide: (variables: Bindings) => Ruling

@@ -16,6 +16,7 @@ export interface Timeouts {
   /** One call of the backend, up to its response headers. */
   readonly backend: number | undefined
 }
+/** What the policy `timeout` of the route says; unset where nothing does. */
 export const timeouts = slot<Timeouts>()("timeouts")
 
 /** The largest bodies that later stages may read, in bytes. */
@@ -23,6 +24,7 @@ export interface BodyLimits {
   readonly request: number | undefined
   readonly response: number | undefined
 }
+/** What the policy `buffer` of the route says; unset where nothing does. */
 export const bodyLimits = slot<BodyLimits>()("bodyLimits")
 
 /** Whether the authority for the backend was chosen by a rewrite, so that the backend's own name does not replace it. */
@@ -37,6 +39,7 @@ export interface CredentialHeaders {
   /** Those that the configuration leaves in the request on purpose. */
   readonly preserved: ReadonlyArray<string>
 }
+/** Written by every policy that authenticates, beside what those before it have left there. */
 export const credentialHeaders = slot<CredentialHeaders>()("credentialHeaders")
 
 /** Who presented a known API key. */
@@ -83,8 +86,11 @@ export interface TokenBudgets {
     exact: boolean
   ) => TokenShare | StageError
 }
+/** Unset where nothing limits the tokens of models. */
+export const tokenBudgets = slot<TokenBudgets>()("tokenBudgets")
+
 /** The rules over tools, prompts and resources that an MCP backend asks for each of them. */
 export const mcpRules = slot<Rules>()("mcpRules", "attempt")
+
 /** The MCP call that a request is, as far as it is known: what traces show as `mcp`. Set only when somebody watches. */
 export const mcpCall = slot<Readonly<Record<string, unknown>>>()("mcpCall", "attempt")
-export const tokenBudgets = slot<TokenBudgets>()("tokenBudgets")

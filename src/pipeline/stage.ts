@@ -12,6 +12,7 @@ import type { View } from "./view.ts"
 
 /** Where a policy can be attached. Each site is also the request phase in which its nodes run. */
 export const sites = ["gateway", "route", "backend"] as const
+/** One of `sites`: on a listener, on a route, or on a backend. */
 export type Site = (typeof sites)[number]
 
 /** Where a node runs. The order of this list is the order of the trace events. */
@@ -30,6 +31,7 @@ export interface Slot<out Name extends string, in out A> {
   readonly life: "request" | "attempt"
   readonly "~A": Types.Invariant<A>
 }
+/** Any slot, whatever it holds. */
 // biome-ignore lint/suspicious/noExplicitAny: the invariant value type has no common supertype but any.
 export type AnySlot = Slot<string, any>
 export type SlotValue<S> = S extends Slot<string, infer A> ? A : never
@@ -183,6 +185,7 @@ export interface Policy<
     at: Attachment
   ) => Effect.Effect<PolicyGraph<Reads, Writes, E>, ReadonlyArray<ConfigProblem>, R | Scope.Scope>
 }
+/** Any policy, whatever it reads, writes and needs. */
 // biome-ignore lint/suspicious/noExplicitAny: existential over every policy.
 export type AnyPolicy = Policy<string, any, Site, ResponsePhase, any, any, any, any>
 

@@ -31,6 +31,7 @@ export interface Outcome {
 /** What reads one slot. */
 export type Reading<S extends AnySlot> = Pick<View<S, never>, "get">
 
+/** The exchange as a node of a policy sees it: it reads and writes the slots that its policy declares, and no others. */
 export interface View<Reads extends AnySlot, Writes extends AnySlot> {
   readonly request: RequestHead
   /** The request body. Assigning replaces it; whoever does so also mends `content-length`. */

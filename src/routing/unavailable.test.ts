@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Scheduler } from "effect"
 import { schemas } from "../../stages/schemas.ts"
 import { reader } from "./read.ts"
 import { missing } from "./unavailable.ts"
@@ -48,5 +48,26 @@ policies:
       "14 policies[2].target.backend.service: a policy of a service is not available yet",
       "15 policies[3].target.backend.backend.section: a policy of one part of a backend is not available yet"
     ])
+  })
+
+  it("is looked for in a large file with pauses, in which others get their turn", async () => {
+    const routes = Array.from(
+      { length: 2_000 },
+      () => '- { policies: { cors: {} }, backends: [{ host: "a:1" }] }'
+    ).join("\n")
+    const read = reader(schemas)({
+      name: "config.yaml",
+      text: `gateways: { default: { port: 80 } }\nroutes:\n${routes}`,
+      env: {}
+    })
+    assert.isTrue(read.ok)
+    if (!read.ok) return
+    const available = { policies: new Set(["cors"]), backends: new Set<string>(), parts: new Set<never>() }
+    const looking = Effect.runFork(
+      Effect.provideService(missing(read.value.normalised, schemas, available), Scheduler.MaxOpsBeforeYield, 8)
+    )
+    let turns = 0
+    for (; looking.pollUnsafe() === undefined; turns++) await new Promise(setImmediate)
+    assert.isAtLeast(turns, 3)
   })
 })

@@ -13,6 +13,11 @@ export class FileUnreadable extends Data.TaggedError("FileUnreadable")<{
   }
 }
 
+/** The folder of the configuration file, in which a relative path is looked for first; `undefined` where there is none. */
+export const ConfigurationFolder = Context.Reference<string | undefined>("headgate/services/ConfigurationFolder", {
+  defaultValue: () => undefined
+})
+
 export class Files extends Context.Service<
   Files,
   {

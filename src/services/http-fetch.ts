@@ -5,6 +5,7 @@
 import { Context, Data, type Effect } from "effect"
 import type { HeaderList } from "../http/header-list.ts"
 
+/** A call. */
 export interface FetchRequest {
   readonly method: "GET" | "POST"
   /** Absolute, http or https. */
@@ -17,6 +18,7 @@ export interface FetchRequest {
   readonly maxBytes?: number | undefined
 }
 
+/** Its answer, whole. */
 export interface Fetched {
   readonly status: number
   /** Without hop-by-hop headers. */
@@ -31,6 +33,7 @@ export class FetchFailed extends Data.TaggedError("FetchFailed")<{ readonly url:
   }
 }
 
+/** Calls of the proxy itself, as a service: `const { fetch } = yield* HttpFetch` while a policy is compiled. */
 export class HttpFetch extends Context.Service<
   HttpFetch,
   {

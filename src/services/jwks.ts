@@ -18,6 +18,7 @@ export interface VerificationKey {
 /** The keys of a set by `kid`. Never changes: a set that was loaded anew is another map. */
 export type Keys = ReadonlyMap<string, VerificationKey>
 
+/** A key set that was opened. */
 export interface KeySet {
   /** The keys in force. `undefined` until they were loaded for the first time. */
   readonly current: () => Keys | undefined
@@ -38,6 +39,7 @@ export class KeySetUnusable extends Data.TaggedError("KeySetUnusable")<{ readonl
   }
 }
 
+/** Key sets, as a service. One that is opened is shared by all who open the same, and closes with the configuration. */
 export class Jwks extends Context.Service<
   Jwks,
   {

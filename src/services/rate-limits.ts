@@ -7,6 +7,7 @@ import { Context, type Effect, type Scope } from "effect"
 /** The most buckets of a rule with a key; the least recently used one gives way (seed). */
 export const maxBuckets = 65_536
 
+/** How large buckets are, and how fast they fill. */
 export interface BucketRule {
   /** The size of a bucket, which starts full. */
   readonly maxTokens: number
@@ -36,6 +37,7 @@ export interface Draw {
   readonly settle: (used: number) => void
 }
 
+/** The buckets of one rule. */
 export interface Buckets {
   /**
    * Asks the bucket of `key` for a share. No key, or an empty one, means the bucket that all such requests share.
@@ -45,6 +47,7 @@ export interface Buckets {
   readonly draw: (key: string | undefined, amount: number, demand: "all" | "any") => Draw
 }
 
+/** Token buckets, as a service. */
 export class RateLimits extends Context.Service<
   RateLimits,
   {

@@ -12,6 +12,7 @@ import { forgery } from "./forgery.ts"
 import { guardedConversations } from "./guards.ts"
 import { headerSpelling } from "./header-spelling.ts"
 import { hostileAnswers } from "./hostile-answers.ts"
+import { interfaceAnswers } from "./interface-answers.ts"
 import { keySets } from "./key-sets.ts"
 import { mcpFloods } from "./mcp-floods.ts"
 import { mcpRebinding } from "./mcp-rebinding.ts"
@@ -43,6 +44,7 @@ export const suites: ReadonlyArray<Suite> = [
   tokens,
   // Event streams.
   eventStreams,
+  interfaceAnswers,
   // Decompression.
   decompression,
   // Slow and flooding clients.

@@ -2,9 +2,11 @@
 
 import { createServer, type RequestListener } from "node:http"
 import { createServer as createTcpServer, type Socket } from "node:net"
-import { Effect, type Scope } from "effect"
+import { Context, Effect, Layer, type Scope } from "effect"
+import * as Dns from "../../layers/dns/layer.ts"
 import { type Bound, defaultLimits, type Limits, type ListenOptions, listen } from "../../layers/http/listener.ts"
-import { layer } from "../../layers/http/upstream.ts"
+import * as UpstreamLayer from "../../layers/http/upstream.ts"
+import * as Metrics from "../../layers/metrics/prometheus.ts"
 import type { Address } from "../../spec/target.ts"
 import { HeaderList } from "../../src/http/header-list.ts"
 import type { Answer } from "../../src/http/message.ts"
@@ -80,11 +82,20 @@ export const edge = (
     return { bound, port: bound.port ?? 0, outcomes, defects }
   })
 
+/** What whoever makes connections needs: names, from where `dns` says. */
+export const connectionPorts = (dns: Dns.DnsOptions = {}) => Layer.provideMerge(Dns.layer(dns), Metrics.layer())
+
+/** Connections as the gateway makes them. */
+export const upstreams = (dns: Dns.DnsOptions = {}) => Layer.provide(UpstreamLayer.layer, connectionPorts(dns))
+
 /** Opens a backend. */
-export const upstreamTo = (target: number | Address, options: UpstreamOptions = {}) =>
-  Effect.flatMap(Upstreams, ({ open }) =>
-    open(typeof target === "number" ? { kind: "tcp", host: "127.0.0.1", port: target, tls: false } : target, options)
-  ).pipe(Effect.provide(layer))
+export const upstreamTo = (target: number | Address, options: UpstreamOptions = {}, dns: Dns.DnsOptions = {}) =>
+  Effect.flatMap(Layer.build(upstreams(dns)), (context) =>
+    Context.get(context, Upstreams).open(
+      typeof target === "number" ? { kind: "tcp", host: "127.0.0.1", port: target, tls: false } : target,
+      options
+    )
+  )
 
 /** A proxy that forwards everything to one backend. */
 export const proxyTo = (

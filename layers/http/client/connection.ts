@@ -69,12 +69,17 @@ export class Connection implements Container, Uploading {
   #lost = false
   /** Whether it has served a call, or has been idle. */
   used = false
-  /** When it is not kept any longer, of the clock of its home. */
+  /** When it is not kept idle any longer, of the clock of its home. */
   expires = 0
+  /** When it takes no more calls. */
+  retires = Number.POSITIVE_INFINITY
+  readonly address: string
 
-  constructor(home: Home, socket: Socket) {
+  /** @param address of the backend. */
+  constructor(home: Home, socket: Socket, address: string) {
     this.#home = home
     this.#socket = socket
+    this.address = address
     const ended = contained(this, () => this.#ended())
     const drained = contained(this, () => this.#upload?.drained())
     const failed = contained(this, (error: Error) => {

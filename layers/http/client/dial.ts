@@ -9,11 +9,14 @@ import {
   type SecureContext
 } from "node:tls"
 import type { Address } from "../../../spec/target.ts"
-import { type Container, contained } from "../../../src/services/contained.ts"
+import { type Container, contained, ignore } from "../../../src/services/contained.ts"
+import type { Families, Known, Names, NameUnresolved } from "../../../src/services/names.ts"
 import type { Later } from "../../../src/services/timer.ts"
-import { type ConnectionSettings, lookupOf, trust } from "../connection-settings.ts"
+import type { Addresses } from "../../../src/services/upstreams.ts"
+import { type ConnectionSettings, trust } from "../connection-settings.ts"
 import { Connection, type Home } from "./connection.ts"
 import { ConnectionClosed, ConnectTimedOut } from "./failures.ts"
+import { Race } from "./race.ts"
 
 /** Makes one, and tells how it went, never before it returns. */
 export type Dial = (home: Home & Container, done: (made: Connection | Error) => void) => void
@@ -26,93 +29,146 @@ interface Reading {
   readonly callback: (length: number) => boolean
 }
 
+/** How connections to one backend are made. */
+export interface Dialler {
+  readonly dial: Dial
+  /** Tells all addresses of the backend, each time that they are others. Returns how to stop. */
+  readonly follow: (changed: (addresses: ReadonlySet<string>) => void) => () => void
+}
+
+/** Which families are asked for, and which of them comes first. */
+const families = {
+  all: { wanted: "both", preferred: "v6" },
+  "v4 first": { wanted: "both", preferred: "v4" },
+  v4: { wanted: "v4", preferred: "v4" },
+  v6: { wanted: "v6", preferred: "v6" }
+} as const satisfies Readonly<Record<Addresses, { readonly wanted: Families; readonly preferred: "v4" | "v6" }>>
+
 /** @param later for time limits. */
-export const dialTo = (target: Address, settings: ConnectionSettings, later: Later): Dial => {
-  const { tls, connectTimeout, probes, addresses } = settings
-  const common = { noDelay: true, allowHalfOpen: true }
-  const place =
-    target.kind === "unix"
-      ? { ...common, path: target.path }
-      : { ...common, host: bare(target.host), port: target.port, lookup: lookupOf(addresses) }
+export const dialTo = (
+  target: Address,
+  settings: ConnectionSettings,
+  later: Later,
+  names: Names["Service"]
+): Dialler => {
+  const { tls, connectTimeout, probes } = settings
+  const { wanted, preferred } = families[settings.addresses]
   const secured = target.kind === "tcp" && target.tls ? tlsOptions(bare(target.host), tls) : undefined
+  const host = target.kind === "unix" ? target.path : bare(target.host)
+  /** The one address of a target that has no name; of which family it is makes no difference. */
+  const own = target.kind === "unix" || isIP(host) !== 0 ? { v4: [host], v6: [] } : undefined
   let context: SecureContext | undefined
   /** Whom all connections of one dialler reach, and as whom, is the same: they may resume each other's sessions. */
   let session: Buffer | undefined
 
-  const open = (onread: Reading): Socket => {
-    if (secured === undefined) return connect({ ...place, onread })
+  const open = (address: string, onread: Reading): Socket => {
+    const place = target.kind === "unix" ? { path: address } : { host: address, port: target.port }
+    const common = { ...place, noDelay: true, allowHalfOpen: true, onread }
+    if (secured === undefined) return connect(common)
     // Made once: the authorities of a system are hundreds.
     context ??= createSecureContext(secured.identity)
     const options = {
-      ...place,
+      ...common,
       ...secured.options,
-      onread,
       secureContext: context,
       ...(session === undefined ? {} : { session })
     }
     return connectTls(options)
   }
 
-  return (home, done) => {
-    let socket: Socket | undefined
-    let connection: Connection | undefined
+  const dial: Dial = (home, done) => {
+    /** The attempt for which the others were given up. */
+    let winner: Socket | undefined
+    let forget = ignore
     let over = false
     const conclude = (made: Connection | Error) => {
       if (over) return
       over = true
       callOff()
+      forget()
+      if (made instanceof Error) {
+        race.stop()
+        winner?.destroy()
+      }
       done(made)
     }
     const container: Container = {
       contain: (cause) => {
         home.contain(cause)
-        socket?.destroy()
         conclude(errorOf(cause))
       }
     }
-    const late = contained(container, () => {
-      socket?.destroy()
-      conclude(new ConnectTimedOut())
-    })
+    const late = contained(container, () => conclude(new ConnectTimedOut()))
     const callOff = later(connectTimeout, late)
-    const failed = contained(container, (error: Error) => conclude(error))
-    try {
-      socket = open({
-        buffer: shared,
-        callback: (length) => {
-          // Bytes that come before anybody asked are no answer.
-          if (connection === undefined) socket?.destroy()
-          else connection.received(shared, length)
-          return true
-        }
+
+    const attempt = (address: string): (() => void) => {
+      let socket: Socket | undefined
+      let connection: Connection | undefined
+      /** A session is worth nothing until its server has been verified. */
+      let offered: Buffer | undefined
+      const failed = contained(container, (error: Error) => {
+        if (winner !== undefined && winner === socket) conclude(error)
+        else race.failed(address, error)
       })
-    } catch (cause) {
-      process.nextTick(failed, errorOf(cause))
-      return
+      try {
+        socket = open(address, {
+          buffer: shared,
+          callback: (length) => {
+            // Bytes that come before anybody asked are no answer.
+            if (connection === undefined) socket?.destroy()
+            else connection.received(shared, length)
+            return true
+          }
+        })
+      } catch (cause) {
+        process.nextTick(failed, errorOf(cause))
+        return ignore
+      }
+      const opened = socket
+      const closed = contained(container, () => failed(new ConnectionClosed()))
+      const stands = contained(container, () => {
+        if (race.connected(address)) winner = opened
+        else opened.destroy()
+      })
+      const made = contained(container, () => {
+        if (over || winner !== opened) return
+        opened.off("error", failed).off("close", closed)
+        if (probes !== "none") opened.setKeepAlive(true, probes.time, probes.interval, probes.retries)
+        if (offered !== undefined) session = offered
+        connection = new Connection(home, opened, address)
+        conclude(connection)
+      })
+      opened
+        .on("error", failed)
+        .on("close", closed)
+        .once("connect", stands)
+        .once(secured === undefined ? "connect" : "secureConnect", made)
+      if (secured !== undefined) {
+        const ticketed = contained(container, (ticket: Buffer) => {
+          if (connection === undefined) offered = ticket
+          else session = ticket
+        })
+        opened.on("session", ticketed)
+      }
+      return () => opened.destroy()
     }
-    const opened = socket
-    const closed = contained(container, () => conclude(new ConnectionClosed()))
-    /** A session is worth nothing until its server has been verified. */
-    let offered: Buffer | undefined
-    const made = contained(container, () => {
+
+    const race = new Race({
+      preferred,
+      later: (milliseconds, action) => later(milliseconds, contained(container, action)),
+      attempt,
+      lost: conclude
+    })
+    const hear = contained(container, (known: Known | NameUnresolved) => race.hear(known))
+    const begin = contained(container, () => {
       if (over) return
-      opened.off("error", failed).off("close", closed)
-      if (probes !== "none") opened.setKeepAlive(true, probes.time, probes.interval, probes.retries)
-      if (offered !== undefined) session = offered
-      connection = new Connection(home, opened)
-      conclude(connection)
+      if (own === undefined) forget = names.ask(host, wanted, hear)
+      else hear(own)
     })
-    opened
-      .on("error", failed)
-      .on("close", closed)
-      .once(secured === undefined ? "connect" : "secureConnect", made)
-    if (secured === undefined) return
-    const ticketed = contained(container, (ticket: Buffer) => {
-      if (connection === undefined) offered = ticket
-      else session = ticket
-    })
-    opened.on("session", ticketed)
+    process.nextTick(begin)
   }
+
+  return { dial, follow: own === undefined ? (changed) => names.follow(host, wanted, changed) : () => ignore }
 }
 
 /** @param host of the backend. */

@@ -5,9 +5,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import type { Address } from "../../../spec/target.ts"
 import { type UpstreamOptions, Upstreams } from "../../../src/services/upstreams.ts"
-import { portOf, upstreamRequest } from "../../../test/http/edge.ts"
+import { portOf, upstreamRequest, upstreams } from "../../../test/http/edge.ts"
 import { type ConnectionSettings, settle } from "../connection-settings.ts"
-import { layer } from "../upstream.ts"
 import { identityOf } from "./identity.ts"
 
 type Tls = NonNullable<ConnectionSettings["tls"]>
@@ -96,6 +95,6 @@ describe("the identity of connections", () => {
       assert.deepStrictEqual(resumed, [false, true, false, false])
       const failed = yield* Effect.flip(call({ tls: { verify: "everything" } }))
       assert.match(failed.message, /tls/)
-    }).pipe(Effect.provide(layer))
+    }).pipe(Effect.provide(upstreams()))
   )
 })

@@ -8,15 +8,20 @@ import { Pool, type PoolSettings, type Waiter } from "./pool.ts"
 const world = (changes: Partial<PoolSettings> = {}) => {
   let now = 0
   let timers: Array<{ readonly at: number; readonly action: () => void }> = []
-  const dialled: Array<(made: "connection" | Error) => Connection | undefined> = []
+  const dialled: Array<(made: "connection" | Error, address?: string) => Connection | undefined> = []
+  const sockets = new Map<Connection, Socket>()
+  const followers = new Set<(addresses: ReadonlySet<string>) => void>()
+  const refused: Array<string> = []
   const pool = new Pool({
     dial: (home, done) => {
-      dialled.push((made) => {
+      dialled.push((made, address = "192.0.2.1") => {
         if (made instanceof Error) {
           done(made)
           return undefined
         }
-        const connection = new Connection(home, new Socket())
+        const socket = new Socket()
+        const connection = new Connection(home, socket, address)
+        sockets.set(connection, socket)
         done(connection)
         return connection
       })
@@ -32,9 +37,14 @@ const world = (changes: Partial<PoolSettings> = {}) => {
         timers = timers.filter((one) => one !== timer)
       }
     },
+    follow: (changed) => {
+      followers.add(changed)
+      return () => followers.delete(changed)
+    },
     defect: (cause) => {
       throw cause
     },
+    refused: (limit) => refused.push(limit),
     ...changes
   })
   const log: Array<string> = []
@@ -53,9 +63,16 @@ const world = (changes: Partial<PoolSettings> = {}) => {
     log,
     got,
     dialled,
+    closed: (connection: Connection) => sockets.get(connection)!.destroyed,
+    followers,
+    refused,
     waiter,
     ask: (name: string, fresh = false) => pool.acquire(waiter(name, fresh)),
-    connect: () => dialled.shift()!("connection")!,
+    connect: (address?: string) => dialled.shift()!("connection", address)!,
+    /** The name stands for other addresses from now on. */
+    move: (...addresses: ReadonlyArray<string>) => {
+      for (const changed of followers) changed(new Set(addresses))
+    },
     fail: () => dialled.shift()!(new TypeError("refused")),
     pass: (milliseconds: number) => {
       now += milliseconds
@@ -93,7 +110,7 @@ describe("a pool", () => {
   })
 
   it("opens no more than it may; the others wait in turn, and not for ever", () => {
-    const { ask, connect, log, pool, dialled, pass } = world({ most: 1 })
+    const { ask, connect, log, pool, dialled, pass, refused } = world({ most: 1 })
     ask("a")
     const only = connect()
     ask("b")
@@ -106,16 +123,19 @@ describe("a pool", () => {
     assert.deepStrictEqual(log, ["a", "b"])
     pass(1)
     assert.deepStrictEqual(log, ["a", "b", "c: exhausted, time"])
+    assert.deepStrictEqual(refused, ["time"])
   })
 
   it("lets 1,024 wait, and refuses the next at once", () => {
-    const { ask, connect, log } = world({ most: 1 })
+    const { ask, connect, log, pool, refused } = world({ most: 1 })
     ask("first")
     connect()
     for (let i = 0; i < 1024; i++) ask(`${i}`)
     assert.deepStrictEqual(log, ["first"])
     ask("last")
     assert.deepStrictEqual(log, ["first", "last: exhausted, queue"])
+    assert.deepStrictEqual(refused, ["queue"])
+    assert.strictEqual(pool.waiting, 1024)
   })
 
   it("forgets who waits no longer", () => {
@@ -125,7 +145,9 @@ describe("a pool", () => {
     const gone = waiter("gone")
     pool.acquire(gone)
     ask("b")
+    assert.strictEqual(pool.waiting, 2)
     pool.forget(gone)
+    assert.strictEqual(pool.waiting, 1)
     pool.release(only)
     pass(10_000)
     assert.deepStrictEqual(log, ["a", "b"])
@@ -219,6 +241,86 @@ describe("a pool", () => {
     timed.pass(500)
     timed.ask("c")
     assert.isFalse(timed.got.has("c"))
+  })
+
+  it("gives out no connection to an address that the backend has no more, and closes those that are idle", () => {
+    const { ask, connect, got, pool, move, closed } = world()
+    for (const name of ["a", "b", "c"]) ask(name)
+    const [idle, busy, other] = [connect("192.0.2.1"), connect("192.0.2.1"), connect("192.0.2.2")]
+    pool.release(other)
+    pool.release(idle)
+    move("192.0.2.2", "192.0.2.3")
+    assert.isTrue(closed(idle))
+    pool.release(busy)
+    assert.isTrue(closed(busy))
+    ask("d")
+    assert.strictEqual(got.get("d"), other)
+    // An address that comes back helps no connection that was given up.
+    move("192.0.2.1")
+    move("192.0.2.2")
+    pool.release(other)
+    assert.isTrue(closed(other))
+  })
+
+  it("replaces one that is busy when its address goes, for who waits", () => {
+    const { ask, connect, log, pool, move } = world({ most: 1 })
+    ask("a")
+    const old = connect("192.0.2.1")
+    ask("b")
+    move("192.0.2.2")
+    pool.release(old)
+    assert.deepStrictEqual(log, ["a"])
+    connect("192.0.2.2")
+    assert.deepStrictEqual(log, ["a", "b"])
+  })
+
+  it("lets one that was made to an address that went meanwhile serve once", () => {
+    const { ask, connect, got, pool, move, closed } = world()
+    ask("a")
+    connect("192.0.2.2")
+    move("192.0.2.2")
+    ask("b")
+    const late = connect("192.0.2.1")
+    assert.strictEqual(got.get("b"), late)
+    pool.release(late)
+    assert.isTrue(closed(late))
+  })
+
+  it("follows its name only while it has connections", () => {
+    const { ask, connect, fail, followers, got } = world()
+    ask("a")
+    fail()
+    assert.strictEqual(followers.size, 0)
+    for (const name of ["b", "c"]) ask(name)
+    connect()
+    connect()
+    assert.strictEqual(followers.size, 1)
+    got.get("b")!.destroy()
+    assert.strictEqual(followers.size, 1)
+    got.get("c")!.destroy()
+    assert.strictEqual(followers.size, 0)
+  })
+
+  it("gives out no connection that is ten minutes old", () => {
+    const minutes = 60_000
+    const { ask, connect, got, pool, pass, closed } = world({ idleTimeout: 60 * minutes })
+    ask("a")
+    const first = connect()
+    pool.release(first)
+    pass(9 * minutes)
+    ask("b")
+    assert.strictEqual(got.get("b"), first)
+    ask("c")
+    const second = connect()
+    pass(minutes)
+    pool.release(first)
+    assert.isTrue(closed(first))
+    pool.release(second)
+    ask("d")
+    assert.strictEqual(got.get("d"), second)
+    pool.release(second)
+    pass(9 * minutes)
+    assert.isTrue(closed(second))
   })
 
   it("closes what is idle, and refuses who comes later; who waits is served", () => {

@@ -5,7 +5,7 @@
 import type { Container } from "../../../src/services/contained.ts"
 import type { Later } from "../../../src/services/timer.ts"
 import { Connection, type Home } from "./connection.ts"
-import type { Dial } from "./dial.ts"
+import type { Dial, Dialler } from "./dial.ts"
 import { PoolClosed, PoolExhausted } from "./failures.ts"
 
 export interface Waiter {
@@ -17,6 +17,7 @@ export interface Waiter {
 
 export interface PoolSettings {
   readonly dial: Dial
+  readonly follow: Dialler["follow"]
   /** The most connections; `undefined`: any number. */
   readonly most: number | undefined
   /** Milliseconds that an idle connection is kept. */
@@ -27,10 +28,15 @@ export interface PoolSettings {
   /** For what need not keep the process alive. */
   readonly later: Later
   readonly defect: (cause: unknown) => void
+  /** Told which limit refused a call. */
+  readonly refused: (limit: PoolExhausted["limit"]) => void
 }
 
 /** How many calls may wait while all connections are busy. */
 const mostWaiting = 1024
+
+/** Milliseconds after which a connection takes no more calls: whoever balances them behind the address may then move it. */
+const oldest = 600_000
 
 export class Pool implements Home, Container {
   readonly #settings: PoolSettings
@@ -41,7 +47,10 @@ export class Pool implements Home, Container {
   /** Those that wait for a connection of their own. */
   readonly #waitingFresh = new Map<Waiter, number>()
   /** Connections that stand. */
-  #standing = 0
+  readonly #standing = new Set<Connection>()
+  /** The addresses of the backend, as long as there are connections to them. */
+  #addresses: ReadonlySet<string> | undefined = undefined
+  #stopFollowing: (() => void) | undefined = undefined
   /** Connections that are being made. */
   #pending = 0
   #sweeping = false
@@ -66,8 +75,8 @@ export class Pool implements Home, Container {
       }
     }
     if (!this.#hasRoom() && waiter.fresh) this.#idle[0]?.destroy()
-    if (!this.#hasRoom() && this.#waiters - this.#pending >= mostWaiting) {
-      waiter.refused(new PoolExhausted({ limit: "queue" }))
+    if (!this.#hasRoom() && this.waiting >= mostWaiting) {
+      this.#refuse(waiter, "queue")
       return
     }
     const queue = waiter.fresh ? this.#waitingFresh : this.#waiting
@@ -88,13 +97,23 @@ export class Pool implements Home, Container {
     while (this.#idle.length > 0) this.#idle[0]!.destroy()
   }
 
+  /** How many calls wait while all connections are busy. */
+  get waiting(): number {
+    return Math.max(0, this.#waiters - this.#pending)
+  }
+
+  #refuse(waiter: Waiter, limit: PoolExhausted["limit"]): void {
+    this.#settings.refused(limit)
+    waiter.refused(new PoolExhausted({ limit }))
+  }
+
   get #waiters(): number {
     return this.#waiting.size + this.#waitingFresh.size
   }
 
   #hasRoom(): boolean {
     const { most } = this.#settings
-    return most === undefined || this.#standing + this.#pending < most
+    return most === undefined || this.#standing.size + this.#pending < most
   }
 
   #takeIdle(): Connection | undefined {
@@ -116,7 +135,7 @@ export class Pool implements Home, Container {
       this.#settings.dial(this, (made) => {
         this.#pending--
         if (made instanceof Connection) {
-          this.#standing++
+          this.#stand(made)
           this.#give(made, true)
         } else {
           // It was made for somebody; the others wait for theirs.
@@ -125,6 +144,21 @@ export class Pool implements Home, Container {
         }
       })
     }
+  }
+
+  #stand(connection: Connection): void {
+    const { follow, now } = this.#settings
+    this.#standing.add(connection)
+    this.#stopFollowing ??= follow((addresses) => this.#keepTo(addresses))
+    // Its address may have gone while it was made: then whoever waits for it is its only caller.
+    connection.retires = this.#addresses?.has(connection.address) === false ? 0 : now() + oldest
+  }
+
+  /** Connections to other addresses than these take no more calls. */
+  #keepTo(addresses: ReadonlySet<string>): void {
+    this.#addresses = addresses
+    for (const connection of this.#standing) if (!addresses.has(connection.address)) connection.retires = 0
+    for (const connection of this.#idle.slice()) if (connection.retires === 0) connection.destroy()
   }
 
   #first(fresh: boolean): Waiter | undefined {
@@ -146,13 +180,15 @@ export class Pool implements Home, Container {
   #keep(connection: Connection): void {
     const { idleTimeout, now } = this.#settings
     const { keepAlive } = connection
+    const time = now()
     // The peer closes a second later than we stop to use it, for a request may be under way that long.
-    const kept = keepAlive === undefined ? idleTimeout : Math.min(idleTimeout, (keepAlive - 1) * 1000)
+    const idle = keepAlive === undefined ? idleTimeout : Math.min(idleTimeout, (keepAlive - 1) * 1000)
+    const kept = Math.min(idle, connection.retires - time)
     if (this.#closed || kept <= 0) {
       connection.destroy()
       return
     }
-    connection.expires = now() + kept
+    connection.expires = time + kept
     // From here on its peer may have closed it when a request is on its way.
     connection.used = true
     this.#idle.push(connection)
@@ -201,9 +237,14 @@ export class Pool implements Home, Container {
       for (const [waiter, deadline] of queue) {
         if (deadline > now) break
         queue.delete(waiter)
-        waiter.refused(new PoolExhausted({ limit: "time" }))
+        this.#refuse(waiter, "time")
       }
     this.#armExpiry()
+  }
+
+  /** Whether somebody waits for a new connection, and there is no room for it. */
+  #wantsFresh(): boolean {
+    return this.#waitingFresh.size > this.#pending && !this.#hasRoom()
   }
 
   // What connections ask for and tell.
@@ -213,13 +254,18 @@ export class Pool implements Home, Container {
   }
 
   release(connection: Connection): void {
-    // It stands in the place of the connection that somebody waits for.
-    if (this.#waitingFresh.size > this.#pending && !this.#hasRoom()) connection.destroy()
+    // It stands in the place of the connection that somebody waits for, or of one that may take calls.
+    if (this.#waiters > 0 && (connection.retires <= this.#settings.now() || this.#wantsFresh())) connection.destroy()
     else this.#give(connection, false)
   }
 
   lost(connection: Connection): void {
-    this.#standing--
+    this.#standing.delete(connection)
+    if (this.#standing.size === 0) {
+      this.#stopFollowing?.()
+      this.#stopFollowing = undefined
+      this.#addresses = undefined
+    }
     const place = this.#idle.indexOf(connection)
     if (place >= 0) this.#idle.splice(place, 1)
     this.#grow()

@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { closeSync, openSync } from "node:fs"
 import { constants } from "node:os"
+import { isSea } from "node:sea"
 import { Readable } from "node:stream"
 import { Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
@@ -21,8 +22,9 @@ const served = async (
   command: readonly [string, ...ReadonlyArray<string>],
   output: number
 ) => {
+  const itself = isSea() ? [] : [...process.execArgv, process.argv[1]!]
   // The channel tells the proxy when this process is gone, however it ended.
-  const proxy = spawn(process.execPath, [...process.execArgv, process.argv[1]!, ...source], {
+  const proxy = spawn(process.execPath, [...itself, ...source], {
     env: { ...process.env, READY_FD: "3" },
     stdio: ["ignore", output, output === 1 ? 2 : output, "pipe", "ipc"]
   })

@@ -6,12 +6,13 @@ import { existsSync } from "node:fs"
 import { dirname } from "node:path"
 import { Effect, Result, type Scope } from "effect"
 import { watchFile } from "../../../layers/file-watch.ts"
-import { textOf } from "../../../layers/files.ts"
+import { placed, textOf } from "../../../layers/files.ts"
 import type { Catalog as CatalogSource, ModelCatalogSource } from "../../../spec/standalone/catalog.ts"
 import type { ConfigProblem } from "../../pipeline/stage.ts"
 import { type Catalog, compileCatalog } from "../../protocols/llm/cost/catalog.ts"
 import { decodeCatalog, type ModelCatalog } from "../../protocols/llm/cost/catalog-schema.ts"
 import type { Catalogs } from "../../protocols/llm/cost/catalogs.ts"
+import { ConfigurationFolder } from "../../services/files.ts"
 import { Log } from "../../services/log.ts"
 
 type Source = (typeof ModelCatalogSource)["Type"]
@@ -25,11 +26,12 @@ export const openCatalogs = (
   if (sources === undefined || sources.length === 0) return Effect.succeed(noCatalogs)
   return Effect.gen(function* () {
     const { log } = yield* Log
+    const folder = yield* ConfigurationFolder
     const parts: Array<ModelCatalog | undefined> = []
     const problems: Array<ConfigProblem> = []
     const missing: Array<ConfigProblem> = []
     const fromFile = (file: string) =>
-      Effect.flatMap(textOf(file), (text) =>
+      Effect.flatMap(textOf(file, folder), (text) =>
         Effect.mapError(Effect.fromResult(parsed(text)), (message) => ({
           _tag: "CatalogInvalid" as const,
           message: `${file}: ${message}`
@@ -61,10 +63,11 @@ export const openCatalogs = (
     let current: Catalog = compileCatalog(loaded())
     for (const [index, { file }] of sources.entries()) {
       if (file === undefined) continue
-      if (!existsSync(dirname(file))) log("warn", "llm", "a source of the model catalogue is not watched", { file })
+      const watched = placed(file, folder)
+      if (!existsSync(dirname(watched))) log("warn", "llm", "a source of the model catalogue is not watched", { file })
       log("info", "proxy", `Watching file: ${file}`)
       yield* watchFile({
-        file,
+        file: watched,
         debounce: 250,
         changed: () =>
           Effect.map(Effect.result(fromFile(file)), (found) => {

@@ -1,9 +1,10 @@
 /** The adapters behind the ports of policies and terminals, made once for a process and kept across reloads. */
 import { randomUUID } from "node:crypto"
 import { Data, Effect, Layer } from "effect"
+import * as Dns from "../../../layers/dns/layer.ts"
 import * as Files from "../../../layers/files.ts"
 import * as Upstream from "../../../layers/http/upstream.ts"
-import * as HttpFetch from "../../../layers/http-fetch/undici.ts"
+import * as HttpFetch from "../../../layers/http-fetch/layer.ts"
 import * as Jwks from "../../../layers/jwks/live.ts"
 import * as Kept from "../../../layers/kept.ts"
 import * as LoggedDefects from "../../../layers/log/defects.ts"
@@ -80,6 +81,6 @@ const adapters = (options: PortOptions) =>
       )
     ),
     Layer.provideMerge(Jwks.layer, Layer.merge(HttpFetch.layer, Files.layer))
-  )
+  ).pipe(Layer.provide(Dns.layer()))
 
 export const ports = (options: PortOptions) => Layer.provideMerge(adapters(options), contained)

@@ -12,6 +12,7 @@ import type { Hidden } from "../../pipeline/hidden.ts"
 import type { ConfigPath } from "../../pipeline/stage.ts"
 import type { Normalised } from "../../routing/normalised.ts"
 import type { Random } from "../../routing/weights.ts"
+import { ConfigurationFolder } from "../../services/files.ts"
 import type { Dialect } from "./dialect.ts"
 import { type Frontend, frontendOf } from "./frontend.ts"
 
@@ -60,6 +61,7 @@ export const makeSnapshot = <R>(
       return yield* new InvalidConfiguration({ problems })
     const scope = yield* Scope.make()
     const assembling = dialect.assemble(config ?? rest!.config, random).pipe(
+      Effect.provideService(ConfigurationFolder, source.folder),
       Scope.provide(scope),
       Effect.onError(() => Scope.close(scope, Exit.void))
     )

@@ -5,6 +5,7 @@ import { dirname, join } from "node:path"
 import { buffer } from "node:stream/consumers"
 import { Data, Effect } from "effect"
 import type { Environment } from "../../../spec/config/expand.ts"
+import type { ConfigurationText } from "../../check/check.ts"
 
 export interface ConfigurationSource {
   /** For messages: the path of the file, `<stdin>` or `<inline>`. */
@@ -15,6 +16,13 @@ export interface ConfigurationSource {
   /** What to say at the start of a file that nobody named. */
   readonly note?: string | undefined
 }
+
+/** A text of it as it is checked: what it refers to is in the environment, and in files beside it. */
+export const configurationText = (
+  { name, file }: ConfigurationSource,
+  text: string,
+  env: Environment = process.env
+): ConfigurationText => ({ name, text, env, home: env["HOME"], folder: file && dirname(file) })
 
 /** There is no configuration to read. */
 export class UnreadableConfiguration extends Data.TaggedError("UnreadableConfiguration")<{ readonly detail: string }> {

@@ -1,7 +1,7 @@
 /** `headgatectl doctor`: what keeps a configuration from being served well on this machine, and what to do about it. */
 import { Console, Effect, Option } from "effect"
 import { Argument, Command } from "effect/cli"
-import { fromFile } from "../configuration/source.ts"
+import { configurationText, fromFile } from "../configuration/source.ts"
 import { cannotServe } from "../exit-codes.ts"
 import { exitWith, orExit } from "./failure.ts"
 
@@ -20,7 +20,7 @@ export const doctorCommand = Command.make(
       )
       const source = Option.isNone(file)
         ? undefined
-        : { name: file.value, text: yield* fromFile(file.value).read, home: process.env["HOME"] }
+        : configurationText(fromFile(file.value), yield* fromFile(file.value).read)
       const ailments = yield* examine(machine(), source)
       for (const ailment of ailments) yield* Console.log(ailmentText(ailment))
       if (ailments.length === 0) return yield* Console.log("Nothing is wrong.")

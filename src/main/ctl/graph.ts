@@ -1,7 +1,7 @@
 /** `headgatectl graph`: the graph of every route of a configuration file, as JSON or as Mermaid. */
 import { Console, Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { fromFile } from "../configuration/source.ts"
+import { configurationText, fromFile } from "../configuration/source.ts"
 import { orExit } from "./failure.ts"
 import { namedFile } from "./one-file.ts"
 
@@ -27,8 +27,8 @@ export const graphCommand = Command.make(
       const file = yield* namedFile("graph", flag, operand)
       const { graphsOf } = yield* Effect.promise(() => import("../configuration/offline.ts"))
       const { mermaid } = yield* Effect.promise(() => import("../../pipeline/graph.ts"))
-      const text = yield* fromFile(file).read
-      const graphs = yield* graphsOf({ name: file, text, env: process.env, home: process.env["HOME"] })
+      const source = fromFile(file)
+      const graphs = yield* graphsOf(configurationText(source, yield* source.read))
       yield* Console.log(format === "mermaid" ? mermaid(graphs) : JSON.stringify(graphs, null, 2))
     }).pipe(orExit())
 ).pipe(

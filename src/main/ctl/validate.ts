@@ -2,7 +2,7 @@
 import { Console, Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { countOf, formatProblems, problemFormats } from "../../../spec/config/problem.ts"
-import { fromFile } from "../configuration/source.ts"
+import { configurationText, fromFile } from "../configuration/source.ts"
 import { exitWith, orExit } from "./failure.ts"
 import { namedFile } from "./one-file.ts"
 
@@ -31,8 +31,8 @@ export const validateCommand = Command.make(
     Effect.gen(function* () {
       const file = yield* namedFile("validate", flag, operand)
       const { findings, verdict } = yield* Effect.promise(() => import("../configuration/findings.ts"))
-      const text = yield* fromFile(file).read
-      const problems = yield* findings({ name: file, text, env: process.env, home: process.env["HOME"] })
+      const source = fromFile(file)
+      const problems = yield* findings(configurationText(source, yield* source.read))
       if (problems.length > 0 || format === "json") yield* Console.log(formatProblems(format, problems))
       if (problems.length > 0 && format === "text") yield* Console.log(countOf(problems))
       const { said, exitCode } = verdict(problems)

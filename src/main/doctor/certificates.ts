@@ -1,6 +1,7 @@
 /** Certificates and keys that a file names, of listeners and towards backends: whether they can be used, and for how long. */
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto"
 import { readFileSync } from "node:fs"
+import { placed } from "../../../layers/files.ts"
 import { formatPath } from "../../../spec/config/path.ts"
 import type { Normalised, PolicyBranch } from "../../routing/normalised.ts"
 import { type Ailment, error, warning } from "./ailment.ts"
@@ -50,9 +51,13 @@ const readable = (file: string): string | Error => {
   }
 }
 
-/** @param told places of which something is told already. */
+/**
+ * @param folder of the configuration file.
+ * @param told places of which something is told already.
+ */
 export const certificateAilments = (
   config: Normalised,
+  folder: string | undefined,
   now: number,
   told: ReadonlySet<string>
 ): ReadonlyArray<Ailment> =>
@@ -61,7 +66,7 @@ export const certificateAilments = (
     const tell = (what: string, remedy: string) => found.push(error("certificates", `${path}${what}`, remedy))
     const textOf = (name: string, file: string): string | undefined => {
       if (told.has(`${path}.${name}`)) return undefined
-      const text = readable(file)
+      const text = readable(placed(file, folder))
       if (typeof text === "string") return text
       tell(
         `.${name}: ${file} cannot be read (${"code" in text ? text.code : text.message})`,

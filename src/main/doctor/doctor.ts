@@ -43,7 +43,7 @@ export const examine = (
           ...(yield* portAilments(config)),
           ...commandAilments(config, machine.env),
           // What cannot be read was told of the file.
-          ...certificateAilments(config, machine.now(), new Set(problems.map(({ path }) => path))),
+          ...certificateAilments(config, source.folder, machine.now(), new Set(problems.map(({ path }) => path))),
           ...visits.flatMap(({ ailments }) => ailments),
           ...clockAilments(visits.flatMap(({ ahead }) => (ahead === undefined ? [] : [ahead])))
         )

@@ -1,4 +1,6 @@
 /** The reference page of the metrics: every family that some part of the proxy counts in, as that part registers it. */
+import { dnsMetrics } from "../../../layers/dns/layer.ts"
+import { poolMetrics } from "../../../layers/http/pools.ts"
 import * as ConsoleLog from "../../../layers/log/console.ts"
 import { defectCounter } from "../../../layers/log/defects.ts"
 import { guardChecks, makeCallSeries } from "../../../stages/backend-llm/series.ts"
@@ -46,6 +48,7 @@ const sections: ReadonlyArray<readonly [title: string, register: (metrics: Metri
   ["Requests", (metrics) => makeRecorder(quiet, metrics, () => 0)],
   ["Models", (metrics) => [makeCallSeries(metrics), guardChecks(metrics)]],
   ["MCP servers", makeMcpSeries],
+  ["Backends", (metrics) => [poolMetrics(metrics, () => 0), dnsMetrics(metrics)]],
   [
     "The process",
     (metrics) => [

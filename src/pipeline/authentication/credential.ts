@@ -21,6 +21,7 @@ export const credentialReadings = (by: string): ReadonlyArray<FailedReading> =>
     ["more than the expression of a location may do", unreadable.work]
   )
 
+/** A place in requests where a credential is looked for. */
 export interface Credential {
   /**
    * The credential; `undefined` when there is none. Where it stands may be told by something that cannot be read. Leaves in the

@@ -46,6 +46,7 @@ export class KeysUnavailable extends Data.TaggedError("KeysUnavailable")<{}> imp
   }
 }
 
+/** Why a token is not believed (401), or cannot be looked at (503). */
 export type TokenFailure = TokenRefused | KeysUnavailable
 
 /** Made once: what a client provokes must not cost a stack trace each time. */
@@ -61,6 +62,7 @@ const refused = (detail: string): Exit.Exit<never, TokenRefused> => {
 /** @param detail one of a fixed set of sentences: each is kept. */
 const malformed = (detail: string) => refused(`the token is invalid or malformed: ${detail}`)
 
+/** The failure for a request without a token: 401 with a challenge for one, ready to be returned. */
 export const noToken = Exit.fail(new TokenRefused({ detail: "no bearer token found", headers: tokenWanted }))
 const noKeyId = refused("the token header does not specify a `kid`")
 const keysUnavailable = Exit.fail(new KeysUnavailable())

@@ -4,7 +4,7 @@
  * which knows its items by other names.
  */
 import { Buffer } from "node:buffer"
-import { type Member, path, stringIn } from "../../json/text.ts"
+import { path, stringIn } from "../../json/text.ts"
 import type { RpcNotification, RpcRequest } from "./envelope.ts"
 import { code, type McpFailure, rpcRefusal } from "./errors.ts"
 import { header } from "./headers.ts"
@@ -56,13 +56,12 @@ const compare = (name: string, sent: string | undefined, due: string, required: 
 export const routingHeaderFault = (
   headers: ReadonlyArray<string>,
   message: RpcRequest | RpcNotification,
-  params: ReadonlyArray<Member> | undefined,
   modern: boolean
 ): McpFailure | undefined => {
   const method = compare("Mcp-Method", header(headers, "mcp-method"), message.method, modern)
   if (method !== undefined) return method
   const key = nameMembers[message.method]
-  const due = key === undefined ? undefined : stringIn(message.text, path(message.text, params, key))
+  const due = key === undefined ? undefined : stringIn(message.text, path(message.text, message.params?.members, key))
   if (due !== undefined) {
     const name = compare("Mcp-Name", header(headers, "mcp-name"), due, modern)
     if (name !== undefined) return name

@@ -11,6 +11,7 @@ import type { McpAuthorize, McpFacts, McpObserver, McpRelay, McpResponse } from 
 import { makeMcpRelay } from "../../../src/protocols/mcp/relay.ts"
 import { makeSessionIds, randomSessionKey } from "../../../src/protocols/mcp/session-id.ts"
 import { nobody } from "../../../src/services/contained.ts"
+import { connectionPorts } from "../../http/edge.ts"
 
 export interface RelayServerOptions {
   readonly authorize?: McpAuthorize
@@ -65,7 +66,9 @@ export const startRelay = async (
   options: RelayServerOptions = {}
 ): Promise<RelayServer> => {
   const warnings: Array<string> = []
-  const runtime = ManagedRuntime.make(Layer.merge(httpLayer(), stdioLayer({ graceMillis: 500, ...options.stdio })))
+  const runtime = ManagedRuntime.make(
+    Layer.merge(Layer.provide(httpLayer(), connectionPorts()), stdioLayer({ graceMillis: 500, ...options.stdio }))
+  )
   const scope = Scope.makeUnsafe()
   const relay = await runtime.runPromise(
     makeMcpRelay(mcpBackendConfig({ backend: "test", ...config }), {

@@ -11,6 +11,7 @@ import {
   type World,
   whole
 } from "headgate/testing"
+import { entitlement } from "./entitlement.ts"
 import { directory, headgate, withTenants } from "./proxy.ts"
 import { DirectoryDown, Tenants, tenant, tenantGreeting } from "./tenant.ts"
 
@@ -52,6 +53,35 @@ steps:
 `)
 const shown = await Effect.runPromise(runCase(tenant, known, { layer }))
 assert.deepEqual(shown.outcomes.get("tenant"), new Set(["next", "failed"]))
+
+// One that decides, with a credential, a call, slots, a pattern, an expression and an edited body.
+const decides = readCase(`
+shows: an account with a plan passes without its key, and its plan stands in the body
+config:
+  location: { header: { name: x-key } }
+  accounts: "acct_[0-9a-f]{4}"
+  plans: https://plans.example/
+  unless: request.method == "GET"
+outside:
+  POST https://plans.example/: { body: { plan: large } }
+steps:
+  - request: { method: POST, headers: { x-key: acct_00ff }, body: '{ "big": 12345678901234567890, "plan": "mine" }' }
+    expect:
+      status: 200
+      upstream: { headers: { x-key: null }, body: '{ "big": 12345678901234567890, "plan": "large" }' }
+      holds: [apiKey.plan == "large"]
+      called: [POST https://plans.example/, POST backend.example:80/]
+  - request: { method: POST, headers: { x-key: acct_zz } }
+    expect: { status: 403, upstream: null, called: [] }
+  - request: { method: POST }
+    expect: { status: 401, headers: { www-authenticate: 'ApiKey realm="Restricted", header="x-key"' }, called: [] }
+  - outside: { POST https://plans.example/: { fails: unreachable } }
+    request: { method: POST, headers: { x-key: acct_00ff } }
+    expect: { status: 503, upstream: null }
+  - request: {}
+    expect: { status: 200 }
+`)
+await Effect.runPromise(runCase(entitlement, decides))
 
 const request: Request = {
   method: "POST",

@@ -1,10 +1,13 @@
 import { createServer, type RequestListener } from "node:http"
 import type { AddressInfo } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Effect, Fiber, Layer } from "effect"
 import { HeaderList } from "../../src/http/header-list.ts"
 import { HttpFetch } from "../../src/services/http-fetch.ts"
-import { layer } from "./undici.ts"
+import { connectionPorts } from "../../test/http/edge.ts"
+import { layer } from "./layer.ts"
+
+const fetching = Layer.provide(layer, connectionPorts())
 
 /** A server for the time of one test. */
 const serving = (listener: RequestListener) =>
@@ -42,7 +45,7 @@ describe("a single call", () => {
       assert.strictEqual(answer.headers.get("x-got"), "POST /a?b=c application/json")
       assert.isFalse(answer.headers.has("connection"))
       assert.strictEqual(Buffer.from(answer.body).toString(), '{"a":1}')
-    }).pipe(Effect.provide(layer))
+    }).pipe(Effect.provide(fetching))
   )
 
   it.live("does not follow a redirect", () =>
@@ -50,7 +53,7 @@ describe("a single call", () => {
       const { fetch } = yield* HttpFetch
       const base = yield* serving((_, response) => response.writeHead(302, { location: "http://127.0.0.1:1/" }).end())
       assert.strictEqual((yield* fetch({ method: "GET", url: base })).status, 302)
-    }).pipe(Effect.provide(layer))
+    }).pipe(Effect.provide(fetching))
   )
 
   const failing = (listener: RequestListener, limits: { timeout?: number; maxBytes?: number }) =>
@@ -60,7 +63,7 @@ describe("a single call", () => {
       const failed = yield* Effect.flip(fetch({ method: "GET", url: base, ...limits }))
       assert.strictEqual(failed.url, base)
       return failed.detail
-    }).pipe(Effect.provide(layer))
+    }).pipe(Effect.provide(fetching))
 
   it.live("fails when the answer is larger than it may be", () =>
     Effect.gen(function* () {
@@ -83,12 +86,34 @@ describe("a single call", () => {
     })
   )
 
+  it.live("leaves its connection to the next one", () =>
+    Effect.gen(function* () {
+      const { fetch } = yield* HttpFetch
+      const ports = new Set<number | undefined>()
+      const base = yield* serving((request, response) => {
+        ports.add(request.socket.remotePort)
+        response.end(request.url)
+      })
+      for (const path of ["/a", "/b", "/c"])
+        assert.strictEqual(Buffer.from((yield* fetch({ method: "GET", url: base + path })).body).toString(), path)
+      assert.strictEqual(ports.size, 1)
+    }).pipe(Effect.provide(fetching))
+  )
+
+  it.live("fails for what is no address", () =>
+    Effect.gen(function* () {
+      const { fetch } = yield* HttpFetch
+      for (const url of ["nowhere", "/keys", "file:///keys", "ftp://a/keys"])
+        assert.strictEqual((yield* Effect.flip(fetch({ method: "GET", url }))).detail, "not an address of HTTP")
+    }).pipe(Effect.provide(fetching))
+  )
+
   it.live("fails when nobody listens", () =>
     Effect.gen(function* () {
       const { fetch } = yield* HttpFetch
       const failed = yield* Effect.flip(fetch({ method: "GET", url: "http://127.0.0.1:1/" }))
       assert.match(failed.message, /^http:\/\/127\.0\.0\.1:1\/: .*ECONNREFUSED/)
-    }).pipe(Effect.provide(layer))
+    }).pipe(Effect.provide(fetching))
   )
 
   it.live("ends with whoever asked for it", () =>
@@ -104,6 +129,6 @@ describe("a single call", () => {
       yield* Effect.promise(() => asked.promise)
       yield* Fiber.interrupt(fiber)
       yield* Effect.promise(() => gone.promise)
-    }).pipe(Effect.provide(layer))
+    }).pipe(Effect.provide(fetching))
   )
 })

@@ -1,0 +1,97 @@
+/** The port `Names` over the hosts file and the name servers of the system, asked as resolv.conf says. */
+import { Clock, Effect, Layer } from "effect"
+import { containerOf, Defects } from "../../src/services/defects.ts"
+import { Metrics } from "../../src/services/metrics.ts"
+import { Names } from "../../src/services/names.ts"
+import type { Later } from "../../src/services/timer.ts"
+import { Book } from "./book.ts"
+import { makeQuery } from "./query.ts"
+import { absent, candidates, type Found, familiesOf, searchFor } from "./search.ts"
+import { parseHosts, parseResolver, SystemFile } from "./system-file.ts"
+
+export interface DnsOptions {
+  /** Addresses with ports. Default: those of the resolver file. */
+  readonly servers?: ReadonlyArray<string>
+  readonly hostsFile?: string
+  readonly resolverFile?: string
+}
+
+/** Seconds for which what a file says is kept, and after which a name that is followed is looked up in it again. */
+const fileTtl = 5
+
+const loopback = { v4: ["127.0.0.1"], v6: ["::1"] }
+
+export const dnsMetrics = (metrics: Metrics["Service"]) => ({
+  lookups: metrics.counter(
+    "dns_lookups_total",
+    "Lookups of names of backends, by what came of them: `found`, `absent` (there is no such name), `failed` (nobody could say; addresses known before still hold).",
+    ["outcome"]
+  ),
+  evictions: metrics
+    .counter("dns_evictions_total", "Names that were dropped from memory for others, of which there were too many.", [])
+    .series([])
+})
+
+export const layer = (options: DnsOptions = {}): Layer.Layer<Names, never, Metrics> =>
+  Layer.effect(
+    Names,
+    Effect.gen(function* () {
+      const clock = yield* Clock.Clock
+      const { lookups, evictions } = dnsMetrics(yield* Metrics)
+      const container = containerOf(yield* Defects, "timer")
+      const hosts = new SystemFile(options.hostsFile ?? "/etc/hosts", parseHosts)
+      const resolver = new SystemFile(options.resolverFile ?? "/etc/resolv.conf", parseResolver)
+      const run = Effect.runForkWith(yield* Effect.context<never>())
+      const later: Later = (milliseconds, action) => {
+        const fiber = run(
+          Effect.andThen(
+            Effect.sleep(milliseconds),
+            Effect.try({ try: action, catch: (cause) => cause }).pipe(
+              Effect.catch((cause) => Effect.sync(() => container.contain(cause)))
+            )
+          )
+        )
+        return () => fiber.interruptUnsafe()
+      }
+      const ask = () => makeQuery({ servers: options.servers, ...resolver.value })
+      let asking = ask()
+      const lookUp = (
+        name: string,
+        families: Parameters<Names["Service"]["ask"]>[1],
+        steadfast: boolean,
+        found: Found
+      ) => {
+        const bare = name.endsWith(".") ? name.slice(0, -1) : name
+        const pinned = bare === "localhost" ? loopback : hosts.value.get(bare)
+        const wanted = familiesOf(families)
+        // There is none below it (RFC 6761 6.4), so nobody is asked.
+        if (bare.endsWith(".invalid")) found.over(absent)
+        else if (pinned !== undefined && wanted.some((family) => pinned[family].length > 0)) {
+          for (const family of wanted)
+            found.family(family, pinned[family].length === 0 ? "none" : { addresses: pinned[family], ttl: fileTtl })
+          found.over(undefined)
+        } else searchFor(candidates(name, resolver.value), families, asking.query, steadfast, found)
+      }
+      const book = new Book({
+        lookUp,
+        changed: () => {
+          const rehosted = hosts.refresh()
+          if (!resolver.refresh()) return rehosted
+          // Questions that are open end by themselves.
+          asking = ask()
+          return true
+        },
+        now: () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6,
+        later,
+        count: (outcome) => lookups.series([outcome]).record(1),
+        evicted: () => evictions.record(1)
+      })
+      yield* Effect.addFinalizer(() =>
+        Effect.sync(() => {
+          book.close()
+          asking.close()
+        })
+      )
+      return book
+    })
+  )

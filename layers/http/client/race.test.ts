@@ -1,0 +1,144 @@
+import { assert, describe, it } from "@effect/vitest"
+import { NameUnresolved } from "../../../src/services/names.ts"
+import { Race } from "./race.ts"
+
+/** A race of which the test decides who connects when. */
+const world = (preferred: "v4" | "v6" = "v6") => {
+  let now = 0
+  let timers: Array<{ readonly at: number; readonly action: () => void }> = []
+  const log: Array<string> = []
+  const race = new Race({
+    preferred,
+    later: (milliseconds, action) => {
+      const timer = { at: now + milliseconds, action }
+      timers.push(timer)
+      return () => {
+        timers = timers.filter((one) => one !== timer)
+      }
+    },
+    attempt: (address) => {
+      log.push(`${now} ${address}`)
+      return () => log.push(`${now} no ${address}`)
+    },
+    lost: (error) => log.push(`${now} lost: ${error.message || error.name}`)
+  })
+  const pass = (milliseconds: number) => {
+    const until = now + milliseconds
+    for (;;) {
+      const [due] = timers.filter(({ at }) => at <= until).sort((one, other) => one.at - other.at)
+      if (due === undefined) break
+      timers = timers.filter((one) => one !== due)
+      now = due.at
+      due.action()
+    }
+    now = until
+  }
+  return { race, log, pass, waits: () => timers.length }
+}
+
+const v6 = ["2001:db8::1", "2001:db8::2"]
+const v4 = ["192.0.2.1", "192.0.2.2", "192.0.2.3"]
+
+describe("a race of addresses", () => {
+  it("tries both families in turn, a quarter of a second apart", () => {
+    const { race, log, pass, waits } = world()
+    race.hear({ v4, v6 })
+    pass(10_000)
+    assert.deepStrictEqual(log, [
+      "0 2001:db8::1",
+      "250 192.0.2.1",
+      "500 2001:db8::2",
+      "750 192.0.2.2",
+      "1000 192.0.2.3"
+    ])
+    assert.strictEqual(waits(), 0)
+  })
+
+  it("begins with the family that is preferred", () => {
+    const { race, log, pass } = world("v4")
+    race.hear({ v4, v6 })
+    pass(300)
+    assert.deepStrictEqual(log, ["0 192.0.2.1", "250 2001:db8::1"])
+  })
+
+  it("goes on at once when an attempt fails, and tells of the last failure", () => {
+    const { race, log, pass } = world()
+    race.hear({ v4: ["192.0.2.1"], v6: ["2001:db8::1"] })
+    pass(10)
+    race.failed("2001:db8::1", new Error("unreachable"))
+    pass(10)
+    race.failed("192.0.2.1", new Error("refused"))
+    pass(1000)
+    assert.deepStrictEqual(log, ["0 2001:db8::1", "10 192.0.2.1", "20 lost: refused"])
+  })
+
+  it("the first that connects wins, and the others are given up", () => {
+    const { race, log, pass, waits } = world()
+    race.hear({ v4, v6 })
+    pass(600)
+    assert.isTrue(race.connected("192.0.2.1"))
+    assert.isFalse(race.connected("2001:db8::1"))
+    pass(1000)
+    assert.deepStrictEqual(log.slice(3), ["600 no 2001:db8::1", "600 no 2001:db8::2"])
+    assert.strictEqual(waits(), 0)
+  })
+
+  it("waits 50 ms for the preferred family", () => {
+    const { race, log, pass } = world()
+    race.hear({ v4, v6: undefined })
+    pass(49)
+    assert.deepStrictEqual(log, [])
+    pass(1)
+    assert.deepStrictEqual(log, ["50 192.0.2.1"])
+    // It comes late, and has its turn.
+    race.hear({ v4, v6 })
+    pass(250)
+    assert.deepStrictEqual(log, ["50 192.0.2.1", "300 2001:db8::1"])
+  })
+
+  it("and begins when it comes in that time, or has nothing", () => {
+    const first = world()
+    first.race.hear({ v4, v6: undefined })
+    first.pass(20)
+    first.race.hear({ v4, v6 })
+    assert.deepStrictEqual(first.log, ["20 2001:db8::1"])
+    const second = world()
+    second.race.hear({ v4, v6: undefined })
+    second.pass(20)
+    second.race.hear({ v4, v6: [] })
+    assert.deepStrictEqual(second.log, ["20 192.0.2.1"])
+  })
+
+  it("does not wait for the other family", () => {
+    const { race, log } = world()
+    race.hear({ v4: undefined, v6 })
+    assert.deepStrictEqual(log, ["0 2001:db8::1"])
+  })
+
+  it("whatever is known late is tried when all else has failed", () => {
+    const { race, log, pass } = world()
+    race.hear({ v4: undefined, v6: ["2001:db8::1"] })
+    race.failed("2001:db8::1", new Error("refused"))
+    pass(400)
+    race.hear({ v4: ["192.0.2.1"], v6: ["2001:db8::1"] })
+    assert.deepStrictEqual(log, ["0 2001:db8::1", "400 192.0.2.1"])
+    race.failed("192.0.2.1", new Error("refused"))
+    assert.deepStrictEqual(log.slice(2), ["400 lost: refused"])
+  })
+
+  it("is lost when there is no such name", () => {
+    const { race, log } = world()
+    race.hear(new NameUnresolved({ code: "ENOTFOUND" }))
+    assert.deepStrictEqual(log, ["0 lost: NameUnresolved"])
+  })
+
+  it("is over when it is called off", () => {
+    const { race, log, pass } = world()
+    race.hear({ v4, v6 })
+    race.stop()
+    race.hear({ v4, v6 })
+    race.failed("2001:db8::1", new Error("refused"))
+    pass(1000)
+    assert.deepStrictEqual(log, ["0 2001:db8::1", "0 no 2001:db8::1"])
+  })
+})
