@@ -66,6 +66,23 @@ describe.concurrent("following a guide", () => {
 
   afterAll(() => rmSync(home, { recursive: true, force: true, maxRetries: 3 }))
 
+  it("finds programs whose types hold", async () => {
+    const types = join(home, "types")
+    for (const { page, fences } of guides)
+      for (const { language, use, text } of fences)
+        if (language === "ts" && use._tag === "File") {
+          mkdirSync(join(types, basename(page, ".md")), { recursive: true })
+          writeFileSync(join(types, basename(page, ".md"), use.path), text)
+        }
+    const compilerOptions = { strict: true, module: "nodenext", noEmit: true, allowImportingTsExtensions: true }
+    // Packages of others are not ours to judge.
+    const settings = { compilerOptions: { ...compilerOptions, skipLibCheck: true, types: ["node"] } }
+    writeFileSync(join(types, "tsconfig.json"), JSON.stringify(settings))
+    const compiler = join(root, "node_modules", "typescript", "bin", "tsc")
+    const { stdout } = await run(process.execPath, [compiler, "-p", types]).catch((error) => error)
+    assert.strictEqual(stdout, "")
+  })
+
   it.each(guides)("$page", async ({ page, fences }) => {
     mkdirSync(folder(page))
     await follow(fences, { folder: folder(page), bin: join(home, "node_modules", ".bin") })
