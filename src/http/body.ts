@@ -206,37 +206,64 @@ export const observe = (body: Body, observer: BodyObserver): Body => {
   return body
 }
 
-class Observed implements BodySource, BodySink {
-  readonly #source: BodySource
-  readonly #observer: BodyObserver
-  #sink: BodySink | undefined
-  #over = false
-  constructor(source: BodySource, observer: BodyObserver) {
-    this.#source = source
-    this.#observer = observer
+/**
+ * A body that something is done to on its way: the sink of its source, and the source of whoever reads it. What is not overridden passes
+ * as it came; a body in memory comes as one chunk.
+ */
+export abstract class PassingBody implements BodySource, BodySink {
+  protected readonly source: Body
+  protected sink: BodySink | undefined
+
+  constructor(source: Body) {
+    this.source = source
   }
   start(sink: BodySink): void {
-    this.#sink = sink
-    this.#source.start(this)
+    this.sink = sink
+    const { source } = this
+    if (isSource(source)) source.start(this)
+    else {
+      if (source !== undefined && source.length > 0)
+        this.data(typeof source === "string" ? encoder.encode(source) : source)
+      this.end()
+    }
   }
   resume(): void {
-    this.#source.resume()
+    if (isSource(this.source)) this.source.resume()
   }
   cancel(): void {
+    if (isSource(this.source)) this.source.cancel()
+  }
+  abstract data(chunk: Uint8Array): boolean
+  end(trailers?: HeaderList): void {
+    this.sink!.end(trailers)
+  }
+  fail(error: BodyAborted): void {
+    this.sink!.fail(error)
+  }
+}
+
+class Observed extends PassingBody {
+  readonly #observer: BodyObserver
+  #over = false
+  constructor(source: BodySource, observer: BodyObserver) {
+    super(source)
+    this.#observer = observer
+  }
+  override cancel(): void {
     this.#close("cancelled")
-    this.#source.cancel()
+    super.cancel()
   }
   data(chunk: Uint8Array): boolean {
     this.#observer.data(chunk)
-    return this.#sink!.data(chunk)
+    return this.sink!.data(chunk)
   }
-  end(trailers?: HeaderList): void {
+  override end(trailers?: HeaderList): void {
     this.#close(undefined)
-    this.#sink!.end(trailers)
+    super.end(trailers)
   }
-  fail(error: BodyAborted): void {
+  override fail(error: BodyAborted): void {
     this.#close(error)
-    this.#sink!.fail(error)
+    super.fail(error)
   }
   #close(failure: BodyAborted | "cancelled" | undefined): void {
     if (this.#over) return

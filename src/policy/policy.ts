@@ -18,6 +18,7 @@ export {
   type BodySource,
   isSource,
   observe,
+  PassingBody,
   read
 } from "../http/body.ts"
 export { challenge } from "../http/challenge.ts"
