@@ -64,10 +64,19 @@ const accepts = () =>
 /** Milliseconds until somebody may connect. */
 const listening = async (...command: readonly [string, ...ReadonlyArray<string>]): Promise<number> => {
   const start = performance.now()
-  const child = spawn(command[0], [...command.slice(1), "-f", file], { env, stdio: "ignore" })
+  const child = spawn(command[0], [...command.slice(1), "-f", file], { env, stdio: ["ignore", "pipe", "ignore"] })
   const ended = new Promise((resolve) => child.on("exit", resolve))
+  // Its compiled code is written after that, and one that is killed before leaves nothing for the next start.
+  const settled = new Promise<void>((resolve) => {
+    let said = ""
+    child.stdout.on("data", (text) => {
+      said += text
+      if (said.includes("Watching config file")) resolve()
+    })
+  })
   while (!(await accepts())) await new Promise((resolve) => setTimeout(resolve, 2))
   const millis = performance.now() - start
+  await settled
   child.kill()
   await ended
   return millis

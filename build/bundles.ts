@@ -68,6 +68,13 @@ const bundle = (
             test: /\/(layers|spec|src\/(http|pipeline|services))\//,
             maxModuleSize: 3000,
             minShareCount: 4
+          },
+          // What every configuration is compiled with; the engines that are loaded only with some of them need pieces of it.
+          {
+            name: "served",
+            test: /\/(stages|src\/(compile|pipeline|protocols|routing))\//,
+            maxModuleSize: 6000,
+            minShareCount: 4
           }
         ]
       },

@@ -12,6 +12,7 @@ import type { TellDefect } from "../../src/services/defects.ts"
 import { later } from "../../src/services/timer.ts"
 import {
   MalformedBody,
+  type Reached,
   UpgradeMismatched,
   type UpstreamError,
   type UpstreamRequest
@@ -49,6 +50,7 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
   #connection: Connection | undefined = undefined
   /** Whether the connection had served before: its peer may have closed it while the request was under way. */
   #reused = false
+  #reached: Reached = "nothing sent"
   #answer: Answer | undefined = undefined
   /** Chunks that came before somebody wanted them. */
   #chunks: Array<Uint8Array> | undefined = undefined
@@ -84,7 +86,7 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
       this.head = ""
       this.body = undefined
       if (isSource(body)) body.cancel()
-      this.#conclude(Exit.fail(callError(head, connections.connectTimeout)))
+      this.#conclude(Exit.fail(callError(head, connections.connectTimeout, "nothing sent")))
       return
     }
     this.head = head
@@ -94,7 +96,7 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
         const settle = this.#settle
         // First: whoever sends the body is told before anybody answers.
         this.cancel()
-        settle?.(Exit.fail(patience.failure()))
+        settle?.(Exit.fail(patience.failure(this.#reached)))
       })
       this.#callOffTimer = later(patience.milliseconds, late)
     }
@@ -140,6 +142,7 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
   connected(connection: Connection): void {
     this.#connection = connection
     this.#reused = connection.used
+    this.#reached = "sent"
     connection.send(this)
   }
 
@@ -227,7 +230,7 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
 
   #failed(error: Error): void {
     this.#ended = error
-    this.#conclude(Exit.fail(callError(error, this.#connections.connectTimeout)))
+    this.#conclude(Exit.fail(callError(error, this.#connections.connectTimeout, this.#reached)))
   }
 
   #break(error: Error): void {

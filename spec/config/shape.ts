@@ -3,6 +3,7 @@
  * It is read from the encoded side of the schema and walked together with the document.
  */
 import { SchemaAST } from "effect"
+import { formOf, saidOf } from "../encoded.ts"
 
 declare module "effect/Schema" {
   namespace Annotations {
@@ -45,14 +46,14 @@ export interface Shape {
 }
 
 /** Reads the shape of a schema's encoded form. */
-export const shapeOf = (ast: SchemaAST.AST): Shape => shape([SchemaAST.toEncoded(ast)])
+export const shapeOf = (ast: SchemaAST.AST): Shape => shape([ast])
 
 const members = (asts: ReadonlyArray<SchemaAST.AST>, into: Array<SchemaAST.AST> = []): Array<SchemaAST.AST> => {
-  for (const ast of asts) {
+  for (const ast of asts.map(formOf)) {
     const recursion = ast.annotations?.["recursion"] as { readonly schema: () => SchemaAST.AST } | undefined
     if (recursion !== undefined) members([recursion.schema()], into)
     else if (SchemaAST.isUnion(ast)) members(ast.types, into)
-    else if (SchemaAST.isSuspend(ast)) members([SchemaAST.toEncoded(ast.thunk())], into)
+    else if (SchemaAST.isSuspend(ast)) members([ast.thunk()], into)
     else into.push(ast)
   }
   return into
@@ -62,11 +63,12 @@ const isFree = (ast: SchemaAST.AST) =>
   SchemaAST.isUnknown(ast) || SchemaAST.isAny(ast) || SchemaAST.isDeclaration(ast) || SchemaAST.isObjectKeyword(ast)
 
 // An annotation of a schema with checks sits on its last check.
-const isMarked = (mark: "secret" | "credential") => (ast: SchemaAST.AST) => SchemaAST.resolve(ast)?.[mark] === true
+const isMarked = (mark: "secret" | "credential") => (ast: SchemaAST.AST) => saidOf(ast)?.[mark] === true
 
 const single = new WeakMap<SchemaAST.AST, Shape>()
 
-const shape = (asts: ReadonlyArray<SchemaAST.AST>): Shape => {
+const shape = (parts: ReadonlyArray<SchemaAST.AST>): Shape => {
+  const asts = parts.map(formOf)
   const only = asts.length === 1 ? asts[0]! : undefined
   const known = only === undefined ? undefined : single.get(only)
   if (known !== undefined) return known
@@ -86,7 +88,7 @@ const make = (asts: ReadonlyArray<SchemaAST.AST>): Shape => {
   const rest = objects.flatMap((object) => object.indexSignatures).map((signature) => signature.type)
   const properties = new Map<string, Shape | undefined>()
   const free = all.some(isFree)
-  const aliases = Object.assign({}, ...all.map((ast) => SchemaAST.resolve(ast)?.["aliases"] ?? {})) as Readonly<
+  const aliases = Object.assign({}, ...all.map((ast) => saidOf(ast)?.["aliases"] ?? {})) as Readonly<
     Record<string, string>
   >
   let holdsSecret: boolean | undefined

@@ -3,6 +3,8 @@
  * no policy by name, so that one from outside is written like one from here.
  */
 import { Schema, SchemaAST, SchemaGetter } from "effect"
+import { memoize } from "effect/Function"
+import { formOf, saidOf } from "../encoded.ts"
 import { extended, hinted, object, optional, type Rule, required, ruled } from "../field.ts"
 import { CelExpression } from "../primitives.ts"
 import type { Traits } from "../traits.ts"
@@ -52,6 +54,11 @@ export const isConditional = (policy: unknown): policy is Conditional =>
 
 type AnySchema = Schema.Codec<unknown, unknown>
 
+const saidOfForm = ({ ast }: AnySchema, key: "identifier" | "description"): string | undefined => {
+  const said = saidOf(formOf(ast))?.[key]
+  return typeof said === "string" ? said : undefined
+}
+
 const isList = (schema: Schema.Top): schema is Schema.$Array<AnySchema> =>
   SchemaAST.isArrays(schema.ast) && "value" in schema
 
@@ -98,9 +105,9 @@ const lastAlone: Rule<ReadonlyArray<unknown>> = {
   }
 }
 
-/** The policy itself, or `{ conditional: [{ condition, …the fields of the policy }] }`. */
-export const conditional = (schema: AnySchema): AnySchema => {
-  const name = SchemaAST.resolveIdentifier(SchemaAST.toEncoded(schema.ast)) ?? "Policy"
+/** The policy itself, or `{ conditional: [{ condition, …the fields of the policy }] }`; one schema for all places. */
+const conditional = memoize((schema: AnySchema): AnySchema => {
+  const name = saidOfForm(schema, "identifier") ?? "Policy"
   const entries = Schema.Array(entryOf(schema, name)).check(
     Schema.isMinLength(1, { expected: "at least one entry" }),
     Schema.isMaxLength(64, { expected: "at most 64 entries" })
@@ -114,7 +121,7 @@ export const conditional = (schema: AnySchema): AnySchema => {
     })
   )
   return Schema.Union([form, schema])
-}
+})
 
 const places = new Set<PolicyPlace>(["gateway", "route", "llm", "ui"])
 
@@ -127,7 +134,7 @@ export const policyFields = (
     Object.entries(specs)
       .filter(([, spec]) => spec.places.includes(place))
       .map(([name, spec]) => {
-        const description = SchemaAST.resolveDescription(SchemaAST.toEncoded(spec.schema.ast)) ?? name
+        const description = saidOfForm(spec.schema, "description") ?? name
         const form = spec.conditional === true && places.has(place) ? conditional(spec.schema) : spec.schema
         return [name, optional(form, description)]
       })

@@ -15,7 +15,7 @@ import { compileProvider, type Provider } from "../../src/protocols/llm/provider
 import { type BodyChanges, compileBodyChanges } from "./body-changes.ts"
 import { compileDestination, type Destination } from "./destination.ts"
 import { compileGuards, type Guards } from "./guards.ts"
-import type { EndpointConfig, EndpointPolicies, EndpointPolicy } from "./schema.ts"
+import { type EndpointConfig, type EndpointPolicies, type EndpointPolicy, endpointPolicies } from "./schema.ts"
 import { providerSettings } from "./settings.ts"
 import { makeTranslators, type Translators } from "./translators.ts"
 import { compileWatched, type Watched } from "./watched.ts"
@@ -47,16 +47,6 @@ export interface Endpoint {
 }
 
 export type EndpointNeeds = Files | Kept | Upstreams | Scope.Scope
-
-/** The policies that an endpoint applies itself; everything else that it may have is refused, never ignored. */
-export const endpointPolicies = [
-  "ai",
-  "backendAuth",
-  "backendTLS",
-  "health",
-  "requestHeaderModifier",
-  "responseHeaderModifier"
-] as const
 
 /** What the schemas of the policies decoded gets its types back. */
 export const policiesOf = (config: EndpointConfig): EndpointPolicies =>

@@ -43,6 +43,7 @@ import type { Exchange } from "./exchange.ts"
 import { isGuarding, runGuards } from "./guards.ts"
 import { LlmVariable } from "./llm-variable.ts"
 import { addressed, edited, written } from "./provider-body.ts"
+import { unguardedPath, unknownCoding } from "./readings.ts"
 import { GuardRejected, LlmFailed, ModelRefused } from "./refused.ts"
 
 /** A request on its way: left by the preparation for the call, and by the call for the answer. */
@@ -77,8 +78,6 @@ export type Outcome = Effect.Effect<Verdict, StageError>
 const invalid = (detail: string) => new LlmFailed({ side: "request", status: 400, detail, reason: "InvalidRequest" })
 const notJson = new ModelRefused({ refusal: refusal("invalid_request_body") })
 const ambiguousPath = invalid("ambiguous path")
-/** Guards cannot read what is sent there. 404, as clients know it of paths that a provider does not have. */
-export const unguardedPath = new ModelRefused({ refusal: refusal("path_not_guarded") })
 const guardFailed = new LlmFailed({ side: "request", status: 503, detail: "prompt guard failed", reason: "Guardrail" })
 const notImplemented = {
   status: 501,
@@ -105,14 +104,6 @@ export interface BodyFailures {
   readonly undecodable: StageError
 }
 
-export const unknownCoding = (header: string) =>
-  new LlmFailed({
-    side: "request",
-    status: 415,
-    detail: `unsupported content encoding: ${header}`,
-    reason: "InvalidRequest"
-  })
-
 /** The whole body of a request, decompressed. */
 export const readBody = (
   x: Exchange,
@@ -122,7 +113,9 @@ export const readBody = (
   if (coded === "unknown") return Exit.fail(unknownCoding(x.request.headers.getAll("content-encoding").join(", ")))
   const broken = coded ? undecodable : unreadable
   return Effect.mapEager(
-    Effect.mapErrorEager(x.readRequestBody(), (error) => (error._tag === "BodyTooLarge" ? tooLarge : broken)),
+    Effect.mapErrorEager(x.readRequestBody(), (error) =>
+      error._tag === "BodyTooLarge" ? tooLarge : error._tag === "BuffersFull" ? error : broken
+    ),
     (bytes) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
   )
 }

@@ -2,12 +2,8 @@
 import type { Buffer } from "node:buffer"
 import { Effect, Exit } from "effect"
 import {
-  expressionReadings,
-  type FailedReading,
-  failedReadings,
   HeaderList,
   inBothReadings,
-  pathReadings,
   respond,
   rulingOf,
   slots,
@@ -20,69 +16,37 @@ import { parsePattern } from "../../src/protocols/llm/models/name-pattern.ts"
 import { canonicalPath } from "../../src/protocols/llm/models/path-form.ts"
 import { refusal, virtualTargetNotFound } from "../../src/protocols/llm/models/refusal.ts"
 import { requestedModel } from "../../src/protocols/llm/models/requested.ts"
-import type { ModelIndex } from "../../src/protocols/llm/models/selection.ts"
-import type { Engine, Keep } from "./engine.ts"
+import { indexModels, type ModelIndex } from "../../src/protocols/llm/models/selection.ts"
+import { type Engine, type Keep, makeEngine, modelCalls } from "./engine.ts"
 import type { Exchange } from "./exchange.ts"
-import type { Model } from "./models.ts"
+import { compileModels, type Model } from "./models.ts"
+import { bodyFailures } from "./readings.ts"
 import { ModelRefused, methodNotAllowed } from "./refused.ts"
-import {
-  admit,
-  asObject,
-  isSound,
-  knownFromHere,
-  type Outcome,
-  readBody,
-  unguardedPath,
-  unknownCoding
-} from "./request.ts"
-import type { VirtualModels } from "./virtual.ts"
+import { admit, asObject, isSound, knownFromHere, type Outcome, readBody } from "./request.ts"
+import type { LlmRouterConfig } from "./schema.ts"
+import { compileVirtual, type VirtualModels } from "./virtual.ts"
 
 export interface Router {
   readonly index: ModelIndex<Model>
   readonly virtual: VirtualModels
 }
 
+export const compileRouter = (config: LlmRouterConfig) =>
+  Effect.gen(function* () {
+    const engine = yield* makeEngine
+    const models = yield* compileModels(config.models)
+    const index = indexModels(models)
+    const healthOf = (target: string) => {
+      const found = index.select(target, () => "take")
+      return found.type === "found" ? found.model.watched.health : undefined
+    }
+    const virtual = yield* compileVirtual(config.virtualModels, healthOf, engine.clock, Math.random)
+    const router = { index, virtual }
+    return modelCalls(engine, models, (x, keep) => routed(engine, router, x, keep))
+  })
+
 const callsAlone = methodNotAllowed("POST")
 const listAndCalls = methodNotAllowed("GET, POST")
-const bodyFailures = {
-  tooLarge: new ModelRefused({ refusal: refusal("request_body_too_large") }),
-  unreadable: new ModelRefused({ refusal: refusal("request_body_read_failed") }),
-  undecodable: new ModelRefused({ refusal: refusal("request_body_decode_failed") })
-}
-
-const bodyReadings = (by: string): ReadonlyArray<FailedReading> =>
-  failedReadings(
-    by,
-    ["a body over the limit, as it is without its content codings", bodyFailures.tooLarge],
-    ["a body that is not of its content coding", bodyFailures.undecodable],
-    ["a body in a content coding that is not known, or in more than four", unknownCoding("odd")],
-    ["JSON with two members of one name, or with more than 250 levels", unreadable.value]
-  )
-
-/** What guards over prompts may fail to read. */
-export const guardReadings: ReadonlyArray<FailedReading> = [
-  ...bodyReadings("llm.guardrails"),
-  ...failedReadings(
-    "llm.guardrails",
-    ["a conversation that is not UTF-8", unreadable.value],
-    [
-      "a path that is no conversation's, unless the configuration forwards it: `passthrough` of the model, an entry in `ai.routes`",
-      unguardedPath
-    ]
-  )
-]
-
-/** What those who decide by the body of a model request may fail to read. */
-export const routerReadings = (by: string): ReadonlyArray<FailedReading> => [
-  ...bodyReadings(by),
-  ...failedReadings(by, [
-    "a body of one of these that is no JSON object in UTF-8: a form, other text",
-    unreadable.value
-  ]),
-  ...expressionReadings(by).filter(({ what }) => !what.includes("JSON with")),
-  ...pathReadings(by)
-]
-
 /** Prepares a request, or answers it with the list of models. */
 export const routed = (engine: Engine, router: Router, x: Exchange, keep: Keep): Outcome => {
   const { request } = x

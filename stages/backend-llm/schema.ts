@@ -114,3 +114,13 @@ export interface EndpointPolicies {
     readonly routes?: Readonly<Record<string, RouteType>>
   }
 }
+
+/** The policies that an endpoint applies itself; everything else that it may have is refused, never ignored. */
+export const endpointPolicies = [
+  "ai",
+  "backendAuth",
+  "backendTLS",
+  "health",
+  "requestHeaderModifier",
+  "responseHeaderModifier"
+] as const

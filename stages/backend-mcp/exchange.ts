@@ -4,4 +4,6 @@ import type { Call } from "../../src/policy/terminal.ts"
 
 export const reads = [...slots.expressionSlots, slots.credentialHeaders, slots.mcpRules, slots.timeouts] as const
 
-export type Exchange = Call<(typeof reads)[number] | typeof slots.mcpCall>
+export type McpSlots = (typeof reads)[number] | typeof slots.mcpCall
+
+export type Exchange = Call<McpSlots>

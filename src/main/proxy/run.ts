@@ -1,11 +1,10 @@
 /** Runs a configuration until somebody ends it: the gateway, its management servers, and the watch over the file. */
 import { isIP } from "node:net"
-import { Cause, Effect, Layer, Queue, type Scope } from "effect"
-import { HttpRouter, HttpServerResponse } from "effect/http"
+import { Cause, Effect, type Layer, Queue, type Scope } from "effect"
+import type { HttpRouter } from "effect/http"
 import { isLocal, parseAdminAddress } from "../../../layers/admin-address.ts"
 import { watchFile } from "../../../layers/file-watch.ts"
 import { type Address, addressOf, BindFailed, everywhere, show } from "../../../layers/http/address.ts"
-import { serveManagement } from "../../../layers/management-server.ts"
 import type { Problem } from "../../../spec/config/problem.ts"
 import { variables } from "../../../spec/environment.ts"
 import { checkAtStart } from "../../check/aside.ts"
@@ -18,8 +17,8 @@ import { Files } from "../../services/files.ts"
 import { Log } from "../../services/log.ts"
 import { Metrics } from "../../services/metrics.ts"
 import type { SpanSink } from "../../services/span-sink.ts"
-import { adminRoutes } from "../admin/admin.ts"
 import { configDump } from "../admin/config-dump.ts"
+import type { Readiness } from "../admin/management.ts"
 import { memory } from "../admin/process-memory.ts"
 import type { Dialect } from "../configuration/dialect.ts"
 import { InvalidConfiguration, makeSnapshot } from "../configuration/snapshot.ts"
@@ -55,6 +54,8 @@ export interface Running {
   /** Ends when somebody asked for a graceful shutdown through the admin interface. */
   readonly shutdownRequested: Effect.Effect<void>
 }
+
+type Management = typeof import("../admin/management.ts")
 
 export type StartFailed = InvalidConfiguration | BindFailed | UnreadableConfiguration
 
@@ -110,28 +111,30 @@ const running = <R>(
       component: string,
       setting: string,
       where: Address | undefined,
-      routes: Layer.Layer<never, never, HttpRouter.HttpRouter>
+      routes: (management: Management) => Layer.Layer<never, never, HttpRouter.HttpRouter>
     ) =>
-      where === undefined
-        ? Effect.succeed(undefined)
-        : Effect.tap(serveManagement({ address: where, setting }, routes), (port) =>
-            Effect.sync(() =>
-              log.log("info", "proxy", "listener established", {
-                address: show(port === undefined || where._tag === "Unix" ? where : { ...where, port }),
-                component
-              })
-            )
-          )
+      Effect.gen(function* () {
+        if (where === undefined) return undefined
+        const management = yield* Effect.promise(() => import("../admin/management.ts"))
+        const port = yield* management.serveManagement({ address: where, setting }, routes(management))
+        log.log("info", "proxy", "listener established", {
+          address: show(port === undefined || where._tag === "Unix" ? where : { ...where, port }),
+          component
+        })
+        return port
+      })
 
     /** The address of a management server that listens where the listeners do, unless the configuration says otherwise. */
     const beside = (port: number) => show(addressOf(host, port))
     const readinessAddress = yield* address("config.readinessAddr", settings.readinessAddr ?? beside(15_021))
-    const readinessPort = yield* serve("readiness", "config.readinessAddr", readinessAddress, readiness(state))
+    const readinessPort = yield* serve("readiness", "config.readinessAddr", readinessAddress, ({ readiness }) =>
+      readiness(state)
+    )
     const statsPort = yield* serve(
       "stats",
       "config.statsAddr",
       yield* address("config.statsAddr", settings.statsAddr ?? beside(15_020)),
-      scrape(metrics)
+      ({ scrape }) => scrape(metrics)
     )
 
     const gateway = yield* startGateway(first, {
@@ -164,10 +167,7 @@ const running = <R>(
     gatherRuntime(metrics, () => gateway.snapshot().assembled)
 
     const adminAddress = yield* address("config.adminAddr", settings.adminAddr)
-    const adminPort = yield* serve(
-      "admin",
-      "config.adminAddr",
-      adminAddress,
+    const adminPort = yield* serve("admin", "config.adminAddr", adminAddress, ({ adminRoutes }) =>
       adminRoutes({
         configDump: () => {
           const { config, hidden } = gateway.snapshot()
@@ -264,29 +264,3 @@ const atStart = (file: string, message: string): Problem => ({
 
 const levelOf = (level: string | ReadonlyArray<string> | undefined): string | undefined =>
   typeof level === "object" ? level.join(",") : level
-
-/** Whether requests should be sent here. */
-interface Readiness {
-  readonly pending: Set<string>
-  draining: boolean
-}
-
-const readiness = (state: Readiness) =>
-  Layer.mergeAll(
-    HttpRouter.add("*", "/healthz/ready", ({ method }) =>
-      Effect.sync(() => {
-        if (method !== "GET") return HttpServerResponse.empty({ status: 405, headers: { allow: "GET" } })
-        if (state.draining) return HttpServerResponse.text("not ready, draining\n", { status: 503 })
-        if (state.pending.size === 0) return HttpServerResponse.text("ready\n")
-        return HttpServerResponse.text(`not ready, pending: ${[...state.pending].sort().join(", ")}\n`, { status: 500 })
-      })
-    )
-  )
-
-const scrape = (metrics: Metrics["Service"]) => {
-  const answer = Effect.map(
-    Effect.promise(() => metrics.scrape()),
-    ({ contentType, text }) => HttpServerResponse.text(text, { contentType })
-  )
-  return Layer.mergeAll(HttpRouter.add("*", "/metrics", answer), HttpRouter.add("*", "/stats/prometheus", answer))
-}

@@ -1,0 +1,122 @@
+/** An `ai` backend at work: which of its providers answers a request, and what is asked of it. */
+import type { Buffer } from "node:buffer"
+import { Effect, Exit, Result } from "effect"
+import { type ConfigProblem, slots } from "../../src/policy/policy.ts"
+import { type Candidate, choose } from "../../src/protocols/llm/balance/choice.ts"
+import { isObject, type JsonObject, parseJson } from "../../src/protocols/llm/formats/json.ts"
+import { isUnambiguous } from "../../src/protocols/llm/models/json-members.ts"
+import { modelInPath } from "../../src/protocols/llm/models/model-path.ts"
+import { canonicalPath } from "../../src/protocols/llm/models/path-form.ts"
+import { refusal } from "../../src/protocols/llm/models/refusal.ts"
+import { type RequestedModel, requestedModel } from "../../src/protocols/llm/models/requested.ts"
+import {
+  compileKnownPaths,
+  compileRouteTypes,
+  inSmallLetters,
+  type RouteType
+} from "../../src/protocols/llm/models/route-type.ts"
+import { compileEndpoint, type Endpoint } from "./endpoint.ts"
+import { type Engine, type Keep, makeEngine, modelCalls } from "./engine.ts"
+import type { Exchange } from "./exchange.ts"
+import { LlmFailed, ModelRefused, methodNotAllowed } from "./refused.ts"
+import { admit, asObject, forwarded, knownFromHere, type Outcome, readBody } from "./request.ts"
+import type { AiConfig, EndpointConfig } from "./schema.ts"
+
+interface Provider extends Candidate {
+  readonly endpoint: Endpoint
+}
+type Groups = ReadonlyArray<ReadonlyArray<Provider>>
+
+export const compileProviders = (config: AiConfig) =>
+  Effect.gen(function* () {
+    const engine = yield* makeEngine
+    const problems: Array<ConfigProblem> = []
+    const groups: Array<ReadonlyArray<Provider>> = []
+    for (const { providers } of config.groups) {
+      const group: Array<Provider> = []
+      for (const provider of providers) {
+        const compiled = yield* Effect.result(compileProvider(provider))
+        if (Result.isSuccess(compiled)) group.push(compiled.success)
+        else problems.push(...compiled.failure)
+      }
+      groups.push(group)
+    }
+    if (problems.length > 0) return yield* Effect.fail(problems)
+    const endpoints = groups.flatMap((group) => group.map(({ endpoint }) => endpoint))
+    return modelCalls(engine, endpoints, (x, keep) => offered(engine, groups, x, keep))
+  })
+
+const compileProvider = (config: EndpointConfig) =>
+  Effect.map(
+    compileEndpoint(
+      config,
+      (routes) => {
+        const knowsPath = compileKnownPaths(routes)
+        return {
+          routeType: compileRouteTypes(routes),
+          forgivenType: compileRouteTypes(inSmallLetters(routes)),
+          knowsPath,
+          forwards: (path) => (knowsPath(path) ? "this" : Object.hasOwn(routes, "*") ? "others" : "no")
+        }
+      },
+      []
+    ),
+    (endpoint): Provider => ({ endpoint, health: endpoint.watched.health })
+  )
+
+const refused = (status: number, detail: string) =>
+  new LlmFailed({ side: "request", status, detail, reason: "InvalidRequest" })
+const unreadable = refused(400, "the body cannot be read")
+const bodyFailures = {
+  tooLarge: refused(413, "request was too large"),
+  unreadable,
+  undecodable: unreadable
+}
+const callsAlone = methodNotAllowed("POST")
+const notJson = refused(400, "body is not a JSON object")
+const noModel = refused(400, "missing field: model not specified")
+const notAllowed = new ModelRefused({ refusal: refusal("model_not_allowed") })
+
+/** Prepares a request for the provider that is to answer it. */
+const offered = (engine: Engine, groups: Groups, x: Exchange, keep: Keep): Outcome => {
+  // A group has a provider, and a backend a group.
+  const { endpoint } = choose(groups, engine.clock(), Math.random)!
+  const type = endpoint.routeType(canonicalPath(x.request.path))
+  const unread = forwarded.has(type)
+  if (!unread && type !== "models" && x.request.method !== "POST") return Exit.fail(callsAlone)
+  return Effect.flatMapEager(readBody(x, bodyFailures), (bytes): Outcome => {
+    const parsed = parseJson(bytes.toString("utf8"))
+    if (!unread && type !== "models" && !isObject(parsed)) return Exit.fail(notJson)
+    const json = asObject(parsed)
+    const named = requestedIn(type, x, bytes, json)
+    // What is forwarded as it came may name any model where nobody here looks.
+    const model = named?.model ?? (unread && bytes.length > 0 ? undefined : endpoint.providerModel)
+    const access = x.get(slots.modelAccess)
+    if (access !== undefined && (model === undefined || !access.allows(model))) return Exit.fail(notAllowed)
+    if (model === undefined && !unread && type !== "models") return Exit.fail(noModel)
+    const wanted = model ?? "unknown"
+    const requested = named ?? { type: "body", model: wanted, body: json }
+    const variable = knownFromHere(x, wanted, json)
+    return admit(engine, x, { bytes, json, unread, requested, wanted, endpoint, variable }, keep)
+  })
+}
+
+/** Clients of Gemini name the model in the path; others may, where they name none in the body. */
+const requestedIn = (type: RouteType, x: Exchange, bytes: Buffer, json: JsonObject): RequestedModel | undefined => {
+  const model = json["model"]
+  const inBody = forwarded.has(type)
+    ? requestedUnread(x, bytes)
+    : typeof model === "string"
+      ? ({ type: "body", model, body: json } as const)
+      : undefined
+  if (inBody !== undefined && type !== "generateContent" && type !== "geminiCountTokens") return inBody
+  const at = modelInPath(canonicalPath(x.request.path))
+  return at === undefined ? inBody : { type: "path", model: at.model }
+}
+
+/** The bytes stay as they are: a name counts only if every reader finds the same one. */
+const requestedUnread = (x: Exchange, bytes: Buffer): RequestedModel | undefined => {
+  const found = requestedModel("", x.request.headers.get("content-type"), bytes)
+  if (found.type === "refused" || (found.type === "body" && !isUnambiguous(bytes))) return undefined
+  return found
+}
