@@ -50,7 +50,10 @@ const allowed: ReadonlyArray<readonly [from: RegExp, to: RegExp]> = [
   ],
   [/^src\/main\/import\//, room(/src\/main\/configuration/)],
   [/^src\/main\/commands\//, room(/src\/main\/(configuration|import|ctl)|layers/, "version", "exit-codes")],
-  [/^src\/main\/pages\//, room(/src\/(main\/(commands|ctl|proxy)|compile|pipeline|protocols|services)|stages|layers/)],
+  [
+    /^src\/main\/pages\//,
+    room(/src\/(main\/(commands|ctl|proxy)|compile|pipeline|protocols|services)|stages|layers/, "exit-codes")
+  ],
   [/^src\/main\/testing\//, room(/src\/(main\/configuration|pipeline|protocols|http|cel|services)|layers/)],
   // The programs and the exports of the package.
   [/^src\/main\/[^/]+\.ts$/, /./],
