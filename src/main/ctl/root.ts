@@ -13,6 +13,7 @@ import { doctorCommand } from "./doctor.ts"
 import { fmtCommand } from "./fmt.ts"
 import { graphCommand } from "./graph.ts"
 import { logCommand } from "./log.ts"
+import { migrateCommand } from "./migrate.ts"
 import { withOperands } from "./operands.ts"
 import { presenter } from "./presenter.ts"
 import { schemaCommand } from "./schema.ts"
@@ -36,6 +37,7 @@ const root = Command.make("headgatectl").pipe(
     doctorCommand,
     fmtCommand,
     graphCommand,
+    migrateCommand,
     schemaCommand,
     validateCommand,
     versionCommand
