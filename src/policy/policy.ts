@@ -26,8 +26,6 @@ export { HeaderList, isHeaderName, isHeaderValue } from "../http/header-list.ts"
 export { compileHeaderMatch, type HeaderTest } from "../http/header-match.ts"
 export { type Answer, RequestHead, type Scheme, type Switched } from "../http/message.ts"
 export { octetsOf, type PathFault, readTarget } from "../http/path.ts"
-// Patterns of the configuration: RE2 syntax, matched in time linear in the text.
-export { compilePattern, type Pattern } from "../http/pattern.ts"
 export { type AuthorityReplacement, type PathReplacement, rewriteAuthority, rewritePath } from "../http/rewrite.ts"
 export * as jsonText from "../json/text.ts"
 // Credentials: where one stands, whose it is, and the challenge to who shows none.
@@ -91,6 +89,8 @@ export {
 } from "../pipeline/stage.ts"
 // What a node sees: the messages, and the slots of policies before it.
 export type { Outcome, Peer, View } from "../pipeline/view.ts"
+// Patterns of the configuration: RE2 syntax, matched in time linear in the text.
+export { compilePattern, type Pattern } from "../regex/whole-text.ts"
 
 // Services: a policy asks for them while it is compiled, and the proxy provides them.
 export { type Fetched, FetchFailed, type FetchRequest, HttpFetch } from "../services/http-fetch.ts"
