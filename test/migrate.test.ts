@@ -66,9 +66,9 @@ const migrations: ReadonlyArray<Migration> = [
     old: "gateways: { default: { port: 1 } }\nconfig:\n  tracing: { otlpEndpoint: http://localhost:4317 }\n  logging: { filter: 'true', fields: { remove: [src.addr] } }\n",
     now: "gateways: { default: { port: 1 } }\nconfig:\n  tracing: { otlpEndpoint: http://localhost:4317 }\n  logging: { filter: 'true', fields: { remove: [src.addr] } }\n",
     told: [
-      "manual: config.tracing: frontendPolicies.tracing is not available yet, so that it is left as it is",
-      "manual: config.logging.filter: frontendPolicies.accessLog is not available yet, so that it is left as it is",
-      "manual: config.logging.fields: frontendPolicies.accessLog is not available yet, so that it is left as it is"
+      "manual: config.tracing: left as it is: this build does not have frontendPolicies.tracing yet",
+      "manual: config.logging.filter: left as it is: this build does not have frontendPolicies.accessLog.filter yet",
+      "manual: config.logging.fields: left as it is: this build does not have frontendPolicies.accessLog.add and remove yet"
     ]
   }
 ]

@@ -3,8 +3,8 @@ import { Console, Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { formatText } from "../../../spec/config/problem.ts"
 import { configurationText, fromFile } from "../configuration/source.ts"
-import { findingText } from "../import/finding.ts"
 import { orExit, Unable } from "./failure.ts"
+import { findingText } from "./finding.ts"
 import { namedFile } from "./one-file.ts"
 import { replaceFile } from "./replace-file.ts"
 
@@ -25,7 +25,7 @@ export const migrateCommand = Command.make(
     Effect.gen(function* () {
       const source = fromFile(yield* namedFile("migrate", flag, operand))
       const [{ check }, { migrate }] = yield* Effect.promise(() =>
-        Promise.all([import("../../check/check.ts"), import("../migrate/migrate.ts")])
+        Promise.all([import("../../check/check.ts"), import("./migration.ts")])
       )
       const given = configurationText(source, yield* source.read)
       const { config, problems } = check(given)

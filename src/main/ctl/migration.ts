@@ -6,9 +6,10 @@ import { type Entry, type Node, parseDocument } from "../../../spec/config/docum
 import { hideReferences } from "../../../spec/config/format.ts"
 import { formatPath, type Path } from "../../../spec/config/path.ts"
 import { type Checked, type ConfigurationText, check } from "../../check/check.ts"
+import { fixedForms } from "../../routing/lint/deprecated.ts"
 import type { Normalised } from "../../routing/normalised.ts"
-import { differences } from "../ctl/differences.ts"
-import type { Finding } from "../import/finding.ts"
+import { differences } from "./differences.ts"
+import type { Finding } from "./finding.ts"
 
 export interface Migrated {
   readonly text: string
@@ -121,7 +122,7 @@ const hostOverride = (path: Path): Form => ({
 const notServed = (path: Path, replacement: string): Form => ({
   path,
   done: replacement,
-  edits: () => `${replacement} is not available yet, so that it is left as it is`,
+  edits: () => `left as it is: this build does not have ${replacement} yet`,
   isSame: () => true
 })
 
@@ -137,10 +138,7 @@ const forms = (root: Node): ReadonlyArray<Form> => {
       hostOverride(["llm", section, index, "params", "hostOverride"])
     )
   const all = [
-    notServed(["config", "tracing"], "frontendPolicies.tracing"),
-    notServed(["config", "logging", "filter"], "frontendPolicies.accessLog"),
-    notServed(["config", "logging", "fields"], "frontendPolicies.accessLog"),
-    notServed(["llm", "tls"], "a gateway with tls"),
+    ...fixedForms.filter(([path]) => path.at(-1) !== "port").map(([path, replacement]) => notServed(path, replacement)),
     ...portsOf(root),
     ...below("models"),
     ...below("providers")
