@@ -5,7 +5,7 @@
 const builtin = process.getBuiltinModule ?? (await import("node:module")).createRequire(import.meta.url)
 const { existsSync, mkdirSync, statSync } = builtin("node:fs")
 const { dirname, join } = builtin("node:path")
-const { fileURLToPath } = builtin("node:url")
+const { fileURLToPath, pathToFileURL } = builtin("node:url")
 
 const needed = 24
 // A collection of the young generation copies what survives, and when a large configuration is taken over nearly all of it
@@ -28,7 +28,8 @@ export const launch = async (program) => {
     if (flags.length > 0) beginAnew([...process.execArgv, ...flags, entry, ...process.argv.slice(2)])
     process.argv[1] = entry
     if (cache) builtin("node:module").enableCompileCache(cache)
-    await import(entry)
+    // On Windows a path begins with what would be read as a scheme.
+    await import(pathToFileURL(entry).href)
     return
   }
   const pinned = join(root, "node_modules", ".bin", "node")

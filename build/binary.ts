@@ -1,13 +1,14 @@
 /**
  * `npm run build:binary`: makes a single executable of both programs and their threads for each platform that it is told (all
  * that there are, when none), each in a folder of its own in `artifacts/`, with what has to go with it. It is the pinned
- * runtime with our scripts in it, as the runtime itself makes it.
+ * runtime with our scripts in it, as the runtime itself makes it. With `--no-code-cache` two builds are the same.
  */
 import { execFileSync } from "node:child_process"
 import { createHash } from "node:crypto"
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
+import { parseArgs } from "node:util"
 import { runtimeFlags } from "../bin/launch.mjs"
 import { bundleExecutable } from "./bundles.ts"
 import { threads } from "./entries.ts"
@@ -18,6 +19,11 @@ const root = resolve(import.meta.dirname, "..")
 const own = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
 const runtimes: Readonly<Record<string, string>> = own.optionalDependencies
 const platforms = Object.keys(runtimes).map((name) => name.replace("node-", ""))
+
+const given = parseArgs({
+  options: { "no-code-cache": { type: "boolean", default: false } },
+  allowPositionals: true
+})
 
 const fail = (message: string): never => {
   console.error(message)
@@ -62,21 +68,27 @@ const build = async (platform: string) => {
     writeFileSync(
       config,
       JSON.stringify({
-        main: join(temporary, "main.cjs"),
+        // The executable keeps this name, so it names no folder.
+        main: "main.cjs",
         mainFormat: "commonjs",
         executable: join(runtime, "bin", "node"),
         output: join(folder, "headgate"),
         disableExperimentalSEAWarning: true,
         // Compiled code is that of the machine which compiles.
-        useCodeCache: platform === `${process.platform}-${process.arch}`,
+        useCodeCache: !given.values["no-code-cache"] && platform === `${process.platform}-${process.arch}`,
         execArgv: runtimeFlags,
         assets: Object.fromEntries(threads.map((name) => [name, join(temporary, `${name}.cjs`)]))
       })
     )
-    execFileSync(process.execPath, ["--build-sea", config], { stdio: ["ignore", "ignore", "inherit"] })
+    execFileSync(process.execPath, ["--build-sea", config], {
+      cwd: temporary,
+      stdio: ["ignore", "ignore", "inherit"]
+    })
     symlinkSync("headgate", join(folder, "headgatectl"))
     writeNotices(packages, folder)
     cpSync(join(runtime, "LICENSE"), join(folder, "LICENSE-node"))
+    for (const own of ["man", "completions"])
+      cpSync(join(root, "spec", "generated", own), join(folder, own), { recursive: true })
     cpSync(join(root, "LICENSE"), join(folder, "LICENSE"))
     const libraries = packages.map((each) => componentOf("library", "npm", each))
     const whole = componentOf("application", "generic", own)
@@ -92,7 +104,7 @@ if (process.platform !== "linux")
 const pinned = Object.values(runtimes)[0]!
 if (process.versions.node !== pinned)
   fail(`single executables are made by Node ${pinned}: run npm ci, then npm run build:binary`)
-const asked = process.argv.slice(2)
+const asked = given.positionals
 const unknown = asked.filter((platform) => !platforms.includes(platform))
 if (unknown.length > 0) fail(`there is no executable for ${unknown.join(", ")}, but for ${platforms.join(", ")}`)
 for (const platform of asked.length === 0 ? platforms : asked) await build(platform)

@@ -16,6 +16,7 @@ export const manifest = (root: string): unknown => {
     type,
     engines,
     bin: { headgate: "bin/headgate.mjs", headgatectl: "bin/headgatectl.mjs" },
+    man: ["./man/headgate.1", "./man/headgatectl.1"],
     exports: {
       ...Object.fromEntries(
         Object.keys(library).map((name) => [

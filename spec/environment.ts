@@ -304,6 +304,13 @@ export const variables: ReadonlyArray<Variable> = [
       "Wire protocol towards the collector of spans. The first of these that is set counts; `grpc` is not available yet."
     )
   ),
+  variable(
+    "OTEL_TRACES_SAMPLER",
+    text,
+    { fallback: "`parentbased_always_on`" },
+    "Which requests have spans, once an endpoint is named: `always_on`, `always_off`, `traceidratio`, or one of them after `parentbased_`, which follows the client's trace where there is one."
+  ),
+  variable("OTEL_TRACES_SAMPLER_ARG", text, { fallback: "`1`" }, "The share of `traceidratio`, from 0 to 1."),
   variable("OTEL_SERVICE_NAME", name, { fallback: "`headgate`" }, "Name of this service in spans and metrics."),
   variable("OTEL_RESOURCE_ATTRIBUTES", text, {}, "Further attributes of this service, `k=v,k=v`."),
   variable("POD_NAME", name, {}, "Name of the pod, for spans and expressions."),

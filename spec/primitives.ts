@@ -14,6 +14,16 @@ export const ShortString = text("ShortString", 1, 256)
 /** 1 to 1024 characters. */
 export const LongString = text("LongString", 1, 1024)
 
+/** A part of a host name, of which others are made. */
+export const HostLabel = Schema.String.check(
+  Schema.isPattern(/^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/u, {
+    expected: "letters, digits and hyphens, as in a part of a host name"
+  })
+).annotate({
+  identifier: "HostLabel",
+  description: "A part of a host name: 1 to 63 letters, digits and hyphens, with a letter or a digit at both ends."
+})
+
 /** Source text of an expression, 1 to 16384 characters. It is compiled when the configuration is. */
 export const CelExpression = Schema.String.check(
   Schema.isMinCodePoints(1, { expected: "an expression" }),

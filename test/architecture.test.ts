@@ -17,16 +17,18 @@ const allowed: ReadonlyArray<readonly [from: RegExp, to: RegExp]> = [
   [/^spec\//, /^spec\//],
   // JSON as text is about nothing but JSON.
   [/^src\/json\//, /^src\/json\//],
+  // Regular expressions know nothing of those who use them.
+  [/^src\/regex\//, /^(src\/regex|spec)\//],
   // The HTTP message model is the vocabulary of everyone.
-  [/^src\/http\//, /^((src\/http|spec)\/|src\/services\/contained\.ts)/],
+  [/^src\/http\//, /^((src\/(http|regex)|spec)\/|src\/services\/contained\.ts)/],
   [/^src\/services\//, /^(src\/(services|http)|spec)\//],
-  [/^src\/cel\//, /^(src\/cel|spec)\//],
+  [/^src\/cel\//, /^(src\/(cel|regex)|spec)\//],
   // The engine never names a policy or an adapter.
   [/^src\/pipeline\//, /^(src\/(pipeline|services|cel|http)|spec)\//],
-  [/^src\/routing\//, /^(src\/(routing|pipeline|cel|http)|spec)\//],
-  [/^src\/protocols\/(llm|mcp|a2a)\//, /^(src\/(pipeline|services|cel|http|json)|spec)\//],
+  [/^src\/routing\//, /^(src\/(routing|pipeline|cel|http|regex)|spec)\//],
+  [/^src\/protocols\/(llm|mcp|a2a)\//, /^(src\/(pipeline|services|cel|http|json|regex)|spec)\//],
   // What policies are written with, and terminals besides, gathered from those who have it.
-  [/^src\/policy\//, /^(src\/(pipeline|services|cel|http|json)|spec)\//],
+  [/^src\/policy\//, /^(src\/(pipeline|services|cel|http|json|regex)|spec)\//],
   // Off the loop that serves, as in a thread: a text becomes the normalised form.
   [/^src\/check\//, /^(src\/(check|routing|pipeline)|spec)\/|^stages\/schemas\.ts|^layers\/thread\.ts/],
   // The normalised form becomes what runs: whose policies these are, it is told.
@@ -48,7 +50,10 @@ const allowed: ReadonlyArray<readonly [from: RegExp, to: RegExp]> = [
   ],
   [/^src\/main\/import\//, room(/src\/main\/configuration/)],
   [/^src\/main\/commands\//, room(/src\/main\/(configuration|import|ctl)|layers/, "version", "exit-codes")],
-  [/^src\/main\/pages\//, room(/src\/(main\/(commands|ctl|proxy)|compile|pipeline|protocols|services)|stages|layers/)],
+  [
+    /^src\/main\/pages\//,
+    room(/src\/(main\/(commands|ctl|proxy)|compile|pipeline|protocols|services)|stages|layers/, "exit-codes")
+  ],
   [/^src\/main\/testing\//, room(/src\/(main\/configuration|pipeline|protocols|http|cel|services)|layers/)],
   // The programs and the exports of the package.
   [/^src\/main\/[^/]+\.ts$/, /./],

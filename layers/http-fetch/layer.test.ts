@@ -86,6 +86,28 @@ describe("a single call", () => {
     })
   )
 
+  it.live("leaves its connection to the next one", () =>
+    Effect.gen(function* () {
+      const { fetch } = yield* HttpFetch
+      const ports = new Set<number | undefined>()
+      const base = yield* serving((request, response) => {
+        ports.add(request.socket.remotePort)
+        response.end(request.url)
+      })
+      for (const path of ["/a", "/b", "/c"])
+        assert.strictEqual(Buffer.from((yield* fetch({ method: "GET", url: base + path })).body).toString(), path)
+      assert.strictEqual(ports.size, 1)
+    }).pipe(Effect.provide(fetching))
+  )
+
+  it.live("fails for what is no address", () =>
+    Effect.gen(function* () {
+      const { fetch } = yield* HttpFetch
+      for (const url of ["nowhere", "/keys", "file:///keys", "ftp://a/keys"])
+        assert.strictEqual((yield* Effect.flip(fetch({ method: "GET", url }))).detail, "not an address of HTTP")
+    }).pipe(Effect.provide(fetching))
+  )
+
   it.live("fails when nobody listens", () =>
     Effect.gen(function* () {
       const { fetch } = yield* HttpFetch

@@ -147,7 +147,7 @@ export class ResponseWriter implements BodySink {
       return
     }
     const bodiless = this.#request.method === "HEAD" || answer.status === 204 || answer.status === 304
-    const body = typeof answer.body === "string" ? encoder.encode(answer.body) : answer.body
+    const body = typeof answer.body === "string" ? written(answer.body) : answer.body
     const { lines, declared } = endToEnd(answer.headers)
     const length = lengthOf(answer.status, body, bodiless, declared < 0 ? undefined : lines[declared + 1])
     if (declared < 0) {
@@ -183,7 +183,8 @@ export class ResponseWriter implements BodySink {
       if (!this.#flowing && !this.#ended) process.nextTick(flushHead, this.#connection, this)
     } else {
       this.#bytes = body.length
-      if (body.length <= singleWrite) response.end(latin1(body), "latin1")
+      if (typeof body === "string") response.end(body, "latin1")
+      else if (body.length <= singleWrite) response.end(latin1(body), "latin1")
       else response.end(body)
       this.#sent()
     }
@@ -333,7 +334,7 @@ const isStartable = (body: BodySource): boolean =>
 /** What `content-length` is to say; `undefined`: nothing. */
 const lengthOf = (
   status: number,
-  body: Uint8Array | BodySource | undefined,
+  body: Answer["body"],
   bodiless: boolean,
   declared: string | undefined
 ): string | undefined => {
@@ -369,6 +370,10 @@ const flushHead = containing((_: Connected, writer: ResponseWriter) => writer.fl
 export const release = (body: Answer["body"]): void => {
   if (isSource(body) && isStartable(body)) body.cancel()
 }
+
+/** A small text whose characters are bytes as they are, or its bytes. */
+const written = (text: string): string | Uint8Array =>
+  text.length <= singleWrite && Buffer.byteLength(text) === text.length ? text : encoder.encode(text)
 
 const latin1 = (bytes: Uint8Array): string =>
   (Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)).toString("latin1")

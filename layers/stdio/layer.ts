@@ -12,6 +12,8 @@ import { type StdioLimits, startTransport } from "./transport.ts"
 export interface StdioOptions extends StdioLimits {
   /** Processes that one principal may have of one backend. */
   readonly perPrincipal: number
+  /** What `process.platform` says. */
+  readonly platform: NodeJS.Platform
   /** Standard error of the children, line by line. */
   readonly log: (owner: McpStdioOwner, line: string) => void
 }
@@ -22,8 +24,13 @@ export const defaultStdioOptions: StdioOptions = {
   queuedBytes: 16 * 1024 * 1024,
   graceMillis: 2_000,
   perPrincipal: 32,
+  platform: process.platform,
   log: () => {}
 }
+
+/** A group of processes is what Windows does not have: what a server starts would outlive it, and us. */
+const refusedOnWindows =
+  "child processes are not served on Windows, where they could not be ended with all that they start: run headgate in WSL, or the server by itself behind mcp: { host: … }"
 
 const busy = (whose: string, bound: string): TargetFailure => ({
   _tag: "TargetBusy",
@@ -80,6 +87,7 @@ export const layer = (options: Partial<StdioOptions> = {}): Layer.Layer<McpStdio
         )
       )
       return {
+        ...(settings.platform === "win32" ? { refusal: refusedOnWindows } : {}),
         open: (command, owner, events) => {
           const anonymous = owner.principal === ""
           // Clients are told apart per backend: one crowded backend must not lock its users out of another.

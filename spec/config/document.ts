@@ -58,7 +58,15 @@ export const defaultLimits: Limits = { size: 16 * 1024 * 1024, depth: 100, value
 
 export type ParsedDocument =
   | { readonly ok: true; readonly root: Node }
-  | { readonly ok: false; readonly problems: ReadonlyArray<SyntaxProblem> }
+  | {
+      readonly ok: false
+      /** In the order of the text. */
+      readonly problems: ReadonlyArray<SyntaxProblem>
+      /** What was read all the same. */
+      readonly root?: Node | undefined
+      /** Up to where it is what was written: behind it, parts may be lost. */
+      readonly sound: number
+    }
 
 const unknownAlias =
   'what begins with * is an alias of YAML, and there is no anchor of this name before it; to mean the text, put it in quotes, as "*"'
@@ -91,13 +99,16 @@ const sentences: Readonly<Record<string, string>> = {
     "nothing can follow the end of a value here; if the value begins with a quote that belongs to it, put all of it in other quotes"
 }
 
-/** Ends the conversion; never leaves this file. */
+/** Ends the reading of what is too much of something; never leaves this file. */
 class Refused {
   readonly problem: SyntaxProblem
   constructor(start: number, message: string, code: string) {
     this.problem = { start, message, code }
   }
 }
+
+/** Takes a problem that the reading goes on after. */
+type Tell = (start: number, message: string, code?: string) => void
 
 /** What the text opens and does not close, by offset. */
 interface Unclosed {
@@ -112,42 +123,76 @@ export const parseDocument = (text: string, limits: Limits = defaultLimits): Par
   try {
     const unclosed: Unclosed = { brackets: [] }
     const composer = new Composer({ prettyErrors: false, uniqueKeys: false, merge: false })
-    const documents = [...composer.compose(tokens(text, limits, unclosed))]
-    const document = documents[0]
+    const [document, second] = [...composer.compose(tokens(text, limits, unclosed))]
     if (document === undefined) return { ok: true, root: { start: 0, end: 0, entries: new Map(), size: 1 } }
     const failures = [...document.errors, ...document.warnings]
-    if (failures.length > 0) return refused(describe(failures, unclosed, text))
-    const second = documents[1]
+    const problems = failures.length === 0 ? [] : [...describe(failures, unclosed, text)]
     if (second !== undefined)
-      return refused([{ start: second.range[0], message: sentences["MULTIPLE_DOCS"]!, code: "yaml" }])
-    return { ok: true, root: convert(document, limits) }
+      problems.push({ start: second.range[0], message: sentences["MULTIPLE_DOCS"]!, code: "yaml" })
+    return problems.length === 0 ? converted(document, limits) : recovered(document, limits, text, problems)
   } catch (error) {
     if (error instanceof Refused) return refused([error.problem])
     return refused([{ start: 0, message: "the text cannot be parsed", code: "yaml" }])
   }
 }
 
-const refused = (problems: ReadonlyArray<SyntaxProblem>): ParsedDocument => ({ ok: false, problems })
+const refused = (problems: ReadonlyArray<SyntaxProblem>): ParsedDocument => ({ ok: false, problems, sound: 0 })
 
-/** One problem a line. What is not closed is told where it was opened, and alone: everything after it is a consequence. */
+/** All of it was read, though it may hold what is no configuration. */
+const converted = (document: Document.Parsed, limits: Limits): ParsedDocument => {
+  const odd: Array<SyntaxProblem> = []
+  const root = convert(document, limits, (start, message, code = "yaml") => odd.push({ start, message, code }))
+  return odd.length === 0 ? { ok: true, root } : { ok: false, problems: odd, root, sound: Number.POSITIVE_INFINITY }
+}
+
+/** What stands before the line of the first problem was read; behind it, something may look odd only because of what is lost. */
+const recovered = (
+  document: Document.Parsed,
+  limits: Limits,
+  text: string,
+  problems: ReadonlyArray<SyntaxProblem>
+): ParsedDocument => {
+  const lineAt = (offset: number) => text.lastIndexOf("\n", offset - 1) + 1
+  const first = lineAt(Math.min(...problems.map(({ start }) => start)))
+  const odd: Array<SyntaxProblem> = []
+  let root: Node | undefined
+  try {
+    root = convert(document, limits, (start, message, code = "yaml") => {
+      if (start < first) odd.push({ start, message, code })
+    })
+  } catch {
+    // What a parser makes of a broken text need not be a tree.
+  }
+  // A value of several lines that a problem ends may have begun by mistake.
+  const sound = Math.min(first, ...odd.map(({ start }) => lineAt(start)), lineAt(root ? beginOf(root, first) : first))
+  return { ok: false, problems: [...odd, ...problems].toSorted((a, b) => a.start - b.start), root, sound }
+}
+
+/** Where the scalar begins that an offset is in; the offset itself where it is in none. */
+const beginOf = ({ start, end, scalar, entries, items }: Node, offset: number): number => {
+  if (scalar !== undefined) return start < offset && end > offset ? start : offset
+  const inner = items ?? [...(entries?.values() ?? [])].map(({ node }) => node)
+  return Math.min(offset, ...inner.map((node) => beginOf(node, offset)))
+}
+
+/** One problem a line. What is not closed is told where it was opened, and as the last: everything after it is a consequence. */
 const describe = (
   failures: ReadonlyArray<YAMLError>,
   unclosed: Unclosed,
   text: string
 ): ReadonlyArray<SyntaxProblem> => {
-  if (unclosed.quote !== undefined)
-    return [{ start: unclosed.quote, message: "the quote that begins here is not closed", code: "yaml" }]
-  const bracket = unclosed.brackets.at(-1)
-  if (bracket !== undefined)
-    return [{ start: bracket, message: "the bracket that begins here is not closed", code: "yaml" }]
+  const opened = unclosed.quote ?? unclosed.brackets.at(-1)
   const byLine = new Map<number, SyntaxProblem>()
   for (const { pos, code } of failures) {
     const start = Math.min(pos[0], text.length)
+    if (opened !== undefined && start >= opened) continue
     const line = text.lastIndexOf("\n", start - 1)
     if (!byLine.has(line))
       byLine.set(line, { start, message: sentences[code] ?? "the text cannot be parsed here", code: "yaml" })
   }
-  return [...byLine.values()]
+  if (opened === undefined) return [...byLine.values()]
+  const what = unclosed.quote === undefined ? "bracket" : "quote"
+  return [...byLine.values(), { start: opened, message: `the ${what} that begins here is not closed`, code: "yaml" }]
 }
 
 /** The concrete syntax, watched as it grows: what is nested too deeply is refused before anything recursive sees it. */
@@ -173,7 +218,7 @@ const tokens = function* (text: string, limits: Limits, unclosed: Unclosed) {
 // What the lexer puts where a line is indented less than the brackets it is in.
 const flowErrorEnd = "\u0018"
 
-const convert = (document: Document.Parsed, limits: Limits): Node => {
+const convert = (document: Document.Parsed, limits: Limits, tell: Tell): Node => {
   const anchors = new Map<string, Node>()
 
   const bounded = (node: Node): Node => {
@@ -182,22 +227,21 @@ const convert = (document: Document.Parsed, limits: Limits): Node => {
     return node
   }
 
-  const keyOf = (key: unknown, at: number): { text: string; start: number; end: number } => {
+  /** Its text, unless it is none that a file may have. */
+  const keyOf = (key: unknown, at: number): { text: string | undefined; start: number; end: number } => {
     const target = isAlias(key) ? anchors.get(key.source) : undefined
     const node = key as YamlNode | null
     const [start, end] = node?.range ?? [at, at]
     const value = isScalar(key) ? key.value : target?.scalar
-    if (value === null || value === undefined || typeof value === "object")
-      throw new Refused(start, "a key must be a string", "yaml")
+    if (value === null || value === undefined || typeof value === "object") {
+      tell(start, "a key must be a string")
+      return { text: undefined, start, end }
+    }
     const text = isScalar(key) && typeof value !== "string" ? (key.source ?? String(value)) : String(value)
     if (text === "<<")
-      throw new Refused(
-        start,
-        "merge keys are not supported; use an alias for the whole value, or write the fields",
-        "merge-key"
-      )
-    if (text === "__proto__") throw new Refused(start, "this key is not allowed", "yaml")
-    return { text, start, end }
+      tell(start, "merge keys are not supported; use an alias for the whole value, or write the fields", "merge-key")
+    if (text === "__proto__") tell(start, "this key is not allowed")
+    return { text: text === "<<" || text === "__proto__" ? undefined : text, start, end }
   }
 
   const visit = (node: YamlNode | null, at: number, depth: number): Node => {
@@ -212,8 +256,9 @@ const convert = (document: Document.Parsed, limits: Limits): Node => {
 
   const alias = (node: Alias, start: number, end: number): Node => {
     const target = anchors.get(node.source)
-    if (target === undefined) throw new Refused(start, unknownAlias, "yaml")
-    return { ...target, start, end }
+    if (target !== undefined) return { ...target, start, end }
+    tell(start, unknownAlias)
+    return { start, end, scalar: null, size: 1 }
   }
 
   const content = (node: YamlNode, start: number, end: number, depth: number): Node => {
@@ -223,6 +268,7 @@ const convert = (document: Document.Parsed, limits: Limits): Node => {
       for (const pair of node.items) {
         const key = keyOf(pair.key, start)
         const value = visit(pair.value as YamlNode | null, key.end, depth + 1)
+        if (key.text === undefined) continue
         const before = entries.get(key.text)
         const entry: Entry = { keyStart: key.start, keyEnd: key.end, node: value }
         entries.set(key.text, before === undefined ? entry : { ...entry, earlier: before.keyStart })
@@ -235,11 +281,11 @@ const convert = (document: Document.Parsed, limits: Limits): Node => {
       return { start, end, items, size: items.reduce((sum, item) => sum + item.size, 1) }
     }
     const value = isScalar(node) ? node.value : undefined
-    if (typeof value === "number" && !Number.isFinite(value))
-      throw new Refused(start, "expected a finite number", "yaml")
+    if (typeof value === "number" && !Number.isFinite(value)) tell(start, "expected a finite number")
     if (value === null || typeof value === "string" || typeof value === "number" || typeof value === "boolean")
       return { start, end, scalar: value, size: 1 }
-    throw new Refused(start, "this kind of value is not supported", "yaml")
+    tell(start, "this kind of value is not supported")
+    return { start, end, scalar: null, size: 1 }
   }
 
   const root = document.contents as YamlNode | null

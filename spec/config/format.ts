@@ -46,7 +46,7 @@ const once = (text: string, shape: Shape): Formatted => {
   const source = text.replaceAll("\r\n", "\n")
   const hidden = hideReferences(source)
   const parsed = parseDocument(hidden.text)
-  if (!parsed.ok) return parsed
+  if (!parsed.ok) return { ok: false, problems: parsed.problems }
   const [body, tail] = splitTail(hidden.text)
   const document = read(body)
   if (document.contents === null) return { ok: true, text: source === "" ? "" : `${source.trimEnd()}\n` }

@@ -4,7 +4,7 @@
  */
 import { Result, Schema } from "effect"
 import { disguisesOf } from "./disguise.ts"
-import { defaultLimits, type Limits, type Node, parseDocument } from "./document.ts"
+import { defaultLimits, type Limits, type Node, type ParsedDocument, parseDocument } from "./document.ts"
 import { type Environment, expand, replacementIn, toExpanded, toSource, type Unresolved } from "./expand.ts"
 import { explain, type Finding } from "./explain.ts"
 import { type Gap, gapAt, isConsequence, originOf, placesOfRest, startsWith, without } from "./gaps.ts"
@@ -67,47 +67,55 @@ export const load = <A, I>(input: Input, schema: Schema.Codec<A, I>): Loaded<A> 
   )
 
   const document = parseDocument(expanded.text, limits)
-  if (!document.ok) {
-    const broken = document.problems.map(({ start, message, code }) =>
-      problem(toSource(expanded, start), message, code)
-    )
-    return failed([...unset, ...broken])
-  }
+  const broken = document.ok
+    ? []
+    : document.problems.map(({ start, message, code }) => problem(toSource(expanded, start), message, code))
+  const { root } = document
+  if (root === undefined) return failed([...unset, ...broken])
+  const sound = document.ok ? Number.POSITIVE_INFINITY : document.sound
 
-  const { value, quotable, repeated, renamed, unnamed, credentials } = interpret(document.root, shapeOf(schema.ast))
+  const { value, quotable, repeated, renamed, unnamed, credentials } = interpret(root, shapeOf(schema.ast))
   const disguises = disguisesOf(unnamed, expanded, input.text)
-  const places = positions(input.name, outlineOf(document.root, expanded, quotable, renamed, disguises), original)
+  const places = positions(input.name, outlineOf(root, expanded, quotable, renamed, disguises), original)
   const inlineCredentials = credentials
     .filter(({ node }) => replacementIn(expanded, node.start, node.end) === undefined)
     .map(({ path }) => path)
-  const unsetPaths = expanded.unresolved.map(
-    ({ sourceStart }) => pathTo(document.root, toExpanded(expanded, sourceStart)) ?? []
-  )
+  const unsetPaths = expanded.unresolved.map(({ sourceStart }) => {
+    const start = toExpanded(expanded, sourceStart)
+    return (start < sound ? pathTo(root, start) : undefined) ?? []
+  })
   const decoded = decode(schema, value)
-  const [told, rest] =
-    decoded.ok && unsetPaths.length === 0
+  const [told, rest] = !document.ok
+    ? [
+        decoded.ok ? [] : decoded.findings.filter((finding) => isSound(finding, root, document, expanded.text)),
+        undefined
+      ]
+    : decoded.ok && unsetPaths.length === 0
       ? [[], undefined]
       : decodeRest(schema, value, decoded, unsetPaths, roundsFor(input.text.length))
   const problems = [
+    ...broken,
     ...unset.map((each, index) => ({ ...each, path: places.show(unsetPaths[index]!) })),
-    ...repeated.map(({ path }) =>
-      places.locate({
-        path,
-        message: "the key is repeated: it stands before, too; keep one",
-        code: "repeated-key",
-        about: "key"
-      })
-    ),
+    ...repeated
+      .filter(({ keyStart }) => keyStart < sound)
+      .map(({ path }) =>
+        places.locate({
+          path,
+          message: "the key is repeated: it stands before, too; keep one",
+          code: "repeated-key",
+          about: "key"
+        })
+      ),
     ...told
       .filter(
         ({ path, isImplied }) =>
-          isImplied !== true &&
-          !refersToUnset(document.root, path, expanded.unresolved, (offset) => toSource(expanded, offset))
+          isImplied !== true && !refersToUnset(root, path, expanded.unresolved, (offset) => toSource(expanded, offset))
       )
       .map(({ path, message, kind }) => places.locate({ path, message, ...codes[kind] }))
   ]
   if (decoded.ok && problems.length === 0)
     return { ok: true, value: decoded.value, positions: places, inlineCredentials }
+  if (!document.ok) return failed(problems)
   if (decoded.ok && unsetPaths.length === 0)
     return failed(problems, { value: decoded.value, positions: places, inlineCredentials, gaps: [] })
   return failed(problems, rest && { ...rest, positions: placesOfRest(places, rest.gaps), inlineCredentials: [] })
@@ -125,6 +133,8 @@ const codes = {
   missing: { code: "required" },
   unknown: { code: "unknown-key", about: "key" }
 } as const
+
+type Unreadable = Extract<ParsedDocument, { readonly ok: false }>
 
 const unexplained: Finding = { path: [], message: "the value is not valid", kind: "value" }
 
@@ -213,6 +223,25 @@ const pathTo = (node: Node, offset: number): Path | undefined => {
     if (below !== undefined) return [index, ...below]
   }
   return node.scalar === undefined ? undefined : []
+}
+
+/** What is written at a path, or where nothing is, what should hold it. */
+const nearest = (root: Node, path: Path): Node => {
+  let node = root
+  for (const step of path) {
+    const inner = node.entries?.get(String(step))?.node ?? (typeof step === "number" ? node.items?.[step] : undefined)
+    if (inner === undefined) return node
+    node = inner
+  }
+  return node
+}
+
+/** Whether a finding is about what was read in spite of problems of the text, and not about what they may have taken away. */
+const isSound = ({ path, kind }: Finding, root: Node, { problems, sound }: Unreadable, text: string): boolean => {
+  const { start, end } = nearest(root, path)
+  if (end > sound || problems.some((problem) => problem.start >= start && problem.start < end)) return false
+  // It may go on, or what is missing may stand, in the line that could not be read.
+  return kind === "unknown" || /^\s*[^\s#]/m.test(text.slice(end, Math.min(sound, text.length)))
 }
 
 /** A value with an unset variable in it is reported once, for the variable. */

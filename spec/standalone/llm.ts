@@ -18,7 +18,7 @@ import {
 import { PromptCaching, PromptGuard } from "../guardrails.ts"
 import { HeaderMatch, HeaderModifier } from "../header.ts"
 import { HealthPolicy } from "../health.ts"
-import { CelExpression, Count, Duration, Fraction, HttpUrl, PortNumber, ShortString } from "../primitives.ts"
+import { CelExpression, Count, Duration, Fraction, HostLabel, HttpUrl, PortNumber, ShortString } from "../primitives.ts"
 import { RuleSet } from "../rules.ts"
 import { HostPort } from "../target.ts"
 import { ServerTls } from "./listener.ts"
@@ -150,10 +150,10 @@ const Params = object("ModelParams", "How a provider is asked for a model.", {
     Schema.Boolean,
     "Whether the tokens of a request are counted before it is admitted to a token limit."
   ),
-  awsRegion: optional(ShortString, "Region, for `bedrock`."),
-  vertexRegion: optional(ShortString, "Region, for `vertex`."),
+  awsRegion: optional(HostLabel, "Region, for `bedrock`."),
+  vertexRegion: optional(HostLabel, "Region, for `vertex`."),
   vertexProject: optional(ShortString, "Project, for `vertex`."),
-  azureResourceName: optional(ShortString, "Resource, for `azure`."),
+  azureResourceName: optional(HostLabel, "Resource, for `azure`."),
   azureResourceType: optional(AzureResourceType, "Kind of the resource, for `azure`."),
   azureApiVersion: optional(ShortString, "Version of the interface, for `azure`."),
   azureProjectName: optional(ShortString, "Project, for `azure`."),

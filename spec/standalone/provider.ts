@@ -1,7 +1,7 @@
 /** Providers of models: the kinds that are known, and those that are described by the formats they speak. */
 import { Schema, SchemaGetter } from "effect"
 import { defaulted, exactlyOneOf, object, optional, required } from "../field.ts"
-import { LongString, ShortString } from "../primitives.ts"
+import { HostLabel, LongString, ShortString } from "../primitives.ts"
 
 const Format = object("ProviderFormat", "An interface of a provider.", {
   type: required(
@@ -86,7 +86,7 @@ const ProviderForm = exactlyOneOf("AiProvider", "A provider of models.", {
   vertex: required(
     object("VertexProvider", "Google Vertex AI.", {
       ...model,
-      region: optional(ShortString, "The region; `global` when left out."),
+      region: optional(HostLabel, "The region; `global` when left out."),
       projectId: required(ShortString, "The project.")
     }),
     "Google Vertex AI."
@@ -97,7 +97,7 @@ const ProviderForm = exactlyOneOf("AiProvider", "A provider of models.", {
       "Amazon Bedrock.",
       {
         ...model,
-        region: required(ShortString, "The region."),
+        region: required(HostLabel, "The region."),
         guardrailIdentifier: optional(ShortString, "A guardrail of Bedrock, with its version."),
         guardrailVersion: optional(ShortString, "The version of that guardrail.")
       },
@@ -116,7 +116,7 @@ const ProviderForm = exactlyOneOf("AiProvider", "A provider of models.", {
   azure: required(
     object("AzureProvider", "Azure OpenAI or Azure AI Foundry.", {
       ...model,
-      resourceName: required(ShortString, "The resource."),
+      resourceName: required(HostLabel, "The resource."),
       resourceType: required(AzureResourceType, "Its kind."),
       apiVersion: optional(ShortString, "Version of the interface."),
       projectName: optional(ShortString, "The project, for Foundry.")

@@ -1,8 +1,8 @@
 /** Conditions on values and on headers of a request, compiled: whoever chooses by them shares what they mean. */
 import { Result } from "effect"
+import { compilePattern, type Pattern } from "../regex/whole-text.ts"
 import { isHeaderName } from "./header-list.ts"
 import type { RequestHead } from "./message.ts"
-import { compilePattern, type Pattern } from "./pattern.ts"
 
 /** A value in full: byte for byte, or a whole-text match of an RE2 pattern. */
 export type ValueMatch = { readonly exact: string } | { readonly regex: string }

@@ -12,7 +12,9 @@ import { jsonSchema } from "./configuration/json-schemas.ts"
 import { type SchemaKind, schemaFile, schemaKinds } from "./configuration/schema-kinds.ts"
 import { exitCodesPage } from "./exit-codes.ts"
 import { commandsPage } from "./pages/commands.ts"
+import { completions } from "./pages/completions.ts"
 import { failClosedPage } from "./pages/fail-closed.ts"
+import { manualPages } from "./pages/manual.ts"
 import { metricsPage } from "./pages/metrics.ts"
 import { standing } from "./pages/standing.ts"
 import { warningsPage } from "./pages/warnings.ts"
@@ -27,6 +29,8 @@ export const generated = (): Readonly<Record<string, string>> => {
   return {
     ...Object.fromEntries(kinds.map((kind) => [schemaFile(kind), jsonSchema(kind)])),
     ...Object.fromEntries(pages),
+    ...Object.fromEntries(Object.entries(manualPages()).map(([name, text]) => [`man/${name}`, text])),
+    ...Object.fromEntries(Object.entries(completions()).map(([name, text]) => [`completions/${name}`, text])),
     "reference/environment.md": environmentPage(variables, isIdle),
     "reference/commands.md": commandsPage(),
     "reference/endpoints.md": endpointsPage(),

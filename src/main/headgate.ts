@@ -12,6 +12,7 @@ import { Defects } from "../services/defects.ts"
 import { Log } from "../services/log.ts"
 import { Metrics } from "../services/metrics.ts"
 import { commandSummaries, isCommand } from "./commands/names.ts"
+import { proxyExamples, proxyOptionRows, proxyOptions } from "./commands/options.ts"
 import { standard } from "./configuration/dialect.ts"
 import { findings, verdict } from "./configuration/findings.ts"
 import { portOptions, ports } from "./configuration/ports.ts"
@@ -24,7 +25,7 @@ import {
   fromFile,
   fromText
 } from "./configuration/source.ts"
-import { cannotServe, codesText, proxyCodes } from "./exit-codes.ts"
+import { codesText, proxyCodes } from "./exit-codes.ts"
 import { onHangUp } from "./proxy/hang-up.ts"
 import { run } from "./proxy/run.ts"
 import { startingLog } from "./proxy/starting-log.ts"
@@ -34,29 +35,28 @@ import { version } from "./version.ts"
 // A stack is worth its cost in development alone.
 if (version.build_profile === "release") Error.stackTraceLimit = 0
 
+/** Two columns, the second of which goes on below itself. */
+const rows = (pairs: ReadonlyArray<readonly [string, string]>, width: number): string =>
+  pairs
+    .map(([left, right]) => {
+      const lines = right.match(/.{1,98}(?= |$)/g)!.map((line) => line.trimStart())
+      return `  ${left.padEnd(width)}  ${lines.join(`\n${" ".repeat(width + 4)}`)}`
+    })
+    .join("\n")
+
 const usage = `headgate: a gateway for MCP servers, LLM providers, A2A agents and plain HTTP
 
 usage: headgate [-f FILE | -c TEXT] [--validate-only] [--format FORMAT] [-V | --version]
        headgate COMMAND …
 
 commands, each with a --help of its own; they serve on this machine alone:
-${Object.entries(commandSummaries)
-  .map(([name, summary]) => `  ${name.padEnd(18)}  ${summary}`)
-  .join("\n")}
+${rows(Object.entries(commandSummaries), 18)}
 
 options:
-  -f, --file FILE     configuration file, YAML or JSON; - for standard input; default: config.yaml in /config where that
-                      exists, else in ~/.config/headgate, made at the first start
-  -c, --config TEXT   the configuration itself
-  --validate-only     check the configuration and exit; what this build cannot serve is a warning, and exit code ${cannotServe}
-  --format FORMAT     how problems are printed: text, json, or github for annotations; default: text
-  -V                  print the version
-  --version           print what was built, as JSON
+${rows(proxyOptionRows(), 18)}
 
 examples:
-  headgate -f config.yaml                    serve what the file says, and follow its changes
-  headgate -f config.yaml --validate-only    say everything that is wrong with it
-  envsubst < template.yaml | headgate -f -   serve what another program writes
+${rows(proxyExamples, 41)}
 
 exit codes:
 ${codesText(proxyCodes)}
@@ -86,17 +86,7 @@ const isCommanded = isCommand(process.argv[2])
 const options = (() => {
   if (isCommanded) return {}
   try {
-    return parseArgs({
-      options: {
-        file: { type: "string", short: "f" },
-        config: { type: "string", short: "c" },
-        "validate-only": { type: "boolean" },
-        format: { type: "string" },
-        V: { type: "boolean", short: "V" },
-        version: { type: "boolean" },
-        help: { type: "boolean", short: "h" }
-      }
-    }).values
+    return parseArgs({ options: proxyOptions }).values
   } catch (error) {
     return fail(`${misused(error)}; headgate --help shows what there is`, 1)
   }

@@ -12,18 +12,19 @@ export type Sampler = (exchange: Exchange) => Sampled | undefined
 export const never: Sampler = () => undefined
 
 /**
- * The sampler that OTEL_TRACES_SAMPLER and OTEL_TRACES_SAMPLER_ARG name (OpenTelemetry, SDK environment variables).
+ * The sampler that OTEL_TRACES_SAMPLER and OTEL_TRACES_SAMPLER_ARG name (OpenTelemetry, SDK environment variables); its
+ * default is that of the specification.
  * A client's sampled flag counts for the `parentbased_` ones, for at most `clientPerSecond` requests in a second.
  * @returns a text that says what is wrong with the name.
  */
 export const samplerOf = (
-  name: string | undefined,
+  given: string | undefined,
   argument: string | undefined,
   random: () => number,
   clock: () => number,
   clientPerSecond: number
 ): Sampler | string => {
-  if (name === undefined) return never
+  const name = given || "parentbased_always_on"
   const based = /^(parentbased_)?(always_on|always_off|traceidratio)$/.exec(name)
   if (based === null)
     return `OTEL_TRACES_SAMPLER: expected always_on, always_off, traceidratio or one of them after parentbased_, got ${name}`

@@ -18,6 +18,7 @@ export {
   type BodySource,
   isSource,
   observe,
+  PassingBody,
   read
 } from "../http/body.ts"
 export { challenge } from "../http/challenge.ts"
@@ -26,8 +27,6 @@ export { HeaderList, isHeaderName, isHeaderValue } from "../http/header-list.ts"
 export { compileHeaderMatch, type HeaderTest } from "../http/header-match.ts"
 export { type Answer, RequestHead, type Scheme, type Switched } from "../http/message.ts"
 export { octetsOf, type PathFault, readTarget } from "../http/path.ts"
-// Patterns of the configuration: RE2 syntax, matched in time linear in the text.
-export { compilePattern, type Pattern } from "../http/pattern.ts"
 export { type AuthorityReplacement, type PathReplacement, rewriteAuthority, rewritePath } from "../http/rewrite.ts"
 export * as jsonText from "../json/text.ts"
 // Credentials: where one stands, whose it is, and the challenge to who shows none.
@@ -49,7 +48,7 @@ export {
   type TokenVerifier
 } from "../pipeline/authentication/token-verifier.ts"
 export { type ContentFailure, readContent, readContentPrefix, undoCodings } from "../pipeline/content.ts"
-export { BodyTooLarge, FilterFailed, TimedOut, Unreadable, unreadable } from "../pipeline/errors.ts"
+export { BodyTooLarge, BuffersFull, FilterFailed, TimedOut, Unreadable, unreadable } from "../pipeline/errors.ts"
 export {
   compileExpression,
   contentReadings,
@@ -91,6 +90,8 @@ export {
 } from "../pipeline/stage.ts"
 // What a node sees: the messages, and the slots of policies before it.
 export type { Outcome, Peer, View } from "../pipeline/view.ts"
+// Patterns of the configuration: RE2 syntax, matched in time linear in the text.
+export { compilePattern, type Pattern } from "../regex/whole-text.ts"
 
 // Services: a policy asks for them while it is compiled, and the proxy provides them.
 export { type Fetched, FetchFailed, type FetchRequest, HttpFetch } from "../services/http-fetch.ts"

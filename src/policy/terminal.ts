@@ -30,7 +30,7 @@ export { Files } from "../services/files.ts"
 export { Kept, KeptKind } from "../services/kept.ts"
 export { Log } from "../services/log.ts"
 export type { McpHttpAddress } from "../services/mcp-http.ts"
-export type { McpStdioCommand } from "../services/mcp-stdio.ts"
+export { McpStdio, type McpStdioCommand } from "../services/mcp-stdio.ts"
 export { Metrics, type Series } from "../services/metrics.ts"
 export { Tokenizer } from "../services/tokenizer.ts"
 export {

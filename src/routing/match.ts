@@ -10,8 +10,8 @@ import {
   type ValueMatch
 } from "../http/header-match.ts"
 import { octetsOf, type Paths, readPath } from "../http/path.ts"
-import type { Pattern } from "../http/pattern.ts"
 import type { ConfigPath, ConfigProblem } from "../pipeline/stage.ts"
+import type { Pattern } from "../regex/whole-text.ts"
 
 export type PathMatch = { readonly exact: string } | { readonly pathPrefix: string } | { readonly regex: string }
 

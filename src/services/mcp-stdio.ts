@@ -32,6 +32,8 @@ export interface McpStdioOwner {
 export class McpStdio extends Context.Service<
   McpStdio,
   {
+    /** Why this machine can have none, if so. */
+    readonly refusal?: string
     /** Starts the process. A command that cannot be started is reported through `onDeath`. */
     readonly open: (
       command: McpStdioCommand,

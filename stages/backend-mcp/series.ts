@@ -13,6 +13,16 @@ const durations = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 1
 
 type Counted = Pick<Passage, "backend" | "listener" | "route">
 
+/** What the last request about an item was: most are like it. */
+interface Latest extends Pick<Counted, "listener" | "route">, Pick<McpFacts, "method" | "resourceType" | "target"> {
+  readonly series: Series
+}
+
+interface Known {
+  readonly all: Map<string, Series>
+  readonly latest: Map<string | undefined, Latest>
+}
+
 /** Counts what is known of a request once it is over. */
 export const makeMcpSeries = (metrics: Metrics["Service"]) => {
   const requests = metrics.counter("mcp_requests_total", "MCP requests, by what they were about.", [
@@ -27,31 +37,43 @@ export const makeMcpSeries = (metrics: Metrics["Service"]) => {
     .series(["Primary", "Mcp"])
 
   // By backend object: the series of a configuration that was replaced go with it.
-  const byBackend = new WeakMap<object, Map<string, Series>>()
+  const byBackend = new WeakMap<object, Known>()
   const seriesOf = (passage: Counted, { method, resourceType, target, name, result }: McpFacts): Series => {
     const owner = passage.backend ?? byBackend
     let known = byBackend.get(owner)
     if (known === undefined) {
-      known = new Map()
+      known = { all: new Map(), latest: new Map() }
       byBackend.set(owner, known)
     }
-    const place = placeOf(passage)
-    const keyOf = (labels: ReadonlyArray<string | undefined>) => JSON.stringify([...labels, ...place])
+    const { listener, route } = passage
     // Ids of tasks are as many as there are tasks.
     const item = resourceType === "task" ? undefined : name
+    const last = known.latest.get(item)
+    if (
+      last !== undefined &&
+      last.method === method &&
+      last.target === target &&
+      last.resourceType === resourceType &&
+      last.listener === listener &&
+      last.route === route
+    )
+      return last.series
+    const place = placeOf(passage)
+    const keyOf = (labels: ReadonlyArray<string | undefined>) => JSON.stringify([...labels, ...place])
     const verb = method === undefined || isKnownMethod(method) ? method : "other"
     let labels = [verb, resourceType, target, item]
-    if (item !== undefined && !known.has(keyOf(labels))) {
+    if (item !== undefined && !known.all.has(keyOf(labels))) {
       // Anyone can make a name up: it counts by itself from the first time on that the target answers for it.
       if (!isAnswerFor(item, result)) labels = [verb, resourceType, target, "unknown"]
-      else if (known.size >= mostSeries) labels = [verb, resourceType, target, "other"]
+      else if (known.all.size >= mostSeries) labels = [verb, resourceType, target, "other"]
     }
     const key = keyOf(labels)
-    let series = known.get(key)
+    let series = known.all.get(key)
     if (series === undefined) {
       series = requests.series([...labels, ...place])
-      known.set(key, series)
+      known.all.set(key, series)
     }
+    if (labels[3] === item) known.latest.set(item, { method, resourceType, target, listener, route, series })
     return series
   }
 

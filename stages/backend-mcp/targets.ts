@@ -2,18 +2,29 @@
 import { Effect, Redacted, Result, type Scope } from "effect"
 import { parse } from "yaml"
 import { type ConfigPath, type ConfigProblem, unavailable } from "../../src/policy/policy.ts"
-import { Files, type McpEndpoint, type McpHttpAddress, type McpStdioCommand } from "../../src/policy/terminal.ts"
+import {
+  Files,
+  type McpEndpoint,
+  type McpHttpAddress,
+  McpStdio,
+  type McpStdioCommand
+} from "../../src/policy/terminal.ts"
 import type { McpTarget } from "../../src/protocols/mcp/config.ts"
 import { interfaceOf } from "../../src/protocols/mcp/openapi.ts"
 import type { McpBackend } from "./schema.ts"
 
 type TargetConfig = (typeof McpBackend)["Type"]["targets"][number]
-type Compiled = Effect.Effect<McpTarget, ConfigProblem, Files | Scope.Scope>
+type Compiled = Effect.Effect<McpTarget, ConfigProblem, Files | McpStdio | Scope.Scope>
 
 /** What exists so far: child processes, and servers at an address without policies of their own. */
 export const targetOf = (config: TargetConfig, at: ConfigPath): Compiled => {
   const { name, stdio, mcp, sse, openapi } = config
-  if (stdio !== undefined) return Effect.succeed({ name, kind: "stdio", command: commandOf(stdio) })
+  if (stdio !== undefined)
+    return Effect.flatMap(McpStdio, ({ refusal }) =>
+      refusal === undefined
+        ? Effect.succeed({ name, kind: "stdio", command: commandOf(stdio) })
+        : Effect.fail({ path: [...at, "stdio"], message: refusal })
+    )
   if (config.policies !== undefined) return Effect.fail(unavailable([...at, "policies"], "policies of a target", "are"))
   const kind = openapi !== undefined ? "openapi" : mcp !== undefined ? "mcp" : "sse"
   const endpoint = openapi?.endpoint ?? mcp ?? sse!

@@ -58,12 +58,30 @@ describe.concurrent("following a guide", () => {
       return `${name}@${versions[name]}`
     })
     writeFileSync(join(home, "package.json"), '{ "private": true, "type": "module" }')
-    const others = ["@types/node"].map((name) => `${name}@${versions[name]}`)
+    // Types, and what pages start with npx, which finds it here.
+    const others = ["@types/node", "@modelcontextprotocol/server-everything"].map((name) => `${name}@${versions[name]}`)
     const flags = ["--legacy-peer-deps", "--no-audit", "--no-fund", "--prefer-offline"]
     await run("npm", ["install", ...flags, ...new Set([tarball, ...packages, ...others])], { cwd: home })
   }, patience)
 
   afterAll(() => rmSync(home, { recursive: true, force: true, maxRetries: 3 }))
+
+  it("finds programs whose types hold", async () => {
+    const types = join(home, "types")
+    for (const { page, fences } of guides)
+      for (const { language, use, text } of fences)
+        if (language === "ts" && use._tag === "File") {
+          mkdirSync(join(types, basename(page, ".md")), { recursive: true })
+          writeFileSync(join(types, basename(page, ".md"), use.path), text)
+        }
+    const compilerOptions = { strict: true, module: "nodenext", noEmit: true, allowImportingTsExtensions: true }
+    // Packages of others are not ours to judge.
+    const settings = { compilerOptions: { ...compilerOptions, skipLibCheck: true, types: ["node"] } }
+    writeFileSync(join(types, "tsconfig.json"), JSON.stringify(settings))
+    const compiler = join(root, "node_modules", "typescript", "bin", "tsc")
+    const { stdout } = await run(process.execPath, [compiler, "-p", types]).catch((error) => error)
+    assert.strictEqual(stdout, "")
+  })
 
   it.each(guides)("$page", async ({ page, fences }) => {
     mkdirSync(folder(page))

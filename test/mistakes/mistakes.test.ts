@@ -7,8 +7,11 @@ import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { parse } from "yaml"
-import { formatLine } from "../../spec/config/problem.ts"
+import { load } from "../../spec/config/load.ts"
+import { formatLine, formatText } from "../../spec/config/problem.ts"
+import { language } from "../../src/check/check.ts"
 import { findings } from "../../src/main/configuration/findings.ts"
+import { environmentOf } from "../fences.ts"
 
 interface Mistake {
   readonly title: string
@@ -35,6 +38,33 @@ for (const [name, mistakes] of corpus)
         })
       )
   })
+
+describe("a line that cannot be read", () => {
+  const folder = join(import.meta.dirname, "../../examples")
+  const odd = ["   : [", 'key: "open', "\t- tab", "  }", "a: b: c", "*: 1", "@at", "<<: *none"]
+
+  it.effect.each(globSync("*/config.yaml", { cwd: folder }).toSorted())("puts no blame on the others of %s", (name) =>
+    Effect.gen(function* () {
+      const whole = readFileSync(join(folder, name), "utf8")
+      const env = environmentOf(whole)
+      const lines = whole.split("\n")
+      let unread = 0
+      for (const [at, line] of lines.entries()) {
+        if (line.startsWith("#")) continue
+        const indent = " ".repeat(line.search(/\S|$/))
+        const text = lines.toSpliced(at, at % 2, `${indent}${odd[at % odd.length]}`).join("\n")
+        const loaded = load({ name: "file", text, env }, language.schema)
+        const problems = loaded.ok ? [] : loaded.problems
+        // Some of them go on with the value of the line before.
+        if (problems.every(({ code }) => code !== "yaml")) continue
+        unread++
+        const blamed = problems.filter(({ code, line }) => code !== "yaml" && line < at + 1)
+        assert.deepStrictEqual(formatText(blamed), "", text)
+      }
+      assert.isAtLeast(unread, 5)
+    })
+  )
+})
 
 describe("the corpus", () => {
   const all = corpus.flatMap(([, mistakes]) => mistakes)

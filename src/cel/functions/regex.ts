@@ -2,8 +2,8 @@
 import { type Frame, type Outcome, outOfWork, tooLarge } from "../frame.ts"
 import { type Body, global, invalid, method, type Overload } from "../function.ts"
 import { maxElements, maxTextLength } from "../limits.ts"
+import { type Match, Pattern } from "../pattern.ts"
 import { CelError } from "../problem.ts"
-import { type Match, Pattern } from "../regex/pattern.ts"
 import { CelList, type CelValue, Optional } from "../value.ts"
 
 type Apply = (frame: Frame, pattern: Pattern, text: string, ...rest: ReadonlyArray<CelValue>) => Outcome

@@ -11,11 +11,15 @@ export class AdminUnreachable extends Data.TaggedError("AdminUnreachable")<{ rea
   }
 }
 
+/** What is asked, unless somebody names it. */
+const interfaceName = "the admin interface"
+
 /** Sends a request; its answer is read by the caller, and let go of with the scope. Any status but 200 is a failure. */
 export const openAdmin = (
   admin: Address,
   method: "GET" | "POST",
-  path: string
+  path: string,
+  server = interfaceName
 ): Effect.Effect<IncomingMessage, AdminUnreachable, Scope.Scope> => {
   const options: RequestOptions = { ...reach(admin), method, path }
   const open = Effect.acquireRelease(
@@ -23,9 +27,7 @@ export const openAdmin = (
       const sent = request(options, (response) => resume(Effect.succeed(response)))
       sent.on("error", (cause) =>
         resume(
-          Effect.fail(
-            new AdminUnreachable({ detail: `cannot reach the admin interface at ${show(admin)}: ${reasonOf(cause)}` })
-          )
+          Effect.fail(new AdminUnreachable({ detail: `cannot reach ${server} at ${show(admin)}: ${reasonOf(cause)}` }))
         )
       )
       sent.end()
@@ -47,10 +49,11 @@ export const openAdmin = (
 export const askAdmin = (
   admin: Address,
   method: "GET" | "POST",
-  path: string
+  path: string,
+  server = interfaceName
 ): Effect.Effect<Buffer, AdminUnreachable> =>
   Effect.scoped(
-    Effect.flatMap(openAdmin(admin, method, path), (response) =>
+    Effect.flatMap(openAdmin(admin, method, path, server), (response) =>
       Effect.tryPromise({
         try: () => buffer(response),
         catch: (cause) => new AdminUnreachable({ detail: `the answer broke off: ${reasonOf(cause)}` })

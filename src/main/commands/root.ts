@@ -15,7 +15,8 @@ import { oneshotCommand } from "./oneshot.ts"
 import { type Serve, serving } from "./serving.ts"
 import type { Starter } from "./starter.ts"
 
-const root = (serve: Serve) => {
+/** The commands, with what serves for them. */
+export const commandsOf = (serve: Serve) => {
   const served = (starter: Starter) => orExit()(serving(serve)(starter))
   return Command.make("headgate").pipe(
     Command.withDescription(`Serves a file, or one thing without a file.\n\nExit codes:\n${codesText(proxyCodes)}`),
@@ -33,7 +34,7 @@ const root = (serve: Serve) => {
 /** Runs a command. What stands behind `--` is for whoever is started by it. */
 export const headgate = (args: ReadonlyArray<string>, serve: Serve) =>
   withOperands(args, (own) =>
-    Command.runWith(root(serve), { version: version.version })(own).pipe(
+    Command.runWith(commandsOf(serve), { version: version.version })(own).pipe(
       Effect.provideService(CliOutput.Presenter, presenter(own)),
       // What is wrong with the words was told by then.
       Effect.catch(() => exitWith(1))

@@ -17,14 +17,21 @@ export const adminPort = Flag.Int("proxy-admin-port").pipe(
 )
 
 /** Where the proxy is asked. What the proxy's own environment says is true of the proxy only if the tool shares it. */
-export const adminAddress = (chosen: Option.Option<number>): Effect.Effect<Address, Unable> => {
-  if (Option.isSome(chosen)) return Effect.succeed({ _tag: "Tcp", host: "127.0.0.1", port: chosen.value })
-  const named = process.env["ADMIN_ADDR"] || "localhost:15000"
-  const address = parseAdminAddress(named)
+export const adminAddress = (chosen: Option.Option<number>): Effect.Effect<Address, Unable> =>
+  localAddress("ADMIN_ADDR", "localhost:15000", Option.getOrUndefined(chosen))
+
+/** The same, of any of the proxy's own servers: a port of this machine, else what the environment or the default says. */
+export const localAddress = (
+  variable: "ADMIN_ADDR" | "READINESS_ADDR",
+  otherwise: string,
+  chosen: number | undefined
+): Effect.Effect<Address, Unable> => {
+  if (chosen !== undefined) return Effect.succeed({ _tag: "Tcp", host: "127.0.0.1", port: chosen })
+  const address = parseAdminAddress(process.env[variable] || otherwise)
   if (typeof address === "object") return Effect.succeed(address)
   return Effect.fail(
     new Unable({
-      detail: address === undefined ? "ADMIN_ADDR is off: the proxy cannot be asked" : `ADMIN_ADDR: ${address}`
+      detail: address === undefined ? `${variable} is off: the proxy cannot be asked` : `${variable}: ${address}`
     })
   )
 }

@@ -15,6 +15,7 @@ import { graphCommand } from "./graph.ts"
 import { logCommand } from "./log.ts"
 import { withOperands } from "./operands.ts"
 import { presenter } from "./presenter.ts"
+import { readyCommand } from "./ready.ts"
 import { schemaCommand } from "./schema.ts"
 import { traceCommand } from "./trace.ts"
 import { validateCommand } from "./validate.ts"
@@ -22,10 +23,11 @@ import { versionCommand } from "./version.ts"
 
 const proxy = Command.make("proxy").pipe(
   Command.withDescription("Inspect a running proxy."),
-  Command.withSubcommands([configCommand, logCommand, traceCommand])
+  Command.withSubcommands([configCommand, logCommand, readyCommand, traceCommand])
 )
 
-const root = Command.make("headgatectl").pipe(
+/** The tool, with everything that it can do. */
+export const tool = Command.make("headgatectl").pipe(
   Command.withDescription(
     `Inspects Headgate proxies and their configurations.\n\nExit codes:\n${codesText(toolCodes)}`
   ),
@@ -43,7 +45,7 @@ const root = Command.make("headgatectl").pipe(
 )
 
 const run = (args: ReadonlyArray<string>) =>
-  Effect.provideService(Command.runWith(root, { version: version.version })(args), CliOutput.Presenter, presenter(args))
+  Effect.provideService(Command.runWith(tool, { version: version.version })(args), CliOutput.Presenter, presenter(args))
 
 /** Runs the tool with the arguments of a command line. What stands behind `--` is not for the tool itself. */
 export const headgatectl = (args: ReadonlyArray<string>) => withOperands(args, run)

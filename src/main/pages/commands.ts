@@ -15,7 +15,7 @@ const programs = { headgate: (args) => headgate(args, () => Effect.void), headga
 >
 
 /** A command as it is typed. */
-type Path = readonly [keyof typeof programs, ...ReadonlyArray<string>]
+export type Path = readonly [keyof typeof programs, ...ReadonlyArray<string>]
 
 /** What `--help` of a command would show. */
 const helpOf = ([program, ...path]: Path): HelpDoc.HelpDoc => {
@@ -40,7 +40,7 @@ const helpOf = ([program, ...path]: Path): HelpDoc.HelpDoc => {
 }
 
 /** Every command with its help, those below it behind it. */
-const commands = (path: Path): ReadonlyArray<{ readonly path: Path; readonly help: HelpDoc.HelpDoc }> => {
+export const commands = (path: Path): ReadonlyArray<{ readonly path: Path; readonly help: HelpDoc.HelpDoc }> => {
   const help = helpOf(path)
   const below = (help.subcommands ?? []).flatMap((group) => group.commands.map(({ name }) => name))
   // What has flags does something by itself, with other commands as its words.

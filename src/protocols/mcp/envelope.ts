@@ -28,19 +28,23 @@ interface Base {
   readonly text: string
   readonly members: ReadonlyArray<Member>
 }
+/** Where they stand, and what they hold: nothing where two of them have one name. */
+export interface Params extends Span {
+  readonly members: ReadonlyArray<Member> | undefined
+}
 /** Wants an answer. */
 export interface RpcRequest extends Base {
   readonly kind: "request"
   readonly method: string
   readonly id: RpcId
   readonly idSpan: Span
-  readonly params: Span | undefined
+  readonly params: Params | undefined
 }
 /** Wants none. */
 export interface RpcNotification extends Base {
   readonly kind: "notification"
   readonly method: string
-  readonly params: Span | undefined
+  readonly params: Params | undefined
 }
 /** The answer, with a result. */
 export interface RpcResponse extends Base {
@@ -99,8 +103,9 @@ export const decodeMessage = (raw: string): RpcMessage | NotJsonRpc => {
   if (methodSpan !== undefined) {
     const method = stringIn(text, methodSpan)
     if (method === undefined) return badMethod
-    const params = member(members, "params")
-    if (params !== undefined && text[params.start] !== "{") return badParams
+    const span = member(members, "params")
+    if (span !== undefined && text[span.start] !== "{") return badParams
+    const params = span && { start: span.start, end: span.end, members: objectAt(text, span.start) }
     if (idSpan === undefined) return { kind: "notification", text, members, method, params }
     if (id === undefined) return badId
     return { kind: "request", text, members, method, id, idSpan, params }
@@ -128,10 +133,6 @@ export const decodeBatch = (text: string, limit: number): ReadonlyArray<RpcMessa
   if (elements.length > limit) return notJsonRpc(`more than ${limit} messages in a batch`)
   return elements.map((element) => decodeMessage(text.slice(element.start, element.end)))
 }
-
-/** The members of `params`; `undefined` for a missing one and for one with two equal keys. */
-export const paramsOf = (message: RpcRequest | RpcNotification): ReadonlyArray<Member> | undefined =>
-  message.params === undefined ? undefined : objectAt(message.text, message.params.start)
 
 /** A progress token is a string or a number, like an id. */
 export const progressTokenOf = (

@@ -9,7 +9,6 @@ import {
   idText,
   isBatch,
   isNotJsonRpc,
-  paramsOf,
   type RpcMessage,
   type RpcRequest
 } from "./envelope.ts"
@@ -112,7 +111,7 @@ const post = (context: ServerContext, request: McpRequest, respond: Respond): Ca
   const era = eraOf(header(request.headers, "mcp-protocol-version"), message)
   if (isFailure(era)) return refuse(respond, era, id)
   if (message.kind === "request" || message.kind === "notification") {
-    const fault = routingHeaderFault(request.headers, message, paramsOf(message), era.modern)
+    const fault = routingHeaderFault(request.headers, message, era.modern)
     if (fault !== undefined) return refuse(respond, fault, id)
   }
   return single(context, request, message, era, respond)
@@ -272,7 +271,7 @@ const exchangeOf = (
   ledger,
   reply,
   message,
-  params: paramsOf(message)
+  params: message.params?.members
 })
 
 /** The checks that GET and DELETE share. */

@@ -4,7 +4,7 @@
  */
 
 import { arrayAt, type Edit, edited, type Member, objectAt, path, stringIn } from "../../json/text.ts"
-import { idAt, paramsOf, progressTokenOf, type RpcNotification, type RpcRequest, type RpcResponse } from "./envelope.ts"
+import { idAt, progressTokenOf, type RpcNotification, type RpcRequest, type RpcResponse } from "./envelope.ts"
 import { type Naming, prefixedTask, prefixedUri } from "./names.ts"
 import { wrapId } from "./request-id.ts"
 
@@ -35,7 +35,7 @@ const taskEdit = (
 export const requestForClient = (naming: Naming, target: string, message: RpcRequest): string => {
   const { text, id, idSpan } = message
   const edits = [quoted(idSpan, wrapId(target, id, text.slice(idSpan.start, idSpan.end)))]
-  const params = paramsOf(message)
+  const params = message.params?.members
   const progress = naming.multiplexing ? progressTokenOf(message, params) : undefined
   if (progress !== undefined)
     edits.push(
@@ -49,14 +49,14 @@ export const requestForClient = (naming: Naming, target: string, message: RpcReq
 export const notificationForClient = (naming: Naming, target: string, message: RpcNotification): string => {
   const { text, method } = message
   if (method === "notifications/cancelled") {
-    const span = path(text, paramsOf(message), "requestId")
+    const span = path(text, message.params?.members, "requestId")
     const id = idAt(text, span)
     return id === undefined
       ? text
       : edited(text, [quoted(span!, wrapId(target, id, text.slice(span!.start, span!.end)))])
   }
   if (naming.passThrough) return text
-  const params = paramsOf(message)
+  const params = message.params?.members
   const edits: Array<Edit> = []
   if (method === "notifications/resources/updated") {
     const span = path(text, params, "uri")

@@ -8,7 +8,7 @@ import { makeLedger, noFacts } from "./call-record.ts"
 import type { McpFacts, McpRequest, McpResponse } from "./contract.ts"
 import type { Crowd } from "./crowd.ts"
 import { dispatch } from "./dispatch.ts"
-import { decodeMessage, idText, isNotJsonRpc, paramsOf, type RpcRequest } from "./envelope.ts"
+import { decodeMessage, idText, isNotJsonRpc, type RpcRequest } from "./envelope.ts"
 import {
   begunAlready,
   codeOf,
@@ -238,7 +238,7 @@ export class LegacySseServer {
         if (early !== undefined) reply.fail(early, idText(message))
         else {
           const { authorize } = request
-          const params = paramsOf(message)
+          const params = message.params?.members
           dispatch({
             backend,
             session,

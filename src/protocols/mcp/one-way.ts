@@ -2,7 +2,7 @@
 
 import { type Edit, edited, objectAt, path, stringIn } from "../../json/text.ts"
 import type { Ledger } from "./call-record.ts"
-import { idAt, paramsOf, progressTokenOf, type RpcError, type RpcNotification, type RpcResponse } from "./envelope.ts"
+import { idAt, progressTokenOf, type RpcError, type RpcNotification, type RpcResponse } from "./envelope.ts"
 import { code, type McpFailure, notSent, rpcRefusal } from "./errors.ts"
 import { relatedTask } from "./inbound.ts"
 import { splitTask } from "./names.ts"
@@ -41,7 +41,7 @@ export const notifyTargets = (way: OneWay, message: RpcNotification, taken: Take
       if (--open === 0) taken(problem)
     })
   if (method !== "notifications/cancelled") return
-  const id = idAt(message.text, path(message.text, paramsOf(message), "requestId"))
+  const id = idAt(message.text, path(message.text, message.params?.members, "requestId"))
   if (id !== undefined) for (const link of links) link.cancelled(id)
 }
 
@@ -52,7 +52,7 @@ const addressees = (
 ): { readonly links: ReadonlyArray<TargetLink>; readonly text: string } => {
   const all = { links: session.links(), text: message.text }
   if (!session.naming.multiplexing || message.method !== "notifications/progress") return all
-  const progress = progressTokenOf(message, paramsOf(message))
+  const progress = progressTokenOf(message, message.params?.members)
   const wrapped = progress && unwrapId(progress.token)
   const link = wrapped && session.link(wrapped.target)
   if (progress === undefined || wrapped === undefined || link === undefined) return all

@@ -4,11 +4,12 @@
  * which knows its items by other names.
  */
 import { Buffer } from "node:buffer"
-import { type Member, path, stringIn } from "../../json/text.ts"
+import { path, stringIn } from "../../json/text.ts"
 import type { RpcNotification, RpcRequest } from "./envelope.ts"
 import { code, type McpFailure, rpcRefusal } from "./errors.ts"
 import { header } from "./headers.ts"
 
+const parameter = /^mcp-param-/i
 const wrapped = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/
 const looksWrapped = /^=\?base64\?.*\?=$/s
 const plain = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/
@@ -56,20 +57,19 @@ const compare = (name: string, sent: string | undefined, due: string, required: 
 export const routingHeaderFault = (
   headers: ReadonlyArray<string>,
   message: RpcRequest | RpcNotification,
-  params: ReadonlyArray<Member> | undefined,
   modern: boolean
 ): McpFailure | undefined => {
   const method = compare("Mcp-Method", header(headers, "mcp-method"), message.method, modern)
   if (method !== undefined) return method
   const key = nameMembers[message.method]
-  const due = key === undefined ? undefined : stringIn(message.text, path(message.text, params, key))
+  const due = key === undefined ? undefined : stringIn(message.text, path(message.text, message.params?.members, key))
   if (due !== undefined) {
     const name = compare("Mcp-Name", header(headers, "mcp-name"), due, modern)
     if (name !== undefined) return name
   }
   for (let i = 0; i < headers.length; i += 2) {
-    const name = headers[i]!.toLowerCase()
-    if (name.startsWith("mcp-param-") && decoded(headers[i + 1]!) === undefined) return invalid(headers[i]!)
+    const name = headers[i]!
+    if (parameter.test(name) && decoded(headers[i + 1]!) === undefined) return invalid(name)
   }
   return undefined
 }

@@ -104,7 +104,7 @@ export class Sessions implements Beating {
   }
 
   #expired(session: Session, now: number): boolean {
-    return !session.busy && now - session.lastUsed >= this.#backend.config.sessionTtlMillis
+    return now - session.lastUsed >= this.#backend.config.sessionTtlMillis && !session.busy
   }
 
   #idOf(session: Session): string {

@@ -3,7 +3,7 @@
  * be told from what is under way.
  */
 import type { Call } from "./call.ts"
-import { paramsOf, progressTokenOf, type RpcNotification, type RpcRequest } from "./envelope.ts"
+import { progressTokenOf, type RpcNotification, type RpcRequest } from "./envelope.ts"
 
 type Pending = ReadonlyMap<string, { readonly call: Call }>
 
@@ -29,7 +29,7 @@ export const callOfMessage = (
   listening: boolean
 ): Call | undefined => {
   if (message.method === "notifications/progress") {
-    const token = progressTokenOf(message, paramsOf(message))?.token
+    const token = progressTokenOf(message, message.params?.members)?.token
     for (const { call } of pending.values()) if (call.token !== undefined && call.token === token) return call
   }
   if (isSessionWide(message.method) || (listening && pending.size > 1)) return undefined

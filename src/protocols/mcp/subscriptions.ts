@@ -4,7 +4,7 @@
  */
 
 import { edited, objectAt, path, settingMembers, stringIn, valueIn } from "../../json/text.ts"
-import { decodeMessage, idText, isNotJsonRpc, paramsOf, type RpcNotification, resultMessage } from "./envelope.ts"
+import { decodeMessage, idText, isNotJsonRpc, type RpcNotification, resultMessage } from "./envelope.ts"
 import { code, type McpFailure, notSent, noUpstreams, rpcRefusal, unknownItem } from "./errors.ts"
 import { badParams, callTo, type Exchange, fail, noteError, send } from "./exchange.ts"
 import { prefixedUri, splitUri } from "./names.ts"
@@ -131,7 +131,7 @@ const merge = (exchange: Exchange, shares: Shares, textFor: (share: Filter) => s
     const note = decodeMessage(text)
     if (over || isNotJsonRpc(note) || note.kind !== "notification") return true
     if (waiting.has(link)) {
-      const params = paramsOf(note)
+      const params = note.params?.members
       const span = note.method === acknowledged ? path(note.text, params, "notifications") : undefined
       const filter = span && filterIn(valueIn(note.text, span))
       if (filter === undefined) refused(link, noAcknowledgement)
@@ -186,7 +186,7 @@ const passes = (link: TargetLink, note: RpcNotification, accepted: Filter): bool
   if (flag !== undefined) return accepted.flags.has(flag)
   if (note.method !== "notifications/resources/updated") return false
   // The link has put the URI into the client's form.
-  const uri = stringIn(note.text, path(note.text, paramsOf(note), "uri"))
+  const uri = stringIn(note.text, path(note.text, note.params?.members, "uri"))
   return accepted.uris.some((own) => prefixedUri(link.target.name, own) === uri)
 }
 
@@ -204,7 +204,7 @@ const withSubscriptionId = (note: RpcNotification, id: string): string => {
   const entry = [subscriptionId, id] as const
   if (params === undefined)
     return edited(text, settingMembers(text.indexOf("{"), note.members, [["params", `{"_meta":${json(entry)}}`]]))
-  const members = paramsOf(note) ?? []
+  const members = note.params?.members ?? []
   const meta = path(text, members, "_meta")
   const known = meta && objectAt(text, meta.start)
   if (meta === undefined || known === undefined)

@@ -2,7 +2,6 @@
 
 import { type Member, path, stringIn } from "../../json/text.ts"
 import type { RpcMessage } from "./envelope.ts"
-import { paramsOf } from "./envelope.ts"
 import { code, type McpFailure, refusal, rpcRefusal, unknownMethod, unsupportedVersionText } from "./errors.ts"
 import { methodRule } from "./methods.ts"
 
@@ -62,7 +61,7 @@ export const eraOf = (versionHeader: string | undefined, message: RpcMessage): E
   const modern = isModern(versionHeader)
   if (modern && message.kind === "request" && methodRule(message.method)?.modern !== true)
     return unknownMethod(true, message.method)
-  const params = message.kind === "request" || message.kind === "notification" ? paramsOf(message) : undefined
+  const params = message.kind === "request" || message.kind === "notification" ? message.params?.members : undefined
   const inBody = bodyVersion(message, params)
   if (versionHeader === undefined) {
     // Without the header an `initialize` may still ask for any version: the target negotiates.

@@ -89,7 +89,7 @@ export const adminExposed = (configuration: Configuration): ReadonlyArray<Compla
           warn(
             "admin-exposed",
             ["config", "adminAddr"],
-            "the admin interface has no authentication: whoever reaches this address can read the configuration and shut the proxy down; attach the ui section to a gateway instead"
+            "the admin interface has no authentication: whoever reaches this address can read the configuration and shut the proxy down; let it listen on localhost"
           )
         ]
   return [

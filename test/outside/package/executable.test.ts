@@ -61,8 +61,10 @@ describe("the single executable", () => {
       "LICENSE",
       "LICENSE-node",
       "THIRD-PARTY-NOTICES.txt",
+      "completions",
       "headgate",
       "headgatectl",
+      "man",
       "sbom.cdx.json"
     ])
     const { components } = JSON.parse(readFileSync(join(home, "sbom.cdx.json"), "utf8"))

@@ -2,7 +2,7 @@
  * The built-in recognisers of personal data. Their patterns are fixed and bounded, so that the platform's own regular expressions take
  * linear time; no checksum is verified anywhere: a number that looks like one is one.
  */
-import type { Span } from "./pattern.ts"
+import type { Span } from "../../../regex/search.ts"
 import { findPhoneNumbers } from "./phone.ts"
 
 /** The names in configuration. */

@@ -1,6 +1,7 @@
 /** Recognises telephone numbers in text: everything that looks like one and that the numbering plan of some region admits. */
+
+import type { Span } from "../../../regex/search.ts"
 import { callingCodes, otherNumberDigits, type Region, regions } from "./numbering-plans.ts"
-import type { Span } from "./pattern.ts"
 
 /** A digit that no digit precedes, perhaps with a sign in front, then digits and what people put between them. At most 32 characters. */
 const candidate = /(?<!\d)[+()]?\d[\d\s().-]{6,30}/g

@@ -1,7 +1,7 @@
 /** Regex guards: an ordered list of recognisers that mask what they find, or reject a text in which they find anything. */
 import { Result } from "effect"
+import { compileSearch, type Span } from "../../../regex/search.ts"
 import { type BuiltinName, builtins } from "./builtins.ts"
-import { compilePattern, type Span } from "./pattern.ts"
 
 /** One rule of configuration; a name is for logs only. */
 export type RegexRule = { readonly builtin: BuiltinName } | { readonly pattern: string; readonly name?: string }
@@ -32,8 +32,8 @@ const compileRule = (rule: RegexRule): Recogniser | { readonly problem: string }
     const { mask, findAll } = builtins[rule.builtin]
     return { mask, test: (text) => findAll(text).length > 0, findAll }
   }
-  const pattern = compilePattern(rule.pattern)
-  return "problem" in pattern ? pattern : { mask: patternMask, ...pattern }
+  const pattern = compileSearch(rule.pattern)
+  return Result.isFailure(pattern) ? { problem: pattern.failure } : { mask: patternMask, ...pattern.success }
 }
 
 const replace = (text: string, spans: ReadonlyArray<Span>, mask: string): string => {

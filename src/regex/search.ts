@@ -1,10 +1,10 @@
 /**
- * Custom patterns of guards: RE2 syntax, linear time, and the places of the matches. The library parses and compiles the pattern; its own
- * matcher answers only yes or no, so the search over the compiled program that says where is here (Pike's algorithm: every position and
- * instruction is visited at most once per search, whatever the pattern).
+ * Where a pattern matches in a text, in linear time. The automaton says of most texts that it does not; for the others a search over the
+ * library's program says where (Pike's algorithm: every position and instruction is visited at most once per search, whatever the pattern). The
+ * library's own search cannot be stopped when a text takes too much work.
  */
-import { RE2JS, RE2JSSyntaxException } from "@bufbuild/re2"
-import { regexFault } from "../../../../spec/regex-fault.ts"
+import { Result } from "effect"
+import { compileAutomaton, compileLibrary, type Library } from "./re2.ts"
 
 /** Offsets in UTF-16 units; `end` is behind the match. */
 export interface Span {
@@ -12,8 +12,8 @@ export interface Span {
   readonly end: number
 }
 
-/** A compiled pattern. Both give `undefined` when the work on a text exceeds its bound. */
-export interface Pattern {
+/** A pattern that is looked for. Both give `undefined` when the work on a text exceeds its bound. */
+export interface Searching {
   /** Whether it matches anywhere, the empty match included. */
   readonly test: (text: string) => boolean | undefined
   /** The matches that are not empty, leftmost first and as a backtracking engine would choose them. */
@@ -87,10 +87,22 @@ class Threads {
   }
 }
 
-type Program = ReturnType<RE2JS["re2"]>["prog"]
+type Program = ReturnType<Library["re2"]>["prog"]
+type Instruction = ReturnType<Program["getInst"]>
+
+/** For every ASCII character whether an instruction takes it. The library's own answer is asked for once, and for all others each time. */
+const asciiOf = (instruction: Instruction): Uint8Array =>
+  Uint8Array.from({ length: 128 }, (_, unit) => (instruction.matchRune(unit) ? 1 : 0))
 
 class Search {
-  private readonly program: Program
+  private readonly start: number
+  private readonly instructions: ReadonlyArray<Instruction>
+  /** Of every instruction what it does, where it goes on, and its argument. */
+  private readonly ops: Uint8Array
+  private readonly outs: Int32Array
+  private readonly args: Int32Array
+  /** Made when an instruction is first reached with a character. */
+  private readonly ascii: Array<Uint8Array | undefined>
   /** For every ASCII character whether a match can begin with it; `undefined` when a match can be empty and so begin anywhere. */
   private readonly first: Uint8Array | undefined
   private current: Threads
@@ -100,14 +112,20 @@ class Search {
   private maxSteps = 0
 
   constructor(program: Program) {
-    this.program = program
-    this.current = new Threads(program.numInst())
-    this.next = new Threads(program.numInst())
+    const size = program.numInst()
+    this.start = program.start
+    this.instructions = Array.from({ length: size }, (_, pc) => program.getInst(pc))
+    this.ops = Uint8Array.from(this.instructions, ({ op }) => op)
+    this.outs = Int32Array.from(this.instructions, ({ out }) => out)
+    this.args = Int32Array.from(this.instructions, ({ arg }) => arg)
+    this.ascii = Array.from({ length: size }, () => undefined)
+    this.current = new Threads(size)
+    this.next = new Threads(size)
     this.first = this.firstCharacters()
   }
 
   /** Begins work on a text. */
-  start(text: string): void {
+  begin(text: string): void {
     this.steps = 0
     this.maxSteps = allowedSteps(text.length)
   }
@@ -129,7 +147,7 @@ class Search {
         at = candidate
       }
       const rune = at < text.length ? text.codePointAt(at)! : -1
-      if (found === undefined) this.follow(this.current, this.program.start, at, assertionsBetween(before, rune))
+      if (found === undefined) this.follow(this.current, this.start, at, assertionsBetween(before, rune))
       if (this.current.length === 0) {
         if (found !== undefined || rune === -1) return found
       }
@@ -141,13 +159,12 @@ class Search {
         this.steps++
         const pc = this.current.pcs[i]!
         const start = this.current.starts[i]!
-        const instruction = this.program.getInst(pc)
-        if (instruction.op === MATCH) {
+        if (this.ops[pc] === MATCH) {
           found = { start, end: at }
           // What has less priority than a match cannot win any more.
           break
         }
-        if (rune !== -1 && instruction.matchRune(rune)) this.follow(this.next, instruction.out, start, assertions)
+        if (rune !== -1 && this.takes(pc, rune)) this.follow(this.next, this.outs[pc]!, start, assertions)
       }
       if (rune === -1) return found
       ;[this.current, this.next] = [this.next, this.current]
@@ -155,6 +172,16 @@ class Search {
       at = behind
     }
     return undefined
+  }
+
+  private takes(pc: number, rune: number): boolean {
+    if (rune > 127) return this.instructions[pc]!.matchRune(rune)
+    let ascii = this.ascii[pc]
+    if (ascii === undefined) {
+      ascii = asciiOf(this.instructions[pc]!)
+      this.ascii[pc] = ascii
+    }
+    return ascii[rune] === 1
   }
 
   /** The next position where a match can begin. */
@@ -171,29 +198,27 @@ class Search {
 
   private firstCharacters(): Uint8Array | undefined {
     this.current.clear()
-    this.follow(this.current, this.program.start, 0, ~0)
+    this.follow(this.current, this.start, 0, ~0)
     const first = new Uint8Array(128)
     for (const pc of this.current.pcs.subarray(0, this.current.length)) {
-      const instruction = this.program.getInst(pc)
-      if (instruction.op === MATCH) return undefined
-      for (let unit = 0; unit < 128; unit++) if (instruction.matchRune(unit)) first[unit] = 1
+      if (this.ops[pc] === MATCH) return undefined
+      for (let unit = 0; unit < 128; unit++) if (this.takes(pc, unit)) first[unit] = 1
     }
     return first
   }
 
   /** Adds a thread at `pc`, and follows what consumes nothing: the preferred branch first. */
   private follow(threads: Threads, from: number, start: number, assertions: number): void {
-    const { stack, program } = this
+    const { stack, ops, outs, args } = this
     stack.push(from)
     for (let pc = stack.pop(); pc !== undefined; pc = stack.pop()) {
       if (!threads.enter(pc)) continue
       this.steps++
-      const instruction = program.getInst(pc)
-      const { op } = instruction
+      const op = ops[pc]!
       if (op === MATCH || (op >= RUNE && op <= RUNE_ANY_NOT_NL)) threads.add(pc, start)
-      else if (op === ALT || op === ALT_MATCH) stack.push(instruction.arg, instruction.out)
-      else if (op === NOP || op === CAPTURE) stack.push(instruction.out)
-      else if (op === EMPTY_WIDTH && (instruction.arg & ~assertions) === 0) stack.push(instruction.out)
+      else if (op === ALT || op === ALT_MATCH) stack.push(args[pc]!, outs[pc]!)
+      else if (op === NOP || op === CAPTURE) stack.push(outs[pc]!)
+      else if (op === EMPTY_WIDTH && (args[pc]! & ~assertions) === 0) stack.push(outs[pc]!)
     }
   }
 }
@@ -205,24 +230,25 @@ const runeBefore = (text: string, at: number): number => {
   return whole > 0xffff ? whole : unit
 }
 
-/** The compiled pattern, or what is wrong with it. Look-around and back-references are not in the language. */
-export const compilePattern = (source: string): Pattern | { readonly problem: string } => {
-  let compiled: ReturnType<RE2JS["re2"]>
-  try {
-    compiled = RE2JS.compile(source).re2()
-  } catch (error) {
-    const detail = error instanceof RE2JSSyntaxException ? regexFault(source, error.error) : "it cannot be compiled"
-    return { problem: `not a regular expression in RE2 syntax: ${detail}` }
-  }
-  const search = new Search(compiled.prog)
-  return {
+/** Work for the construction of the automaton. */
+const automatonWork = 1_000_000
+
+/** Look-around and back-references are not in the language. Fails with what is wrong. */
+export const compileSearch = (source: string): Result.Result<Searching, string> => {
+  const compiled = compileLibrary(source)
+  if (Result.isFailure(compiled)) return Result.fail(`not a regular expression in RE2 syntax: ${compiled.failure}`)
+  const search = new Search(compiled.success.re2().prog)
+  const automaton = compileAutomaton(source, automatonWork)
+  return Result.succeed({
     test: (text) => {
-      search.start(text)
+      if (automaton !== undefined) return automaton.test(text)
+      search.begin(text)
       const found = search.find(text, 0)
       return search.exhausted ? undefined : found !== undefined
     },
     findAll: (text) => {
-      search.start(text)
+      if (automaton?.test(text) === false) return []
+      search.begin(text)
       const spans: Array<Span> = []
       let at = 0
       while (at <= text.length) {
@@ -235,5 +261,5 @@ export const compilePattern = (source: string): Pattern | { readonly problem: st
       }
       return spans
     }
-  }
+  })
 }

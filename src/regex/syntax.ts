@@ -139,7 +139,8 @@ class RegexParser {
       while (!this.atEnd && !this.#sees("|") && !this.#sees(")")) {
         const change = this.#flagChange(current)
         if (change !== undefined) {
-          if (change === unknown) return unknown
+          // A repetition behind it is one of what comes before: that is left to the library.
+          if (change === unknown || this.#match(/[*+?{]/y) !== undefined) return unknown
           current = change
           continue
         }

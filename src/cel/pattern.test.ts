@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { RE2JS } from "re2js"
-import { Random } from "../fixtures/generate.ts"
-import { Frame } from "../frame.ts"
-import { CelError } from "../problem.ts"
-import { Automaton } from "./automaton.ts"
+import { Automaton } from "../regex/automaton.ts"
+import { programOf } from "../regex/program.ts"
+import { parseRegex } from "../regex/syntax.ts"
+import { Random } from "./fixtures/generate.ts"
+import { Frame } from "./frame.ts"
 import { Pattern } from "./pattern.ts"
-import { programOf } from "./program.ts"
-import { parseRegex } from "./syntax.ts"
+import { CelError } from "./problem.ts"
 
 const automaton = (pattern: string): Automaton | undefined => {
   const regex = parseRegex(pattern)
@@ -81,6 +81,17 @@ const randomText = (random: Random): string =>
   ).join("")
 
 describe("the automaton", () => {
+  it("takes a repetition behind flags for one of what comes before them", () => {
+    for (const [pattern, text] of [
+      ["^a(?i)?b$", "b"],
+      ["^a(?i)?b$", "aB"],
+      ["^a(?i)*$", "aaa"],
+      ["^a(?i){2}$", "aa"]
+    ] as const)
+      assert.isTrue(compiled(pattern).test(text, new Frame(10_000)), `${pattern} ${text}`)
+    assert.isFalse(compiled("^a(?i)?b$").test("a?b", new Frame(10_000)))
+  })
+
   it("matches what the library matches, for generated patterns and texts", () => {
     let built = 0
     let matched = 0

@@ -1,15 +1,12 @@
 /**
- * Regular expressions for patterns and texts that a client may have written. The syntax is RE2's: whatever it accepts is matched in time
- * that grows with the length of the text alone. The library checks the pattern; a small automaton of our own answers whether a text
- * matches wherever the pattern allows one (a few nanoseconds a character); the library does the rest.
+ * Patterns of the expression language: those of rules, and those that a request brings. Their work is taken from the budget of the
+ * expression.
  */
-import { RE2JS, RE2JSSyntaxException } from "re2js"
-import { regexFault } from "../../../spec/regex-fault.ts"
-import { type Frame, outOfWork } from "../frame.ts"
-import { CelError } from "../problem.ts"
-import { Automaton } from "./automaton.ts"
-import { programOf } from "./program.ts"
-import { parseRegex } from "./syntax.ts"
+import { Result } from "effect"
+import type { Automaton } from "../regex/automaton.ts"
+import { compileAutomaton, compileLibrary, type Library } from "../regex/re2.ts"
+import { type Frame, outOfWork } from "./frame.ts"
+import { CelError } from "./problem.ts"
 
 /** Where a match and its groups lie; -1 for a group that took no part. */
 export type Match = ReadonlyArray<readonly [start: number, end: number]>
@@ -28,14 +25,14 @@ const ofRequests: Bounds = { length: 512, size: 5_000, work: 50_000 }
 
 export class Pattern {
   readonly source: string
-  readonly #library: RE2JS
+  readonly #library: Library
   readonly #automaton: Automaton | undefined
   /** Instructions of the library's program: its worst case grows with them. */
   readonly #size: number
   readonly groups: number
   readonly groupNames: Readonly<Record<string, number>>
 
-  private constructor(source: string, library: RE2JS, automaton: Automaton | undefined) {
+  private constructor(source: string, library: Library, automaton: Automaton | undefined) {
     this.source = source
     this.#library = library
     this.#automaton = automaton
@@ -65,19 +62,10 @@ export class Pattern {
   static #compile(source: string, bounds: Bounds): Pattern | CelError {
     if (source.length > bounds.length) return invalidPattern(`is longer than ${bounds.length} characters`)
     if (source.length * (1 + repetitions(source)) > bounds.size) return invalidPattern("repeats too much")
-    try {
-      const library = RE2JS.compile(source)
-      const regex = parseRegex(source)
-      const program = regex && programOf(regex)
-      return new Pattern(source, library, program && Automaton.of(program, bounds.work))
-    } catch (error) {
-      // What a request brought is not quoted: errors are logged.
-      return invalidPattern(
-        bounds === ofRules && error instanceof RE2JSSyntaxException
-          ? `is not valid: ${regexFault(source, error.error)}`
-          : "is not valid"
-      )
-    }
+    const library = compileLibrary(source)
+    if (Result.isSuccess(library)) return new Pattern(source, library.success, compileAutomaton(source, bounds.work))
+    // What a request brought is not quoted: errors are logged.
+    return invalidPattern(bounds === ofRules ? `is not valid: ${library.failure}` : "is not valid")
   }
 
   /** Whether a part of the text matches. */
