@@ -57,8 +57,13 @@ const whole = (bytes: Uint8Array, trailers?: HeaderList): Read => ({
 /**
  * Reads a body up to `limit` bytes. Nothing is lost: a longer one comes back as a source that begins with what was read.
  * Answers at once for a body that is in memory.
+ * @param holds asked for each chunk that comes; what it does not admit ends the reading like a body that is too long.
  */
-export const read = (body: Body, limit: number): Effect.Effect<Read, BodyAborted> => {
+export const read = (
+  body: Body,
+  limit: number,
+  holds?: (bytes: number) => boolean
+): Effect.Effect<Read, BodyAborted> => {
   if (!isSource(body)) {
     const bytes = body === undefined ? nothing : typeof body === "string" ? encoder.encode(body) : body
     return Effect.succeed(
@@ -74,7 +79,7 @@ export const read = (body: Body, limit: number): Effect.Effect<Read, BodyAborted
       data: (chunk) => {
         chunks.push(chunk)
         size += chunk.length
-        if (size <= limit) return true
+        if (size <= limit && holds?.(chunk.length) !== false) return true
         resume(
           Effect.succeed({
             complete: false,
@@ -201,37 +206,64 @@ export const observe = (body: Body, observer: BodyObserver): Body => {
   return body
 }
 
-class Observed implements BodySource, BodySink {
-  readonly #source: BodySource
-  readonly #observer: BodyObserver
-  #sink: BodySink | undefined
-  #over = false
-  constructor(source: BodySource, observer: BodyObserver) {
-    this.#source = source
-    this.#observer = observer
+/**
+ * A body that something is done to on its way: the sink of its source, and the source of whoever reads it. What is not overridden passes
+ * as it came; a body in memory comes as one chunk.
+ */
+export abstract class PassingBody implements BodySource, BodySink {
+  protected readonly source: Body
+  protected sink: BodySink | undefined
+
+  constructor(source: Body) {
+    this.source = source
   }
   start(sink: BodySink): void {
-    this.#sink = sink
-    this.#source.start(this)
+    this.sink = sink
+    const { source } = this
+    if (isSource(source)) source.start(this)
+    else {
+      if (source !== undefined && source.length > 0)
+        this.data(typeof source === "string" ? encoder.encode(source) : source)
+      this.end()
+    }
   }
   resume(): void {
-    this.#source.resume()
+    if (isSource(this.source)) this.source.resume()
   }
   cancel(): void {
+    if (isSource(this.source)) this.source.cancel()
+  }
+  abstract data(chunk: Uint8Array): boolean
+  end(trailers?: HeaderList): void {
+    this.sink!.end(trailers)
+  }
+  fail(error: BodyAborted): void {
+    this.sink!.fail(error)
+  }
+}
+
+class Observed extends PassingBody {
+  readonly #observer: BodyObserver
+  #over = false
+  constructor(source: BodySource, observer: BodyObserver) {
+    super(source)
+    this.#observer = observer
+  }
+  override cancel(): void {
     this.#close("cancelled")
-    this.#source.cancel()
+    super.cancel()
   }
   data(chunk: Uint8Array): boolean {
     this.#observer.data(chunk)
-    return this.#sink!.data(chunk)
+    return this.sink!.data(chunk)
   }
-  end(trailers?: HeaderList): void {
+  override end(trailers?: HeaderList): void {
     this.#close(undefined)
-    this.#sink!.end(trailers)
+    super.end(trailers)
   }
-  fail(error: BodyAborted): void {
+  override fail(error: BodyAborted): void {
     this.#close(error)
-    this.#sink!.fail(error)
+    super.fail(error)
   }
   #close(failure: BodyAborted | "cancelled" | undefined): void {
     if (this.#over) return

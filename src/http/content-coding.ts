@@ -1,7 +1,7 @@
 /** Bodies that are sent compressed, read as what they say. Whoever reads one limits what comes out, not what goes in. */
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress, type Gunzip } from "node:zlib"
 import { type Container, contained, nobody } from "../services/contained.ts"
-import { type Body, BodyAborted, type BodySink, type BodySource, isSource } from "./body.ts"
+import { type Body, BodyAborted, type BodySink, isSource, PassingBody } from "./body.ts"
 
 /** A content coding that can be undone. */
 export type ContentCoding = "gzip" | "deflate" | "br" | "zstd"
@@ -47,23 +47,19 @@ export const decoded = (body: Body, codings: ReadonlyArray<ContentCoding>, side:
 export const undecodable = (side: "client" | "backend"): BodyAborted =>
   new BodyAborted({ source: side, detail: "its content cannot be decoded" })
 
-class DecodedBody implements BodySource, BodySink, Container {
-  readonly #encoded: Exclude<Body, undefined>
+class DecodedBody extends PassingBody implements Container {
   readonly #side: "client" | "backend"
   // All decoders are transform streams; their classes differ in name alone.
   readonly #decoder: Pick<Gunzip, "on" | "write" | "end" | "pause" | "resume" | "destroy">
-  #sink: BodySink | undefined
   #over = false
 
   constructor(encoded: Exclude<Body, undefined>, coding: ContentCoding, side: "client" | "backend") {
-    this.#encoded = encoded
+    super(encoded)
     this.#side = side
     this.#decoder = decoders[coding]()
   }
 
-  start(sink: BodySink): void {
-    this.#sink = sink
-    const encoded = this.#encoded
+  override start(sink: BodySink): void {
     const data = contained(this, (chunk: Uint8Array) => {
       if (!this.#over && !sink.data(chunk)) this.#decoder.pause()
     })
@@ -73,14 +69,12 @@ class DecodedBody implements BodySource, BodySink, Container {
       sink.end()
     })
     const broken = contained(this, () => this.#break(undecodable(this.#side)))
+    const drained = contained(this, () => super.resume())
     this.#decoder.on("data", data)
     this.#decoder.on("end", end)
     this.#decoder.on("error", broken)
-    if (isSource(encoded)) {
-      const drained = contained(this, () => encoded.resume())
-      this.#decoder.on("drain", drained)
-      encoded.start(this)
-    } else this.#decoder.end(encoded)
+    this.#decoder.on("drain", drained)
+    super.start(sink)
   }
   /** Whoever reads it threw, within a callback of the decoder. */
   contain(cause: unknown): void {
@@ -88,28 +82,28 @@ class DecodedBody implements BodySource, BodySink, Container {
     this.#break(new BodyAborted({ source: this.#side, detail: "its reader failed" }))
   }
   #break(error: BodyAborted): void {
-    if (isSource(this.#encoded)) this.#encoded.cancel()
+    super.cancel()
     this.fail(error)
   }
-  resume(): void {
+  override resume(): void {
     if (!this.#over) this.#decoder.resume()
   }
-  cancel(): void {
+  override cancel(): void {
     this.#over = true
     this.#decoder.destroy()
-    if (isSource(this.#encoded)) this.#encoded.cancel()
+    super.cancel()
   }
 
   data(chunk: Uint8Array): boolean {
     return this.#over || this.#decoder.write(chunk)
   }
-  end(): void {
+  override end(): void {
     if (!this.#over) this.#decoder.end()
   }
-  fail(error: BodyAborted): void {
+  override fail(error: BodyAborted): void {
     if (this.#over) return
     this.#over = true
     this.#decoder.destroy()
-    this.#sink?.fail(error)
+    this.sink?.fail(error)
   }
 }

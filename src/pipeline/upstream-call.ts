@@ -1,7 +1,7 @@
 /** The request of an exchange, sent to an upstream. */
-import { isIP } from "node:net"
 import { type Effect, Exit } from "effect"
 import type { Address } from "../../spec/target.ts"
+import { familyOf } from "../http/ip.ts"
 import type { Answer } from "../http/message.ts"
 import {
   callTimeout,
@@ -19,7 +19,7 @@ import type { Reading } from "./view.ts"
 
 /** The name of a backend as an authority, for those that are known by name: an address says nothing of a virtual host. */
 export const ownAuthority = (target: Address): string | undefined =>
-  target.kind === "unix" || isIP(target.host) !== 0 ? undefined : target.host
+  target.kind === "unix" || familyOf(target.host) !== 0 ? undefined : target.host
 
 /** An exchange that keeps time. */
 type Timed = Pick<Exchange, "arrived"> & Reading<typeof timeouts>
@@ -35,7 +35,7 @@ export const callUpstream = (
 ): Effect.Effect<Answer, UpstreamError | TimedOut> => {
   const { request } = x
   const patience = patienceOf(x, passage)
-  if (patience !== undefined && patience.milliseconds <= 0) return Exit.fail(patience.failure())
+  if (patience !== undefined && patience.milliseconds <= 0) return Exit.fail(patience.failure("nothing sent"))
   return upstream.send({
     method: request.method,
     pathAndQuery: request.pathAndQuery,

@@ -16,9 +16,10 @@ import { Capture, contentCodings, decoded, defaultBodyLimit, doubtOf } from "../
 import { isObject, type JsonObject, parseJson } from "../../src/protocols/llm/formats/json.ts"
 import type { GuardedFormat } from "../../src/protocols/llm/guard/texts.ts"
 import { GuardWindow } from "../../src/protocols/llm/guard/window.ts"
+import type { StreamTranslation } from "../../src/protocols/llm/translate/translator.ts"
 import { type UsageFormat, usageMembers } from "../../src/protocols/llm/usage/members.ts"
 import { readResponse } from "../../src/protocols/llm/usage/read.ts"
-import { framingOf, StreamObserver } from "../../src/protocols/llm/usage/stream.ts"
+import { framingOf, StreamObserver, StreamReader } from "../../src/protocols/llm/usage/stream.ts"
 import { addFacts } from "../../src/protocols/llm/usage/stream-facts.ts"
 import { eventReaders, type StreamFormat } from "../../src/protocols/llm/usage/stream-observers.ts"
 import type { Engine } from "./engine.ts"
@@ -80,8 +81,11 @@ export const answered = (engine: Engine, x: Exchange, prepared: Prepared): Outco
   }
   if (!success) return opaque ? next : clientsError(engine, x, prepared)
   if (isStream(answer)) {
-    watchStream(engine, answer, prepared)
-    if (prepared.translated) translateStream(x, answer, prepared)
+    const reader = new StreamReader(streamFormat(prepared.upstreamFormat))
+    prepared.facts = reader.facts
+    const stream = prepared.translated ? prepared.translation.stream((name) => answer.headers.get(name)) : undefined
+    if (stream === undefined) watchStream(engine, answer, reader)
+    else translateStream(engine, x, answer, prepared, stream, reader)
     const { clientFormat } = prepared
     if (endpoint.guards.streaming && endpoint.guards.response.length > 0 && isGuarded(clientFormat)) {
       // Guards read events as the client does; a framing that is neither its own nor translated cannot be read.
@@ -140,9 +144,15 @@ const judged = (
     }
   )
 
-const translateStream = (x: Exchange, answer: Answer, prepared: Prepared): void => {
-  const stream = prepared.translation.stream((name) => answer.headers.get(name))
-  if (stream === undefined) return
+/** The usage is read from the events that are translated. */
+const translateStream = (
+  { clock }: Engine,
+  x: Exchange,
+  answer: Answer,
+  prepared: Prepared,
+  stream: StreamTranslation,
+  reader: StreamReader
+): void => {
   if (x.watched) {
     const capture = new Capture(() => {})
     answer.body = observe(answer.body, capture)
@@ -156,7 +166,7 @@ const translateStream = (x: Exchange, answer: Answer, prepared: Prepared): void 
     upstreamRouteType: prepared.upstreamFormat,
     streamFormat: framing === "sse" ? "sse" : "awsEventStream"
   })
-  answer.body = new TranslatedBody(answer.body, stream, framing)
+  answer.body = new TranslatedBody(answer.body, stream, framing, reader, clock)
   answer.headers.set("content-type", "text/event-stream")
   answer.headers.delete("content-length")
 }
@@ -200,10 +210,8 @@ const plain = (answer: Answer, text: unknown): typeof next => {
 }
 
 /** Reads the usage of a stream from a copy of its bytes. */
-const watchStream = ({ clock }: Engine, answer: Answer, prepared: Prepared): void => {
-  const framing = framingOf(answer.headers.get("content-type"))
-  const observer = new StreamObserver(streamFormat(prepared.upstreamFormat), framing)
-  prepared.facts = observer.facts
+const watchStream = ({ clock }: Engine, answer: Answer, reader: StreamReader): void => {
+  const observer = new StreamObserver(reader, framingOf(answer.headers.get("content-type")))
   let readable = true
   answer.body = observe(answer.body, {
     data: (chunk) => {

@@ -1,7 +1,7 @@
 /** A streamed answer under guard: what guards have not judged yet is held back; a judgement stops the stream or lets a window go. */
 import { Buffer } from "node:buffer"
 import { Effect, Fiber } from "effect"
-import { type Body, BodyAborted, type BodySink, type BodySource, isSource } from "../../src/policy/policy.ts"
+import { type Body, BodyAborted, PassingBody } from "../../src/policy/policy.ts"
 import {
   blockedEvent,
   failedGuardMessage,
@@ -15,12 +15,10 @@ export type Judge = (text: string) => Effect.Effect<string | undefined>
 /** Starts what is waited for. */
 export type Fork = <A>(effect: Effect.Effect<A>) => Fiber.Fiber<A>
 
-export class GuardedStream implements BodySource, BodySink {
-  readonly #source: Body
+export class GuardedStream extends PassingBody {
   readonly #window: GuardWindow
   readonly #judge: Judge
   readonly #fork: Fork
-  #sink: BodySink | undefined
   #judging: Fiber.Fiber<void> | undefined
   #waiting = false
   #full = false
@@ -28,30 +26,20 @@ export class GuardedStream implements BodySource, BodySink {
   #over = false
 
   constructor(source: Body, window: GuardWindow, judge: Judge, fork: Fork) {
-    this.#source = source
+    super(source)
     this.#window = window
     this.#judge = judge
     this.#fork = fork
   }
 
-  start(sink: BodySink): void {
-    this.#sink = sink
-    const source = this.#source
-    if (isSource(source)) {
-      source.start(this)
-      return
-    }
-    if (source !== undefined) this.data(typeof source === "string" ? Buffer.from(source, "utf8") : source)
-    this.end()
-  }
-  resume(): void {
+  override resume(): void {
     this.#full = false
-    if (!this.#waiting && isSource(this.#source)) this.#source.resume()
+    if (!this.#waiting) super.resume()
   }
-  cancel(): void {
+  override cancel(): void {
     this.#over = true
     if (this.#judging !== undefined) this.#fork(Fiber.interrupt(this.#judging))
-    if (isSource(this.#source)) this.#source.cancel()
+    super.cancel()
   }
 
   data(chunk: Uint8Array): boolean {
@@ -59,16 +47,16 @@ export class GuardedStream implements BodySource, BodySink {
     this.#take(this.#window.push(chunk))
     return !this.#over && !this.#waiting && !this.#full
   }
-  end(): void {
+  override end(): void {
     if (this.#over) return
     this.#ended = true
     this.#take(this.#window.end())
     this.#finish()
   }
-  fail(error: BodyAborted): void {
+  override fail(error: BodyAborted): void {
     if (this.#over) return
     this.#over = true
-    this.#sink!.fail(error)
+    this.sink!.fail(error)
   }
 
   #take(step: WindowStep): void {
@@ -80,7 +68,7 @@ export class GuardedStream implements BodySource, BodySink {
         return
       case "failed":
         this.cancel()
-        this.#sink!.fail(new BodyAborted({ source: "backend", detail: step.failure.message }))
+        this.sink!.fail(new BodyAborted({ source: "backend", detail: step.failure.message }))
         return
       case "unreadable":
         this.#block(failedGuardMessage)
@@ -105,24 +93,24 @@ export class GuardedStream implements BodySource, BodySink {
     this.#release(this.#window.pass())
     this.#take(this.#window.next())
     if (this.#ended) this.#finish()
-    else if (!this.#waiting && !this.#full && isSource(this.#source)) this.#source.resume()
+    else if (!this.#waiting && !this.#full) super.resume()
   }
 
   #block(message: string): void {
     this.#over = true
-    if (isSource(this.#source)) this.#source.cancel()
-    this.#sink!.data(Buffer.from(blockedEvent(message), "utf8"))
-    this.#sink!.end()
+    super.cancel()
+    this.sink!.data(Buffer.from(blockedEvent(message), "utf8"))
+    this.sink!.end()
   }
 
   /** A window is small: it goes as a whole, even if the client is slow. */
   #release(chunks: ReadonlyArray<Uint8Array>): void {
-    for (const chunk of chunks) if (!this.#sink!.data(chunk)) this.#full = true
+    for (const chunk of chunks) if (!this.sink!.data(chunk)) this.#full = true
   }
 
   #finish(): void {
     if (this.#waiting || this.#over) return
     this.#over = true
-    this.#sink!.end()
+    this.sink!.end()
   }
 }

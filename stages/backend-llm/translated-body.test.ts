@@ -1,6 +1,7 @@
 import { Buffer } from "node:buffer"
 import { assert, describe, it } from "@effect/vitest"
 import { BodyAborted, type BodySink, type BodySource } from "../../src/http/body.ts"
+import { StreamReader } from "../../src/protocols/llm/usage/stream.ts"
 import { TranslatedBody } from "./translated-body.ts"
 
 /** A stream whose events are put in brackets, and what reaches the client of it. */
@@ -34,9 +35,17 @@ const translated = () => {
     usage: undefined,
     error: undefined
   }
-  const body = new TranslatedBody(source, translation, "sse")
+  const reader = new StreamReader("completions")
+  const body = new TranslatedBody(source, translation, "sse", reader, () => 0)
   body.start(client)
-  return { body, events, provider, push: (text: string) => sink.data(Buffer.from(text)), sink: () => sink }
+  return {
+    body,
+    facts: reader.facts,
+    events,
+    provider,
+    push: (text: string) => sink.data(Buffer.from(text)),
+    sink: () => sink
+  }
 }
 
 describe("a translated stream", () => {
@@ -59,6 +68,21 @@ describe("a translated stream", () => {
     sink().fail(new BodyAborted({ source: "backend", detail: "reset" }))
     sink().end()
     assert.deepStrictEqual(events, ["data: [a]", "data: broken", "fail: reset"])
+  })
+
+  it("tells its usage while it is translated, and the client nothing of an event that was not over", () => {
+    for (const stop of ["fail", "cancel"] as const) {
+      const { body, facts, events, push, sink } = translated()
+      push('data: {"choices":[]}\n\ndata: {"usage":{"prompt_tokens":3,"completion_tokens":5}}\n')
+      if (stop === "fail") sink().fail(new BodyAborted({ source: "backend", detail: "reset" }))
+      else body.cancel()
+      assert.strictEqual(facts.events, 2)
+      assert.strictEqual(facts.usage?.output, 5)
+      assert.deepStrictEqual(events, [
+        'data: [{"choices":[]}]',
+        ...(stop === "fail" ? ["data: broken", "fail: reset"] : [])
+      ])
+    }
   })
 
   it("whose events have no end is given up", () => {

@@ -4,10 +4,8 @@ import {
   BodyAborted as Aborted,
   type Body,
   type BodyAborted,
-  type BodySink,
-  type BodySource,
   type HeaderList,
-  isSource
+  PassingBody
 } from "../../src/policy/policy.ts"
 import { EventStreamDecoder } from "../../src/protocols/llm/eventstream/decoder.ts"
 import type { EventStreamBroken } from "../../src/protocols/llm/eventstream/failure.ts"
@@ -17,55 +15,40 @@ import { SseDecoder } from "../../src/protocols/llm/sse/decoder.ts"
 import { encodeSse } from "../../src/protocols/llm/sse/encoder.ts"
 import type { SseTooLarge } from "../../src/protocols/llm/sse/limit.ts"
 import type { StreamTranslation } from "../../src/protocols/llm/translate/translator.ts"
-import type { Framing } from "../../src/protocols/llm/usage/stream.ts"
+import { type Framing, type StreamReader, textOf } from "../../src/protocols/llm/usage/stream.ts"
 
-export class TranslatedBody implements BodySource, BodySink {
-  readonly #source: Body
+export class TranslatedBody extends PassingBody {
   readonly #translation: StreamTranslation
   readonly #decoder: {
     readonly push: (chunk: Uint8Array) => SseTooLarge | EventStreamBroken | undefined
     readonly end: () => SseTooLarge | EventStreamBroken | undefined
   }
-  #sink: BodySink | undefined
   #text = ""
   #over = false
 
-  constructor(source: Body, translation: StreamTranslation, framing: Framing) {
-    this.#source = source
+  /** `reader` is shown what is translated, as the provider said it. */
+  constructor(
+    source: Body,
+    translation: StreamTranslation,
+    framing: Framing,
+    reader: StreamReader,
+    clock: () => number
+  ) {
+    super(source)
     this.#translation = translation
     this.#decoder =
       framing === "sse"
-        ? new SseDecoder(({ event, data }) => this.#take(translation.push({ event, data })))
-        : new EventStreamDecoder(({ eventType, messageType, exceptionType, body }) =>
-            this.#take(
-              translation.push({
-                headers: headersOf({
-                  ":event-type": eventType,
-                  ":message-type": messageType,
-                  ":exception-type": exceptionType
-                }),
-                body: parseJson(Buffer.from(body.buffer, body.byteOffset, body.length).toString("utf8"))
-              })
-            )
-          )
-  }
-
-  start(sink: BodySink): void {
-    this.#sink = sink
-    const source = this.#source
-    if (isSource(source)) {
-      source.start(this)
-      return
-    }
-    // A short stream may have come whole.
-    if (source !== undefined) this.data(typeof source === "string" ? Buffer.from(source, "utf8") : source)
-    this.end()
-  }
-  resume(): void {
-    if (isSource(this.#source)) this.#source.resume()
-  }
-  cancel(): void {
-    if (isSource(this.#source)) this.#source.cancel()
+        ? new SseDecoder(({ event, data }) => {
+            reader.event(event, data, clock())
+            if (!this.#over) this.#take(translation.push({ event, data }))
+          })
+        : new EventStreamDecoder((frame) => {
+            const { eventType, messageType, exceptionType } = frame
+            const headers = { ":event-type": eventType, ":message-type": messageType, ":exception-type": exceptionType }
+            const text = textOf(frame)
+            reader.frame(frame, text, clock())
+            if (!this.#over) this.#take(translation.push({ headers: headersOf(headers), body: parseJson(text) }))
+          })
   }
 
   #take(events: ReadonlyArray<SseEvent>): void {
@@ -77,7 +60,7 @@ export class TranslatedBody implements BodySource, BodySink {
     if (this.#text === "") return true
     const bytes = Buffer.from(this.#text, "utf8")
     this.#text = ""
-    return this.#sink!.data(bytes)
+    return this.sink!.data(bytes)
   }
 
   data(chunk: Uint8Array): boolean {
@@ -88,7 +71,7 @@ export class TranslatedBody implements BodySource, BodySink {
     this.#break(broken.message)
     return false
   }
-  end(_trailers?: HeaderList): void {
+  override end(_trailers?: HeaderList): void {
     if (this.#over) return
     const broken = this.#decoder.end()
     if (broken !== undefined) {
@@ -98,10 +81,22 @@ export class TranslatedBody implements BodySource, BodySink {
     this.#over = true
     this.#take(this.#translation.end())
     this.#flush()
-    this.#sink!.end()
+    this.sink!.end()
   }
-  fail(error: BodyAborted): void {
-    if (!this.#over) this.#break(error.detail)
+  override fail(error: BodyAborted): void {
+    if (this.#over) return
+    this.#readRest()
+    this.#break(error.detail)
+  }
+  override cancel(): void {
+    if (!this.#over) this.#readRest()
+    super.cancel()
+  }
+
+  /** An event that was not over may hold the usage, and is not for the client. */
+  #readRest(): void {
+    this.#over = true
+    this.#decoder.end()
   }
 
   /** The client is told what can be told, and then that its answer is not whole. */
@@ -109,7 +104,7 @@ export class TranslatedBody implements BodySource, BodySink {
     this.#over = true
     this.#take(this.#translation.abort())
     this.#flush()
-    this.#sink!.fail(new Aborted({ source: "backend", detail }))
+    this.sink!.fail(new Aborted({ source: "backend", detail }))
   }
 }
 

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import OpenAI from "openai"
 import type { JsonObject } from "../formats/json.ts"
-import { StreamObserver } from "../usage/stream.ts"
+import { StreamObserver, StreamReader } from "../usage/stream.ts"
 import { type MockFormat, mockFormats, mockModels, mockReply } from "./mock.ts"
 import { defaultMockSettings, type MockReply, type MockSettings } from "./settings.ts"
 
@@ -120,7 +120,7 @@ describe("mock provider", () => {
   it("what a usage observer sees is what the plain answer states", () => {
     for (const format of ["completions", "responses"] as const) {
       const body = { model: "m", messages: chat.messages, input: "hi" }
-      const observer = new StreamObserver(format, "sse")
+      const observer = new StreamObserver(new StreamReader(format), "sse")
       for (const { text, atMs } of chunks(
         mockReply(
           { ...defaultMockSettings, latencyMs: 5, tokensPerSecond: 10 },

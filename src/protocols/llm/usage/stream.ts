@@ -1,6 +1,6 @@
 /** Watches the bytes of a streamed answer, which are forwarded untouched, for its usage, model, first token and finish reason. */
 import { Buffer } from "node:buffer"
-import { defaultMaxFrameBytes, EventStreamDecoder } from "../eventstream/decoder.ts"
+import { defaultMaxFrameBytes, EventStreamDecoder, type EventStreamMessage } from "../eventstream/decoder.ts"
 import type { EventStreamBroken } from "../eventstream/failure.ts"
 import { parseJson, stringMember } from "../formats/json.ts"
 import { SseDecoder } from "../sse/decoder.ts"
@@ -15,27 +15,55 @@ export type Framing = "sse" | "frames"
 export const framingOf = (contentType: string | undefined): Framing =>
   contentType?.includes("application/vnd.amazon.eventstream") ? "frames" : "sse"
 
-/** One stream's observer. Chunks go in with the time of their arrival; `facts` is always what is known so far. */
-export class StreamObserver {
+/** What a frame says, as text. */
+export const textOf = ({ body }: EventStreamMessage): string =>
+  Buffer.from(body.buffer, body.byteOffset, body.length).toString("utf8")
+
+/** What the events of one stream tell: `facts` is always what is known so far. Times are those of arrival. */
+export class StreamReader {
   readonly facts: StreamFacts = noFacts()
   private readonly reader: EventReader
+
+  constructor(format: StreamFormat) {
+    this.reader = eventReaders[format]
+  }
+
+  event(name: string | undefined, data: string, now: number): void {
+    if (data === "[DONE]") this.facts.complete = true
+    else {
+      this.facts.events++
+      const type = eventType(name, data)
+      if (this.reader.idle(type, data, this.facts)) return
+      const json = parseJson(data)
+      this.reader.read(type ?? stringMember(json, "type"), json, this.facts, now)
+    }
+  }
+
+  frame({ eventType: type, messageType }: EventStreamMessage, text: string, now: number): void {
+    if (messageType === "event") this.event(type, text, now)
+    else this.facts.failed = true
+  }
+}
+
+/** Reads the events of a stream out of a copy of its bytes. Chunks go in with the time of their arrival. */
+export class StreamObserver {
+  readonly facts: StreamFacts
   private readonly decoder: SseDecoder | EventStreamDecoder
   private now = 0
 
   /** `maxEventBytes`: the most that one event or frame may weigh; default the body buffer limit. */
-  constructor(format: StreamFormat, framing: Framing, maxEventBytes?: number) {
-    this.reader = eventReaders[format]
+  constructor(reader: StreamReader, framing: Framing, maxEventBytes?: number) {
+    this.facts = reader.facts
     this.decoder =
       framing === "sse"
         ? new SseDecoder(
-            ({ event, data }) => this.event(event, data),
+            ({ event, data }) => reader.event(event, data, this.now),
             maxEventBytes === undefined ? defaultSseLimits : { maxLineBytes: maxEventBytes, maxEventBytes }
           )
-        : new EventStreamDecoder(({ eventType: type, messageType, body }) => {
-            if (messageType === "event")
-              this.event(type, Buffer.from(body.buffer, body.byteOffset, body.length).toString("utf8"))
-            else this.facts.failed = true
-          }, maxEventBytes ?? defaultMaxFrameBytes)
+        : new EventStreamDecoder(
+            (frame) => reader.frame(frame, textOf(frame), this.now),
+            maxEventBytes ?? defaultMaxFrameBytes
+          )
   }
 
   /** A failure means that nothing more will be read: fatal where the format is known, ignorable where it is only guessed (`detect`). */
@@ -47,16 +75,5 @@ export class StreamObserver {
   end(now: number): SseTooLarge | EventStreamBroken | undefined {
     this.now = now
     return this.decoder.end()
-  }
-
-  private event(name: string | undefined, data: string): void {
-    if (data === "[DONE]") this.facts.complete = true
-    else {
-      this.facts.events++
-      const type = eventType(name, data)
-      if (this.reader.idle(type, data, this.facts)) return
-      const json = parseJson(data)
-      this.reader.read(type ?? stringMember(json, "type"), json, this.facts, this.now)
-    }
   }
 }

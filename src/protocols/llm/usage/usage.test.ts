@@ -9,7 +9,7 @@ import { encodeSse } from "../sse/encoder.ts"
 import { requestUsageChunk } from "./include-usage.ts"
 import { type UsageFormat, usageMembers } from "./members.ts"
 import { readResponse } from "./read.ts"
-import { type Framing, framingOf, StreamObserver } from "./stream.ts"
+import { type Framing, framingOf, StreamObserver, StreamReader } from "./stream.ts"
 import { noFacts, timePerOutputToken } from "./stream-facts.ts"
 import { eventReaders, eventType, type StreamFormat, states } from "./stream-observers.ts"
 import { mergeUsage, totalTokens, type Usage } from "./usage.ts"
@@ -71,7 +71,7 @@ const bytesOf = ({ framing, events }: GoldenStream): ReadonlyArray<Uint8Array> =
 describe("usage of a stream", () => {
   for (const stream of streams)
     it(stream.name, () => {
-      const observer = new StreamObserver(stream.format, stream.framing ?? "sse")
+      const observer = new StreamObserver(new StreamReader(stream.format), stream.framing ?? "sse")
       bytesOf(stream).forEach((chunk, i) => assert.isUndefined(observer.push(chunk, i + 1)))
       assert.isUndefined(observer.end(99))
       const { usage, events, ...facts } = observer.facts
@@ -88,15 +88,15 @@ describe("usage of a stream", () => {
   })
 
   it("an exception frame is a failure of the stream, an oversized event one of reading it", () => {
-    const observer = new StreamObserver("converse", "frames")
+    const observer = new StreamObserver(new StreamReader("converse"), "frames")
     observer.push(encodeException("throttlingException", "x"), 1)
     assert.isTrue(observer.facts.failed)
     assert.strictEqual(
-      new StreamObserver("detect", "sse", 8).push(Buffer.from("data: 123456789\n\n"), 1)?._tag,
+      new StreamObserver(new StreamReader("detect"), "sse", 8).push(Buffer.from("data: 123456789\n\n"), 1)?._tag,
       "SseTooLarge"
     )
     assert.strictEqual(
-      new StreamObserver("detect", "frames", 8).push(encodeEvent("x", {}), 1)?._tag,
+      new StreamObserver(new StreamReader("detect"), "frames", 8).push(encodeEvent("x", {}), 1)?._tag,
       "EventStreamBroken"
     )
   })
@@ -118,7 +118,7 @@ describe("usage of a stream", () => {
     ({ which, sizes }) => {
       const stream = streams[which]!
       const whole = Buffer.concat(bytesOf(stream))
-      const [a, b] = [0, 1].map(() => new StreamObserver(stream.format, stream.framing ?? "sse"))
+      const [a, b] = [0, 1].map(() => new StreamObserver(new StreamReader(stream.format), stream.framing ?? "sse"))
       a!.push(whole, 1)
       let at = 0
       for (const n of sizes) {
@@ -218,7 +218,7 @@ describe("usage of a stream", () => {
     { noise: Arbitrary.array(Arbitrary.schema(Schema.Json), { maxLength: 5 }), name: Schema.UndefinedOr(type) },
     ({ noise, name }) => {
       for (const format of Object.keys(eventReaders) as ReadonlyArray<StreamFormat>) {
-        const observer = new StreamObserver(format, "sse")
+        const observer = new StreamObserver(new StreamReader(format), "sse")
         for (const json of noise) {
           observer.push(Buffer.from(encodeSse({ event: name, data: JSON.stringify(json) })), 1)
           observer.push(
