@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { registry, terminalsBehind } from "../src/pipeline/registry.ts"
-import { slot } from "../src/pipeline/stage.ts"
+import { type AnySlot, slot } from "../src/pipeline/stage.ts"
 import { terminal } from "../src/pipeline/terminal.ts"
 import { policies, terminals } from "./registry.ts"
 
@@ -52,5 +52,21 @@ describe("the registry", () => {
     assert.isAbove(readers.filter(({ reads }) => reads.length > 0).length, 8)
     for (const { name, reads } of readers)
       for (const slot of reads) assert.isTrue(written.has(slot.name), `${name} reads ${slot.name}`)
+  })
+
+  it("leaves in an attempt at a backend what goes with it, and nothing that is meant for the request", () => {
+    const left = new Set<string>()
+    const leave = (name: string, writes: ReadonlyArray<AnySlot>) => {
+      for (const slot of writes) {
+        assert.strictEqual(slot.life, "attempt", `${name} leaves ${slot.name}, which another attempt would not have`)
+        left.add(slot.name)
+      }
+    }
+    for (const { name, sites, writes } of policies.policies)
+      if (sites.some((at) => at === "backend")) leave(name, writes)
+    for (const { name, writes } of terminals) leave(name, writes)
+    for (const { name, writes } of policies.policies)
+      for (const slot of writes)
+        if (slot.life === "attempt") assert.isTrue(left.has(slot.name), `${name}: no attempt leaves ${slot.name}`)
   })
 })

@@ -88,18 +88,18 @@ export class ActiveRequest {
   #settle(exit: Exit.Exit<Answer>): void {
     if (this.#over) {
       // Too late: whatever stands behind the answer is released.
-      release(Exit.isSuccess(exit) ? exit.value.body : this.exchange.response?.body)
+      release(Exit.isSuccess(exit) ? exit.value.body : this.exchange.latest.response?.body)
       return
     }
     if (Exit.isSuccess(exit)) {
       this.#writer.write(exit.value)
       return
     }
-    release(this.exchange.response?.body)
+    release(this.exchange.latest.response?.body)
     if (!Cause.hasInterruptsOnly(exit.cause)) this.#writer.internalError(Cause.squash(exit.cause))
     else if (this.#refusal === undefined) this.#writer.breakOff("interrupted")
     else {
-      this.exchange.error = this.#refusal
+      this.exchange.latest.error = this.#refusal
       this.#writer.write(render(this.#refusal, this.exchange.request))
     }
   }

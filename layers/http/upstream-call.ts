@@ -12,6 +12,7 @@ import type { TellDefect } from "../../src/services/defects.ts"
 import { later } from "../../src/services/timer.ts"
 import {
   MalformedBody,
+  type Reached,
   UpgradeMismatched,
   type UpstreamError,
   type UpstreamRequest
@@ -49,6 +50,7 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
   #connection: Connection | undefined = undefined
   /** Whether the connection had served before: its peer may have closed it while the request was under way. */
   #reused = false
+  #reached: Reached = "nothing sent"
   #answer: Answer | undefined = undefined
   /** Chunks that came before somebody wanted them. */
   #chunks: Array<Uint8Array> | undefined = undefined
@@ -59,6 +61,7 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
   #trailers: HeaderList | undefined = undefined
   #cancelled = false
   fresh: boolean
+  readonly repeatable: boolean
   readonly head: string
   readonly body: UpstreamRequest["body"]
   readonly declared: number | "chunked"
@@ -69,9 +72,11 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
     this.#connections = connections
     this.#request = request
     this.#settle = settle
-    const { method, body, patience, upgrade } = request
+    const { method, body, patience, upgrade, repeatable } = request
     this.bodiless = method === "HEAD"
     this.upgrading = upgrade !== undefined
+    // A kept connection that its peer closed just then is no failure of the backend.
+    this.repeatable = (repeatable === true || idempotent.has(method)) && !isSource(body)
     // Whoever leaves HTTP takes the connection along.
     this.fresh = this.upgrading
     const framing = framingOf(request)
@@ -81,7 +86,7 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
       this.head = ""
       this.body = undefined
       if (isSource(body)) body.cancel()
-      this.#conclude(Exit.fail(callError(head, connections.connectTimeout)))
+      this.#conclude(Exit.fail(callError(head, connections.connectTimeout, "nothing sent")))
       return
     }
     this.head = head
@@ -91,7 +96,7 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
         const settle = this.#settle
         // First: whoever sends the body is told before anybody answers.
         this.cancel()
-        settle?.(Exit.fail(patience.failure()))
+        settle?.(Exit.fail(patience.failure(this.#reached)))
       })
       this.#callOffTimer = later(patience.milliseconds, late)
     }
@@ -137,6 +142,7 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
   connected(connection: Connection): void {
     this.#connection = connection
     this.#reused = connection.used
+    this.#reached = "sent"
     connection.send(this)
   }
 
@@ -196,7 +202,7 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
         this.#ended = error
         this.#conclude(Exit.fail(new MalformedBody()))
       }
-    } else if (this.#reused && !this.fresh && !begun && this.#mayReplay()) {
+    } else if (this.#reused && !this.fresh && !begun && this.repeatable) {
       this.fresh = true
       this.#connection = undefined
       this.#connections.pool.acquire(this)
@@ -222,15 +228,9 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
     )
   }
 
-  /** A kept connection that its peer closed just then is no failure of the backend. */
-  #mayReplay(): boolean {
-    const { method, repeatable } = this.#request
-    return (repeatable === true || idempotent.has(method)) && !isSource(this.body)
-  }
-
   #failed(error: Error): void {
     this.#ended = error
-    this.#conclude(Exit.fail(callError(error, this.#connections.connectTimeout)))
+    this.#conclude(Exit.fail(callError(error, this.#connections.connectTimeout, this.#reached)))
   }
 
   #break(error: Error): void {

@@ -32,13 +32,13 @@ describe("errors of a call", () => {
     [new Error("secret"), "upstream call failed: other: Error"],
     [new BodyAborted({ source: "client", detail: "gone" }), "upstream call failed: request body: gone"]
   ] as const)("%s", (error, message) => {
-    const failure = callError(error, 10)
+    const failure = callError(error, 10, "sent")
     assert.strictEqual(failure.message, message)
     assert.strictEqual(failure.status, 503)
   })
 
   it.each([new ConnectTimedOut(), system("ETIMEDOUT")])("%s is a timeout", (error) => {
-    const failure = callError(error, 10)
+    const failure = callError(error, 10, "sent")
     assert.deepStrictEqual(
       [failure._tag, failure.status, failure.message],
       ["UpstreamTimedOut", 504, "upstream call timeout"]
@@ -46,13 +46,13 @@ describe("errors of a call", () => {
   })
 
   it("a coding that cannot be undone is the backend's fault", () => {
-    const failure = callError(new UnreadableCoding({ coding: "gzip" }), 10)
+    const failure = callError(new UnreadableCoding({ coding: "gzip" }), 10, "sent")
     assert.deepStrictEqual([failure._tag, failure.status], ["UnknownTransferCoding", 502])
   })
 
   it("what a client reads names no address", () => {
     for (const code of ["ECONNREFUSED", "ECONNRESET", "EWEIRD"])
-      assert.notInclude(callError(system(code), 10).message, "10.0.0.1")
+      assert.notInclude(callError(system(code), 10, "sent").message, "10.0.0.1")
   })
 
   it("a body that breaks off is the backend's fault", () => {

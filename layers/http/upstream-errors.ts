@@ -2,6 +2,7 @@
 import { BodyAborted } from "../../src/http/body.ts"
 import { NameUnresolved } from "../../src/services/names.ts"
 import {
+  type Reached,
   UnknownTransferCoding,
   type UpstreamError,
   UpstreamFailed,
@@ -51,13 +52,13 @@ const kindOf = (error: Error): string => {
 }
 
 /** What a call that brought no response ends with. The detail names no address: clients read it. */
-export const callError = (error: Error, connectTimeout: number): UpstreamError => {
+export const callError = (error: Error, connectTimeout: number, reached: Reached): UpstreamError => {
   if (error instanceof UnreadableCoding) return new UnknownTransferCoding({ coding: error.coding })
-  if (error instanceof BodyAborted) return new UpstreamFailed({ kind: "request body", detail: error.detail })
+  if (error instanceof BodyAborted) return new UpstreamFailed({ kind: "request body", detail: error.detail, reached })
   if (error instanceof ConnectTimedOut || codeOf(error) === "ETIMEDOUT")
-    return new UpstreamTimedOut({ after: connectTimeout })
+    return new UpstreamTimedOut({ after: connectTimeout, reached })
   const kind = kindOf(error)
-  return new UpstreamFailed({ kind, detail: details[kind] ?? codeOf(error) })
+  return new UpstreamFailed({ kind, detail: details[kind] ?? codeOf(error), reached })
 }
 
 const details: Readonly<Record<string, string>> = {

@@ -57,8 +57,13 @@ const whole = (bytes: Uint8Array, trailers?: HeaderList): Read => ({
 /**
  * Reads a body up to `limit` bytes. Nothing is lost: a longer one comes back as a source that begins with what was read.
  * Answers at once for a body that is in memory.
+ * @param holds asked for each chunk that comes; what it does not admit ends the reading like a body that is too long.
  */
-export const read = (body: Body, limit: number): Effect.Effect<Read, BodyAborted> => {
+export const read = (
+  body: Body,
+  limit: number,
+  holds?: (bytes: number) => boolean
+): Effect.Effect<Read, BodyAborted> => {
   if (!isSource(body)) {
     const bytes = body === undefined ? nothing : typeof body === "string" ? encoder.encode(body) : body
     return Effect.succeed(
@@ -74,7 +79,7 @@ export const read = (body: Body, limit: number): Effect.Effect<Read, BodyAborted
       data: (chunk) => {
         chunks.push(chunk)
         size += chunk.length
-        if (size <= limit) return true
+        if (size <= limit && holds?.(chunk.length) !== false) return true
         resume(
           Effect.succeed({
             complete: false,

@@ -35,6 +35,14 @@ export class RequestHead {
     this.version = version
   }
 
+  /** The same head, which can be changed by itself. */
+  clone(): RequestHead {
+    const { method, scheme, authority, pathAndQuery, headers, version } = this
+    const head = new RequestHead(method, scheme, authority, pathAndQuery, headers.clone(), version)
+    head.otherPath = this.otherPath
+    return head
+  }
+
   /** Gives it a path, with its query, in the normal form. Where there is none nothing has changed. */
   moveTo(pathAndQuery: string): PathFault | undefined {
     if (isOrdinary(pathAndQuery)) {

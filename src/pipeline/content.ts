@@ -5,14 +5,14 @@
 import { type Effect, Exit } from "effect"
 import type { BodyAborted } from "../http/body.ts"
 import { contentCodings, decoded } from "../http/content-coding.ts"
-import { type BodyTooLarge, type Unreadable, unreadable } from "./errors.ts"
+import { type BodyTooLarge, type BuffersFull, type Unreadable, unreadable } from "./errors.ts"
 import type { View } from "./view.ts"
 
 type Coded = Pick<View<never, never>, "request" | "requestBody">
 export type Readable = Coded & Pick<View<never, never>, "readRequestBody" | "readRequestPrefix">
 
 /** Why the content of a body cannot be had. */
-export type ContentFailure = BodyTooLarge | BodyAborted | Unreadable
+export type ContentFailure = BodyTooLarge | BodyAborted | BuffersFull | Unreadable
 
 /** Takes the codings off the body and its headers; whether there were any. It is decoded when it is read. */
 export const undoCodings = (x: Coded): boolean | "unknown" => {

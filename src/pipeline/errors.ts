@@ -16,6 +16,15 @@ export class BodyTooLarge
   }
 }
 
+/** A body must be read, and the process holds as many bytes of bodies as it may. */
+export class BuffersFull extends Data.TaggedError("BuffersFull") implements StageError {
+  readonly status = 503
+  readonly reason = "Overloaded"
+  readonly source = "proxy"
+  override readonly message = "too much is held in memory"
+}
+export const buffersFull = new BuffersFull()
+
 const unreadableFor = {
   coding: [415, "the content coding of the body is not supported"],
   charset: [415, "the charset of the body is not supported"],

@@ -3,9 +3,10 @@ import { Effect } from "effect"
 import type { StageMessage } from "../../spec/trace-events.ts"
 import { type Body, type BodyAborted, type BodyObserver, isSource, observe, read } from "../http/body.ts"
 import { HeaderList } from "../http/header-list.ts"
+import { HeldBytes } from "../http/held-bytes.ts"
 import type { Answer, RequestHead } from "../http/message.ts"
 import { nowhere, type Place, Variables } from "./bindings.ts"
-import { BodyTooLarge } from "./errors.ts"
+import { BodyTooLarge, type BuffersFull, buffersFull } from "./errors.ts"
 import { type Hidden, nothingHidden } from "./hidden.ts"
 import { bodyLimits } from "./slots.ts"
 import type { AnySlot, SlotValue, StageError } from "./stage.ts"
@@ -25,9 +26,16 @@ export interface Settings {
   /** What logs and traces do not show. */
   readonly hidden: Hidden
   readonly bodyLimit: number
+  /** The budget of the process for bodies in memory. */
+  readonly heldBytes: HeldBytes
 }
 
-const defaultSettings: Settings = { env: undefined, hidden: nothingHidden, bodyLimit: defaultBodyLimit }
+const defaultSettings: Settings = {
+  env: undefined,
+  hidden: nothingHidden,
+  bodyLimit: defaultBodyLimit,
+  heldBytes: new HeldBytes()
+}
 
 export class Exchange implements View<AnySlot, AnySlot> {
   readonly request: RequestHead
@@ -46,7 +54,7 @@ export class Exchange implements View<AnySlot, AnySlot> {
   upgrade: string | undefined = undefined
   /** Tells the client of a 1xx response. Absent where there is no such client. */
   inform: Inform | undefined = undefined
-  readonly answerHeaders = new HeaderList()
+  readonly answerHeaders: HeaderList
   matchedPrefix: string | undefined = undefined
   /** Where expressions look for the way of the request. */
   place: Place = nowhere
@@ -57,19 +65,56 @@ export class Exchange implements View<AnySlot, AnySlot> {
   /** Takes what nodes tell by themselves. Absent when nobody wants it. */
   told: ((message: StageMessage) => void) | undefined = undefined
   settings: Settings = defaultSettings
-  readonly #cells: Array<unknown> = []
+  readonly #cells: Array<unknown>
+  /** Of the budget of the process. */
+  #held = 0
+  /** The attempt under way, or the last one. */
+  #fork: Exchange | undefined = undefined
   #variables: Variables | undefined = undefined
   #finishers: Array<(outcome: Outcome) => void> | undefined = undefined
   #recorders: Array<(outcome: Outcome) => void> | undefined = undefined
 
-  constructor(request: RequestHead, body: Body, peer: Peer, now: number, arrived: number) {
+  /** @param of the exchange that it is a fork of. */
+  constructor(request: RequestHead, body: Body, peer: Peer, now: number, arrived: number, of?: Exchange) {
     this.request = request
-    this.receivedAuthority = request.authority
-    this.receivedPath = request.pathAndQuery
     this.requestBody = body
     this.peer = peer
     this.now = now
     this.arrived = arrived
+    if (of === undefined) {
+      this.receivedAuthority = request.authority
+      this.receivedPath = request.pathAndQuery
+      this.answerHeaders = new HeaderList()
+      this.#cells = []
+      return
+    }
+    this.receivedAuthority = of.receivedAuthority
+    this.receivedPath = of.receivedPath
+    this.answerHeaders = of.answerHeaders.clone()
+    this.#cells = of.#cells.slice()
+  }
+
+  /**
+   * The same exchange for one attempt at a backend. What is changed there, left in slots, queued for the answer or asked to
+   * be told of lives as long as the attempt; the one that the client is answered with ends with this exchange.
+   */
+  fork(body: Body): Exchange {
+    const fork = new Exchange(this.request.clone(), body, this.peer, this.now, this.arrived, this)
+    fork.requestBodyPrefix = this.requestBodyPrefix
+    fork.upgrade = this.upgrade
+    fork.inform = this.inform
+    fork.matchedPrefix = this.matchedPrefix
+    fork.place = this.place
+    fork.told = this.told
+    fork.settings = this.settings
+    if (this.facts !== undefined) fork.facts = new Map(this.facts)
+    this.#fork = fork
+    return fork
+  }
+
+  /** The attempt under way, or the last one; itself where nothing is sent twice. */
+  get latest(): Exchange {
+    return this.#fork ?? this
   }
 
   get<S extends AnySlot>(slot: S): SlotValue<S> | undefined {
@@ -93,30 +138,65 @@ export class Exchange implements View<AnySlot, AnySlot> {
     return this.told !== undefined
   }
 
-  readRequestBody(limit?: number): Effect.Effect<Uint8Array, BodyTooLarge | BodyAborted> {
+  readRequestBody(limit?: number): Effect.Effect<Uint8Array, BodyTooLarge | BodyAborted | BuffersFull> {
     const most = limit ?? this.get(bodyLimits)?.request ?? this.bodyLimit
-    return readWhole(this.requestBody, this.request.headers, "request", most, (body) => {
+    return this.#readWhole(this.requestBody, this.request.headers, "request", most, (body) => {
       this.requestBody = body
     })
   }
 
-  readRequestPrefix(limit?: number): Effect.Effect<Uint8Array, BodyAborted> {
+  readRequestPrefix(limit?: number): Effect.Effect<Uint8Array, BodyAborted | BuffersFull> {
     const most = limit ?? this.get(bodyLimits)?.request ?? this.bodyLimit
-    return Effect.mapEager(read(this.requestBody, most), (found) => {
+    let full = false
+    const holds = (bytes: number) => {
+      full ||= !this.#holds(bytes)
+      return !full
+    }
+    return Effect.flatMapEager(read(this.requestBody, most, holds), (found) => {
       this.requestBody = found.body
-      if (found.complete) return found.bytes
+      if (found.complete) return Effect.succeed(found.bytes)
+      if (full) return Effect.fail(buffersFull)
       this.requestBodyPrefix = wholeCharacters(found.bytes)
-      return this.requestBodyPrefix
+      return Effect.succeed(this.requestBodyPrefix)
     })
   }
 
-  readResponseBody(limit?: number): Effect.Effect<Uint8Array, BodyTooLarge | BodyAborted> {
+  readResponseBody(limit?: number): Effect.Effect<Uint8Array, BodyTooLarge | BodyAborted | BuffersFull> {
     const response = this.response
     if (response === undefined) return Effect.succeed(new Uint8Array(0))
     const most = limit ?? this.get(bodyLimits)?.response ?? this.bodyLimit
-    return readWhole(response.body, response.headers, "response", most, (body) => {
+    return this.#readWhole(response.body, response.headers, "response", most, (body) => {
       response.body = body
     })
+  }
+
+  #readWhole(
+    body: Body,
+    headers: HeaderList,
+    side: "request" | "response",
+    limit: number,
+    keep: (body: Body) => void
+  ): Effect.Effect<Uint8Array, BodyTooLarge | BodyAborted | BuffersFull> {
+    // A declared length over the limit needs no reading.
+    if (isSource(body) && Number(headers.get("content-length")) > limit)
+      return Effect.fail(new BodyTooLarge({ side, limit }))
+    let full = false
+    const holds = (bytes: number) => {
+      full ||= !this.#holds(bytes)
+      return !full
+    }
+    return Effect.flatMapEager(read(body, limit, holds), (found) => {
+      keep(found.body)
+      if (found.complete) return Effect.succeed(found.bytes)
+      return Effect.fail(full ? buffersFull : new BodyTooLarge({ side, limit }))
+    })
+  }
+
+  /** Holds so many bytes more until it is over, if the process may. */
+  #holds(bytes: number): boolean {
+    if (!this.settings.heldBytes.take(bytes)) return false
+    this.#held += bytes
+    return true
   }
 
   observeResponseBody(observer: BodyObserver): void {
@@ -139,11 +219,18 @@ export class Exchange implements View<AnySlot, AnySlot> {
    * @param defect told what one of them throws: the others are told all the same.
    */
   finish(outcome: Outcome, defect: (cause: unknown) => void): void {
+    const fork = this.#fork
     const finishers = this.#finishers
     const recorders = this.#recorders
     this.#finishers = this.#recorders = undefined
+    // Whoever asked before there were attempts sees what came of them.
+    if (fork !== undefined) this.response = fork.response
     if (finishers !== undefined) tell(finishers, outcome, defect)
+    fork?.finish(outcome, defect)
     if (recorders !== undefined) tell(recorders, outcome, defect)
+    if (this.#held === 0) return
+    this.settings.heldBytes.giveBack(this.#held)
+    this.#held = 0
   }
 
   /** Adds a field to the log line of this request. */
@@ -185,20 +272,4 @@ const wholeCharacters = (bytes: Uint8Array): Uint8Array => {
     return length > back ? bytes.subarray(0, bytes.length - back) : bytes
   }
   return bytes
-}
-
-const readWhole = (
-  body: Body,
-  headers: HeaderList,
-  side: "request" | "response",
-  limit: number,
-  keep: (body: Body) => void
-): Effect.Effect<Uint8Array, BodyTooLarge | BodyAborted> => {
-  // A declared length over the limit needs no reading.
-  if (isSource(body) && Number(headers.get("content-length")) > limit)
-    return Effect.fail(new BodyTooLarge({ side, limit }))
-  return Effect.flatMapEager(read(body, limit), (found) => {
-    keep(found.body)
-    return found.complete ? Effect.succeed(found.bytes) : Effect.fail(new BodyTooLarge({ side, limit }))
-  })
 }

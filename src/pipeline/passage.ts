@@ -3,6 +3,7 @@
  * the engine, and the terminals at the end of a route, know the way as well.
  */
 import type { HostVariable } from "../cel/phases.ts"
+import type { Attempts } from "./attempts.ts"
 import type { Place } from "./bindings.ts"
 import type { Unreadable } from "./errors.ts"
 import type { Exchange } from "./exchange.ts"
@@ -10,8 +11,12 @@ import type { Backend, Listener, Route } from "./route.ts"
 import { both, type Watch } from "./watch.ts"
 
 export class Passage implements Place {
-  /** The message that steps run on. */
-  readonly exchange: Exchange
+  /** The exchange with the client. */
+  readonly received: Exchange
+  /** The message that steps run on: the same, unless an attempt at a backend has one of its own. */
+  exchange: Exchange
+  /** Where more than one attempt may be made. */
+  attempts: Attempts | undefined = undefined
   listener: Listener | undefined = undefined
   route: Route | undefined = undefined
   backend: Backend | undefined = undefined
@@ -26,7 +31,7 @@ export class Passage implements Place {
   #proxy: ProxyVariable | undefined = undefined
 
   constructor(exchange: Exchange) {
-    this.exchange = exchange
+    this.received = this.exchange = exchange
     exchange.place = this
   }
 

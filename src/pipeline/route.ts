@@ -4,6 +4,7 @@
  */
 import type { Effect } from "effect"
 import type { Answer } from "../http/message.ts"
+import type { Plan } from "./attempts.ts"
 import type { Exchange } from "./exchange.ts"
 import type { Passage } from "./passage.ts"
 import type { Step } from "./run.ts"
@@ -54,7 +55,9 @@ export interface Route {
   /** The response nodes in force when a request stops in the route phase: gateway and route. */
   readonly response: ReadonlyArray<Step>
   readonly effective: EffectivePolicies
-  /** Chooses a backend by weight; a failure says why there is none. */
+  /** Default: the backend is called once. */
+  readonly plan?: Plan | undefined
+  /** Chooses a backend by weight, for each attempt anew; a failure says why there is none. */
   readonly choose: (exchange: Exchange) => Backend | StageError
 }
 

@@ -5,7 +5,7 @@
  */
 import { Cause, Effect, Exit, Option } from "effect"
 import { requestTimedOut, within } from "./deadline.ts"
-import { Defect, Unreadable } from "./errors.ts"
+import { buffersFull, Defect, Unreadable } from "./errors.ts"
 import type { Exchange } from "./exchange.ts"
 import type { Latency } from "./latency.ts"
 import type { Passage } from "./passage.ts"
@@ -71,13 +71,13 @@ export const errorOf = (cause: Cause.Cause<StageError>): StageError | undefined 
 }
 
 /**
- * failOpen forgives declared errors only: defects, interruptions, the end of the request's time and what a decision could not read
- * always get through.
+ * failOpen forgives declared errors only: defects, interruptions, the end of the request's time, and what a decision could not read
+ * or had no room to, always get through.
  */
 const forgiven = (step: Step, exit: Exit.Exit<Verdict, StageError>): boolean => {
   if (!step.failOpen || Exit.isSuccess(exit) || Cause.hasDies(exit.cause)) return false
   const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
-  return error !== undefined && error !== requestTimedOut && !(error instanceof Unreadable)
+  return error !== undefined && error !== requestTimedOut && error !== buffersFull && !(error instanceof Unreadable)
 }
 
 /** What was thrown is never a declared failure, so that no policy fails open on a bug. */

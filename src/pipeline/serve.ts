@@ -3,9 +3,10 @@
  * response, response. Written once; the plain and the observed form differ in their loop and in their hooks alone.
  */
 import { Cause, Effect, Exit } from "effect"
-import { isSource } from "../http/body.ts"
+import { type Body, isSource } from "../http/body.ts"
 import { addVary } from "../http/header-list.ts"
 import type { Answer } from "../http/message.ts"
+import { Attempts } from "./attempts.ts"
 import { within } from "./deadline.ts"
 import { Defect, NotFound } from "./errors.ts"
 import type { Exchange } from "./exchange.ts"
@@ -26,10 +27,16 @@ export interface Hooks {
   readonly calling: (passage: Passage, backend: Backend) => void
   /** The backend answered, or failed to. */
   readonly called: (passage: Passage, error: StageError | undefined) => void
+  /** The attempt is let go of, and another one follows in so many milliseconds. */
+  readonly repeating: (passage: Passage, error: StageError | undefined, delay: number) => void
   /** After the nodes of the backend response. */
   readonly ready: (passage: Passage) => void
   /** The answer as it leaves. */
   readonly final: (passage: Passage, error: StageError | undefined) => void
+}
+
+const release = (body: Body): void => {
+  if (isSource(body)) body.cancel()
 }
 
 const nothing = () => {}
@@ -40,6 +47,7 @@ export const noHooks: Hooks = {
   selected: nothing,
   calling: nothing,
   called: nothing,
+  repeating: nothing,
   ready: nothing,
   final: nothing
 }
@@ -73,12 +81,20 @@ export const makeServe = (loop: Loop, hooks: Hooks, clock: () => number, defects
 
   const passedRoute = (p: Passage, route: Route): Effect.Effect<Answer> => {
     hooks.passed(p, "route")
+    if (route.plan !== undefined) p.attempts = new Attempts(route.plan, p)
+    return attempting(p, route)
+  }
+
+  const attempting = (p: Passage, route: Route): Effect.Effect<Answer> => {
+    p.attempts?.begin(p)
     const backend = route.choose(p.exchange)
     if ("_tag" in backend) return refuse(p, backend, route.response)
     p.backend = backend
     hooks.entering(p, "backend")
     const outcome = loop(backend.steps, p, 0)
-    return outcome === next ? calling(p, backend) : after(outcome, p, backend.response, () => calling(p, backend))
+    return outcome === next
+      ? calling(p, backend)
+      : after(outcome, p, backend.response, () => calling(p, backend), backend)
   }
 
   const calling = (p: Passage, backend: Backend): Effect.Effect<Answer> => {
@@ -104,35 +120,74 @@ export const makeServe = (loop: Loop, hooks: Hooks, clock: () => number, defects
       if (Cause.hasInterruptsOnly(exit.cause)) return Effect.interrupt
       const error = failure(exit.cause)
       hooks.called(p, error)
-      return refuse(p, error, backend.response)
+      return ended(p, backend, error)
     }
     p.exchange.response = exit.value
     hooks.called(p, undefined)
-    if (backend.backendResponse.length === 0) {
-      hooks.ready(p)
-      return finishing(p, backend.response, 0, undefined)
-    }
-    return after(loop(backend.backendResponse, p, 0), p, backend.response, () => {
-      hooks.ready(p)
-      return finishing(p, backend.response, 0, undefined)
-    })
+    if (backend.backendResponse.length === 0) return ended(p, backend, undefined)
+    const outcome = loop(backend.backendResponse, p, 0)
+    return outcome === next
+      ? ended(p, backend, undefined)
+      : after(outcome, p, backend.response, () => ended(p, backend, undefined), backend)
   }
 
-  /** Goes on when a phase let the request pass; else answers with what it said. */
+  /** An attempt came to an answer or to a failure: that is what the client is told, unless another one follows. */
+  const ended = (p: Passage, backend: Backend, error: StageError | undefined): Effect.Effect<Answer> => {
+    const { attempts } = p
+    if (attempts !== undefined) {
+      const delay = again(attempts, p, error)
+      if (typeof delay === "number") return repeated(p, error, delay)
+      attempts.settle()
+      if (delay !== undefined) return refuse(p, delay, backend.response)
+    }
+    if (error !== undefined) return refuse(p, error, backend.response)
+    hooks.ready(p)
+    return finishing(p, backend.response, 0, undefined)
+  }
+
+  /** Milliseconds until the next attempt; a plan that throws is a defect like any other. */
+  const again = (attempts: Attempts, p: Passage, error: StageError | undefined): number | Defect | undefined => {
+    try {
+      return attempts.again(p, error, clock())
+    } catch (cause) {
+      const defect = new Defect({ cause })
+      defects(defect)
+      return defect
+    }
+  }
+
+  /** Lets go of an attempt, and of everything that was made for it. */
+  const repeated = (p: Passage, error: StageError | undefined, delay: number): Effect.Effect<Answer> => {
+    const { exchange } = p
+    hooks.repeating(p, error, delay)
+    const { response, requestBody } = exchange
+    release(response?.body)
+    release(requestBody)
+    const dropped = { status: response?.status, failure: error?.message ?? "another attempt was made", bytes: 0 }
+    exchange.finish(dropped, (cause) => defects(new Defect({ cause })))
+    const next = () => attempting(p, p.route!)
+    return delay > 0 ? Effect.flatMap(Effect.sleep(delay), next) : Effect.suspend(next)
+  }
+
+  /** Goes on when a phase let the request pass; else answers with what it said. In the backend phases that ends an attempt. */
   const after = (
     outcome: PhaseOutcome,
     p: Passage,
     response: ReadonlyArray<Step>,
-    onward: () => Effect.Effect<Answer>
+    onward: () => Effect.Effect<Answer>,
+    backend?: Backend
   ): Effect.Effect<Answer> => {
     if (outcome === next) return onward()
-    if (!Exit.isExit(outcome)) return Effect.flatMap(Effect.exit(outcome), (exit) => after(exit, p, response, onward))
+    if (!Exit.isExit(outcome))
+      return Effect.flatMap(Effect.exit(outcome), (exit) => after(exit, p, response, onward, backend))
     const exit = outcome as Exit.Exit<Answer | undefined, StageError>
     if (Exit.isFailure(exit)) {
       if (Cause.hasInterruptsOnly(exit.cause)) return Effect.interrupt
-      return refuse(p, failure(exit.cause), response)
+      const error = failure(exit.cause)
+      return backend === undefined ? refuse(p, error, response) : ended(p, backend, error)
     }
     if (exit.value === undefined) return onward()
+    p.attempts?.settle()
     replace(p.exchange, exit.value)
     return finishing(p, response, 0, undefined)
   }
@@ -156,7 +211,7 @@ export const makeServe = (loop: Loop, hooks: Hooks, clock: () => number, defects
   /** Nobody will read the body of an answer that is replaced, unless the new one has it too. */
   const replace = (x: Exchange, answer: Answer): void => {
     const body = x.response?.body
-    if (body !== answer.body && isSource(body)) body.cancel()
+    if (body !== answer.body) release(body)
     x.response = answer
   }
 

@@ -28,7 +28,7 @@ export interface BodyLimits {
 export const bodyLimits = slot<BodyLimits>()("bodyLimits")
 
 /** Whether the authority for the backend was chosen by a rewrite, so that the backend's own name does not replace it. */
-export const authorityRewritten = slot<true>()("authorityRewritten")
+export const authorityRewritten = slot<true>()("authorityRewritten", "attempt")
 
 /**
  * Where the authentication of a route looked for credentials, by header name; set by whoever looked, whatever it found.
@@ -90,7 +90,7 @@ export interface TokenBudgets {
 export const tokenBudgets = slot<TokenBudgets>()("tokenBudgets")
 
 /** The rules over tools, prompts and resources that an MCP backend asks for each of them. */
-export const mcpRules = slot<Rules>()("mcpRules")
+export const mcpRules = slot<Rules>()("mcpRules", "attempt")
 
 /** The MCP call that a request is, as far as it is known: what traces show as `mcp`. Set only when somebody watches. */
-export const mcpCall = slot<Readonly<Record<string, unknown>>>()("mcpCall")
+export const mcpCall = slot<Readonly<Record<string, unknown>>>()("mcpCall", "attempt")

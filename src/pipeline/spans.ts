@@ -20,7 +20,8 @@ export class Spans implements Watch {
   readonly #parent: TraceContext | undefined
   readonly #traceId: string
   readonly #spanId = newSpanId()
-  readonly #callId = newSpanId()
+  /** Of the call under way. */
+  #callId = newSpanId()
   readonly #finished: Array<FinishedSpan> = []
   /** What turns a time of the monotonic clock into one since 1970. */
   #epoch = 0
@@ -97,6 +98,7 @@ export class Spans implements Watch {
   /** The backend belongs to the same trace: its parent is the span of the call. */
   passed(p: Passage, site: Site): void {
     if (site !== "backend") return
+    if (p.attempts !== undefined) this.#callId = newSpanId()
     p.exchange.request.headers.set(
       "traceparent",
       formatTraceparent({ traceId: this.#traceId, spanId: isRelay(p) ? this.#spanId : this.#callId, sampled: true })
@@ -160,6 +162,7 @@ export class Spans implements Watch {
   calling(): void {}
   selected(): void {}
   ready(): void {}
+  repeating(): void {}
   told(): void {}
 }
 

@@ -5,6 +5,7 @@
 import { type Effect, Exit, type Schema, type Scope, type Types } from "effect"
 import type { Traits } from "../../spec/traits.ts"
 import type { Answer } from "../http/message.ts"
+import type { Reached } from "../services/upstreams.ts"
 import type { FailedReading } from "./fail-closed.ts"
 import { isForeign } from "./foreign-schema.ts"
 import type { View } from "./view.ts"
@@ -23,6 +24,11 @@ export type ResponsePhase = Exclude<Phase, Site>
 export interface Slot<out Name extends string, in out A> {
   readonly name: Name
   readonly index: number
+  /**
+   * How long a value of it lives: as long as its request, since it is never written at a backend; or, where it was left in an
+   * attempt at a backend, as long as that one.
+   */
+  readonly life: "request" | "attempt"
   readonly "~A": Types.Invariant<A>
 }
 /** Any slot, whatever it holds. */
@@ -35,9 +41,9 @@ let slots = 0
 /** Makes a slot. Its name is also the name of the variable in the expression language. */
 export const slot =
   <A>() =>
-  <const Name extends string>(name: Name): Slot<Name, A> =>
+  <const Name extends string>(name: Name, life: Slot<Name, A>["life"] = "request"): Slot<Name, A> =>
     // The phantom member exists in types alone.
-    ({ name, index: slots++ }) as unknown as Slot<Name, A>
+    ({ name, index: slots++, life }) as unknown as Slot<Name, A>
 
 /** `undefined` = go on; an answer = stop here and answer with it. */
 export type Verdict = Answer | undefined
@@ -62,6 +68,8 @@ export interface StageError {
   readonly source: FaultSource
   /** The word for it in metrics and the log: `JwtAuth`, `RateLimit` … Default: `InvalidRequest`, `Internal` or `UpstreamFailure`, by source. */
   readonly reason?: string | undefined
+  /** Of the call of a backend: how far it got. Default: that is not known. */
+  readonly reached?: Reached | undefined
   /** Further headers of the answer: name, value, name, value … */
   readonly headers?: ReadonlyArray<string> | undefined
   /** What the body holds where that is not the message. */

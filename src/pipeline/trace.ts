@@ -151,6 +151,12 @@ export class Trace implements Watch {
     })
   }
 
+  repeating({ exchange }: Passage, error: StageError | undefined, delay: number): void {
+    const came = error?.message ?? `status ${exchange.response?.status}`
+    this.told({ type: "policyEvent", kind: "attempt", details: `${came}; another attempt in ${delay} ms` })
+    this.#calling = false
+  }
+
   ready(p: Passage): void {
     this.#tell({ type: "responseSnapshot", stage: "backend response ready", requestState: this.#answer(p) })
   }

@@ -25,7 +25,7 @@ const patienceOf = ({ request, backend }: Limits) => {
   let asked: readonly [number, string] | undefined
   const upstream: Upstream = {
     send: ({ patience }) => {
-      const failure: unknown = patience?.failure()
+      const failure: unknown = patience?.failure("sent")
       if (patience !== undefined) asked = [patience.milliseconds, failure instanceof Error ? failure.message : ""]
       return Effect.never
     }

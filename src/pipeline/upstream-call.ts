@@ -35,7 +35,7 @@ export const callUpstream = (
 ): Effect.Effect<Answer, UpstreamError | TimedOut> => {
   const { request } = x
   const patience = patienceOf(x, passage)
-  if (patience !== undefined && patience.milliseconds <= 0) return Exit.fail(patience.failure())
+  if (patience !== undefined && patience.milliseconds <= 0) return Exit.fail(patience.failure("nothing sent"))
   return upstream.send({
     method: request.method,
     pathAndQuery: request.pathAndQuery,

@@ -5,7 +5,7 @@ import type { Bindings } from "../cel/bindings.ts"
 import type { Body, BodyAborted, BodyObserver } from "../http/body.ts"
 import type { HeaderList } from "../http/header-list.ts"
 import type { Answer, RequestHead } from "../http/message.ts"
-import type { BodyTooLarge } from "./errors.ts"
+import type { BodyTooLarge, BuffersFull } from "./errors.ts"
 import type { AnySlot, SlotValue } from "./stage.ts"
 
 /** The socket addresses of the client. `raw` is the TCP peer, before any PROXY protocol header was read. */
@@ -54,11 +54,11 @@ export interface View<Reads extends AnySlot, Writes extends AnySlot> {
   /** The most bytes of a body that are read where no policy says otherwise: the listener's limit. */
   readonly bodyLimit: number
   /** The whole request body in memory; it stays readable for those who come later. Default limit: the listener's. */
-  readRequestBody(limit?: number): Effect.Effect<Uint8Array, BodyTooLarge | BodyAborted>
+  readRequestBody(limit?: number): Effect.Effect<Uint8Array, BodyTooLarge | BodyAborted | BuffersFull>
   /** The beginning of the request body, up to the same limit, in memory; the body itself stays whole. */
-  readRequestPrefix(limit?: number): Effect.Effect<Uint8Array, BodyAborted>
+  readRequestPrefix(limit?: number): Effect.Effect<Uint8Array, BodyAborted | BuffersFull>
   /** The whole body of the answer in memory. */
-  readResponseBody(limit?: number): Effect.Effect<Uint8Array, BodyTooLarge | BodyAborted>
+  readResponseBody(limit?: number): Effect.Effect<Uint8Array, BodyTooLarge | BodyAborted | BuffersFull>
   /** Shows a copy of the answer's body to `observer` as it passes. */
   observeResponseBody(observer: BodyObserver): void
   /** Runs when the exchange is over, however it ended. */

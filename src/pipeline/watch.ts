@@ -18,6 +18,8 @@ export interface Watch {
   selected(passage: Passage, selection: Selection): void
   calling(passage: Passage): void
   called(passage: Passage, error: StageError | undefined): void
+  /** The attempt is let go of, and another one follows in so many milliseconds. */
+  repeating(passage: Passage, error: StageError | undefined, delay: number): void
   ready(passage: Passage): void
   final(passage: Passage, error: StageError | undefined): void
   /** A node ran, or was skipped. */
@@ -34,6 +36,7 @@ export const watchHooks: Hooks = {
   selected: (passage, selection) => passage.watch?.selected(passage, selection),
   calling: (passage) => passage.watch?.calling(passage),
   called: (passage, error) => passage.watch?.called(passage, error),
+  repeating: (passage, error, delay) => passage.watch?.repeating(passage, error, delay),
   ready: (passage) => passage.watch?.ready(passage),
   final: (passage, error) => passage.watch?.final(passage, error)
 }
@@ -71,6 +74,10 @@ export const both = (a: Watch, b: Watch): Watch => ({
   called: (passage, error) => {
     a.called(passage, error)
     b.called(passage, error)
+  },
+  repeating: (passage, error, delay) => {
+    a.repeating(passage, error, delay)
+    b.repeating(passage, error, delay)
   },
   ready: (passage) => {
     a.ready(passage)

@@ -48,7 +48,7 @@ export {
   type TokenVerifier
 } from "../pipeline/authentication/token-verifier.ts"
 export { type ContentFailure, readContent, readContentPrefix, undoCodings } from "../pipeline/content.ts"
-export { BodyTooLarge, FilterFailed, TimedOut, Unreadable, unreadable } from "../pipeline/errors.ts"
+export { BodyTooLarge, BuffersFull, FilterFailed, TimedOut, Unreadable, unreadable } from "../pipeline/errors.ts"
 export {
   compileExpression,
   contentReadings,

@@ -47,16 +47,19 @@ export interface Probes {
 export const probesOf = ({ enabled, time, interval, retries }: (typeof Keepalives)["Type"]): Probes | "none" =>
   enabled ? { time, interval, retries } : "none"
 
+/** How far a call got before it failed: what may be done about the failure follows from it. */
+export type Reached = "nothing sent" | "sent" | "head received" | "body begun"
+
 /** For how many milliseconds a call waits for the response headers, and how it fails when they are not there by then. */
 export interface Patience<E> {
   readonly milliseconds: number
-  readonly failure: () => E
+  readonly failure: (reached: Reached) => E
 }
 
 /** That of one call. */
 export const callTimeout = (milliseconds: number): Patience<UpstreamTimedOut> => ({
   milliseconds,
-  failure: () => new UpstreamTimedOut({ after: milliseconds })
+  failure: (reached) => new UpstreamTimedOut({ after: milliseconds, reached })
 })
 
 export interface UpstreamRequest<E = never> {
@@ -82,6 +85,7 @@ export class UpstreamFailed extends Data.TaggedError("UpstreamFailed")<{
   /** `connection refused`, `reset`, `dns`, `protocol` …. */
   readonly kind: string
   readonly detail: string
+  readonly reached: Reached
 }> {
   readonly status = 503
   readonly reason = "UpstreamFailure"
@@ -101,6 +105,7 @@ export class UpgradeMismatched extends Data.TaggedError("UpgradeMismatched")<{
   readonly status = 502
   readonly reason = "UpstreamFailure"
   readonly source = "backend"
+  readonly reached = "head received"
   override get message() {
     return `request upgrade failed, backend tried ${this.offered} but ${this.requested} was requested`
   }
@@ -111,6 +116,7 @@ export class UnknownTransferCoding extends Data.TaggedError("UnknownTransferCodi
   readonly status = 502
   readonly reason = "UpstreamFailure"
   readonly source = "backend"
+  readonly reached = "head received"
   override get message() {
     return "upstream call failed: protocol: the response has an unknown transfer-encoding"
   }
@@ -121,13 +127,17 @@ export class MalformedBody extends Data.TaggedError("MalformedBody")<{}> {
   readonly status = 502
   readonly reason = "UpstreamFailure"
   readonly source = "backend"
+  readonly reached = "body begun"
   override get message() {
     return "upstream call failed: protocol: the body of the response is not HTTP/1.1"
   }
 }
 
 /** The connection, or the response headers, did not come in time. */
-export class UpstreamTimedOut extends Data.TaggedError("UpstreamTimedOut")<{ readonly after: number }> {
+export class UpstreamTimedOut extends Data.TaggedError("UpstreamTimedOut")<{
+  readonly after: number
+  readonly reached: Reached
+}> {
   readonly status = 504
   readonly reason = "Timeout"
   readonly source = "backend"

@@ -4,7 +4,7 @@ import type { Call } from "../../src/policy/terminal.ts"
 import type { Prepared } from "./request.ts"
 
 /** What the preparation of a request leaves for its call and its answer. */
-export const preparedCall = slot<Prepared>()("llmCall")
+export const preparedCall = slot<Prepared>()("llmCall", "attempt")
 
 export const reads = [...slots.expressionSlots, slots.modelAccess, slots.timeouts, slots.tokenBudgets] as const
 

@@ -113,7 +113,9 @@ export const readBody = (
   if (coded === "unknown") return Exit.fail(unknownCoding(x.request.headers.getAll("content-encoding").join(", ")))
   const broken = coded ? undecodable : unreadable
   return Effect.mapEager(
-    Effect.mapErrorEager(x.readRequestBody(), (error) => (error._tag === "BodyTooLarge" ? tooLarge : broken)),
+    Effect.mapErrorEager(x.readRequestBody(), (error) =>
+      error._tag === "BodyTooLarge" ? tooLarge : error._tag === "BuffersFull" ? error : broken
+    ),
     (bytes) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
   )
 }

@@ -116,8 +116,8 @@ const posted = (
   const patience = patienceOf(x, passage)
   if (patience === undefined) return relayed(served, x, passage, body, undefined)
   const millis = patience.milliseconds - (now() - (passage.called ?? x.arrived))
-  if (millis <= 0) return Exit.fail(patience.failure())
-  return relayed(served, x, passage, body, { millis, message: () => patience.failure().message })
+  if (millis <= 0) return Exit.fail(patience.failure("nothing sent"))
+  return relayed(served, x, passage, body, { millis, message: () => patience.failure("sent").message })
 }
 
 const relayed = (

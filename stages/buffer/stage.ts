@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import {
   type BodyAborted,
   BodyTooLarge,
+  BuffersFull,
   type Node,
   next,
   policy,
@@ -26,7 +27,7 @@ export const buffer = policy({
   compile: ({ request, response }) =>
     Effect.sync(() => {
       const limits = { request: request?.maxBytes, response: response?.maxBytes }
-      const nodes: Array<Node<never, typeof slots.bodyLimits, BodyTooLarge>> = [
+      const nodes: Array<Node<never, typeof slots.bodyLimits, BodyTooLarge | BuffersFull>> = [
         {
           // Holds for later stages, too, whatever becomes of the body here.
           name: "buffer.limits",
@@ -64,11 +65,11 @@ export const buffer = policy({
 
 /** A body that cannot be read counts as one that is too large. */
 const held = (
-  read: Effect.Effect<Uint8Array, BodyTooLarge | BodyAborted>,
+  read: Effect.Effect<Uint8Array, BodyTooLarge | BodyAborted | BuffersFull>,
   side: "request" | "response",
   limit: number
-): Effect.Effect<Verdict, BodyTooLarge> =>
+): Effect.Effect<Verdict, BodyTooLarge | BuffersFull> =>
   Effect.flatMapEager(
-    Effect.mapErrorEager(read, () => new BodyTooLarge({ side, limit })),
+    Effect.mapErrorEager(read, (error) => (error instanceof BuffersFull ? error : new BodyTooLarge({ side, limit }))),
     () => next
   )

@@ -6,6 +6,7 @@ import { Effect, Exit } from "effect"
 import {
   type BodyAborted,
   type BodyTooLarge,
+  type BuffersFull,
   challenge,
   compileCredential,
   credentialReadings,
@@ -63,7 +64,14 @@ const presented = slot<string>()("mcpAuthentication.presented")
 const verified = slot<TokenBearer>()("mcpAuthentication.verified")
 
 type Slots = typeof slots.credentialHeaders | typeof presented | typeof verified | typeof slots.jwt
-type Failure = TokenRequired | KeysUnavailable | ProviderUnavailable | BodyTooLarge | BodyAborted | Unreadable
+type Failure =
+  | TokenRequired
+  | KeysUnavailable
+  | ProviderUnavailable
+  | BodyTooLarge
+  | BodyAborted
+  | BuffersFull
+  | Unreadable
 
 export const mcpAuthentication = policy({
   name: "mcpAuthentication",
@@ -116,7 +124,7 @@ export const mcpAuthentication = policy({
 
       const wellKnown = (
         x: View<Slots, Slots>
-      ): Effect.Effect<Verdict, ProviderUnavailable | BodyTooLarge | BodyAborted> => {
+      ): Effect.Effect<Verdict, ProviderUnavailable | BodyTooLarge | BodyAborted | BuffersFull> => {
         const { request } = x
         const asked = wellKnownOf(request, served)
         switch (asked.kind) {

@@ -11,6 +11,7 @@ import { checkAside } from "../../check/aside.ts"
 import type { ConfigurationText } from "../../check/check.ts"
 import { inSlices } from "../../check/time-slices.ts"
 import type { AssembledBind } from "../../compile/assemble.ts"
+import { HeldBytes } from "../../http/held-bytes.ts"
 import type { Answer } from "../../http/message.ts"
 import type { Defect } from "../../pipeline/errors.ts"
 import type { Exchange, Settings } from "../../pipeline/exchange.ts"
@@ -81,10 +82,12 @@ export const startGateway = <R>(
     const metrics = yield* Metrics
     const { clocks } = options
     const { synchronized, held } = configurationGauges(metrics)
+    const heldBytes = new HeldBytes()
     const settingsOf = ({ hidden, frontend }: Snapshot): Settings => ({
       env: options.env,
       hidden,
-      bodyLimit: frontend.bodyLimit
+      bodyLimit: frontend.bodyLimit,
+      heldBytes
     })
     let current = first
     let currentSettings = settingsOf(first)

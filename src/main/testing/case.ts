@@ -15,7 +15,8 @@ import {
   type Request,
   requests
 } from "./arbitraries.ts"
-import { type Played, play } from "./play.ts"
+import type { Troubled } from "./attempts.ts"
+import { type Played, type PlayOptions, play } from "./play.ts"
 import { compileWay } from "./way.ts"
 import { type BackendAnswer, World, type WorldOptions } from "./world.ts"
 
@@ -97,13 +98,15 @@ export interface CaseOptions {
   readonly failing?: boolean | undefined
   /** Sees, and may replace, every step. */
   readonly step?: ((step: Step) => Step) | undefined
+  /** What becomes of the first attempts at the backend. Default: there is one. */
+  readonly troubled?: Troubled | undefined
 }
 
 /** Compiles the policies of a case in a world of its own, which ends with the effect. */
 export const inWorld = <L extends ReadonlyArray<AnyPolicy>, A, E>(
   subject: Subject<L>,
   { attached, backend, waits, outside }: Case,
-  { failing, step }: CaseOptions,
+  { failing, step, troubled }: CaseOptions,
   use: (listener: Listener, world: World) => Effect.Effect<A, E, Scope.Scope>
 ): Effect.Effect<A, E | ReadonlyArray<ConfigProblem>> => {
   const world = new World({ backend, waits, failing, outside })
@@ -113,7 +116,7 @@ export const inWorld = <L extends ReadonlyArray<AnyPolicy>, A, E>(
       Object.fromEntries(Object.entries(attached[site] ?? {}).map(([name, config]) => [name, config.decoded]))
     ])
   )
-  const compiled = compileWay(subject.registry, decoded, world.backend)
+  const compiled = compileWay(subject.registry, decoded, troubled?.call(world) ?? world.backend, troubled?.plan)
   const used = Effect.scoped(
     Effect.flatMap(compiled, (listener) => use(step === undefined ? listener : mapSteps(listener, step), world))
   )
@@ -129,11 +132,13 @@ export const playAll = <L extends ReadonlyArray<AnyPolicy>>(
   subject: Subject<L>,
   scenario: Case,
   watched: boolean,
-  options: CaseOptions = {}
+  options: CaseOptions & Pick<PlayOptions, "answered"> = {}
 ): Effect.Effect<{ readonly played: ReadonlyArray<Played>; readonly world: World }, ReadonlyArray<ConfigProblem>> =>
   inWorld(subject, scenario, options, (listener, world) =>
     Effect.map(
-      Effect.forEach(scenario.requests, (request) => play(listener, request, world, watched)),
+      Effect.forEach(scenario.requests, (request) =>
+        play(listener, request, world, watched, { answered: options.answered })
+      ),
       (played) => ({ played, world })
     )
   )

@@ -9,6 +9,7 @@ import type { Registry } from "../../pipeline/registry.ts"
 import type { Step } from "../../pipeline/run.ts"
 import { type AnyPolicy, type AnySlot, sites } from "../../pipeline/stage.ts"
 import type { Configuration } from "./arbitraries.ts"
+import { type Trouble, troubled, troubles } from "./attempts.ts"
 import { type Case, inWorld, playAll, type Subject } from "./case.ts"
 import { traceProblems } from "./order.ts"
 import { type Played, play } from "./play.ts"
@@ -203,12 +204,48 @@ export const bodiesPass = <L extends ReadonlyArray<AnyPolicy>>(subject: Subject<
     })
   )
 
+/** Some troubles, others for each case. */
+const troublesOf = ({ patience, requests }: Case): ReadonlyArray<Trouble> =>
+  Array.from(
+    { length: 1 + (patience % 3) },
+    (_, i) => troubles[(patience + i * (1 + requests.length)) % troubles.length]!
+  )
+
+export const attemptsLeaveNothing = <L extends ReadonlyArray<AnyPolicy>>(subject: Subject<L>, runs: number): Law => {
+  const slots = subject.registry.policies.flatMap(({ reads, writes }): ReadonlyArray<AnySlot> => [...reads, ...writes])
+  return law("of attempts that came to nothing, nothing is left", subject, runs, (one) =>
+    Effect.gen(function* () {
+      const problems: Array<string> = []
+      let bit = false
+      for (const watched of [false, true]) {
+        const ends = (into: Array<string>) => (x: Exchange) => into.push(imprint(x.latest, slots))
+        const once: Array<string> = []
+        const alone = yield* playAll(subject, one, watched, { answered: ends(once) })
+        const trouble = troubled(troublesOf(one))
+        const after: Array<string> = []
+        const { played, world } = yield* playAll(subject, one, watched, { answered: ends(after), troubled: trouble })
+        bit ||= trouble.made() > 0
+        for (const [i, answer] of played.entries()) {
+          // Without time for another attempt the first failure is the last.
+          if (alone.played[i]!.error?.tag === "TimedOut") continue
+          if (!isDeepStrictEqual(seen(answer), seen(alone.played[i]!)))
+            problems.push(`request ${i}: alone ${show(seen(alone.played[i]!))}, after others ${show(seen(answer))}`)
+          if (after[i] !== once[i]) problems.push(`request ${i} ends as\n  ${after[i]}\nand alone as\n  ${once[i]}`)
+        }
+        if (trouble.untold() > 0) problems.push(`${trouble.untold()} attempts were not told once how they ended`)
+        problems.push(...world.leaks())
+      }
+      return { problems, bit }
+    })
+  )
+}
+
 export const interruptionReleases = <L extends ReadonlyArray<AnyPolicy>>(subject: Subject<L>, runs: number): Law =>
   law("whenever the client goes away, everything is released and the trace ends", subject, runs, (one) =>
     inWorld(
       subject,
       { ...one, waits: true },
-      {},
+      { troubled: one.backend.status === 404 ? troubled(troublesOf(one)) : undefined },
       (listener, world) =>
         Effect.gen(function* () {
           const serving = yield* Effect.forkChild(play(listener, one.requests[0]!, world, one.patience % 2 === 0))

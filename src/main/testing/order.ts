@@ -36,6 +36,9 @@ const anywhere: ReadonlySet<string> = new Set([
   "llmStreamingTranslation",
   ...llmBodyStages.map((stage) => `bodySnapshot ${stage}`)
 ])
+/** What comes again for each attempt at the backend comes behind this. */
+const beforeAttempts = order.indexOf("requestSnapshot route policies")
+
 const rank = new Map(order.map((kind, index) => [kind, index]))
 
 const kindOf = ({ message }: TraceEvent): string =>
@@ -62,6 +65,7 @@ export const traceProblems = (events: ReadonlyArray<TraceEvent>): ReadonlyArray<
     // The calls that a backend makes by itself come in any number.
     if (event.scope !== undefined) continue
     const kind = kindOf(event)
+    if (event.message.type === "policyEvent" && event.message.kind === "attempt") last = beforeAttempts
     if (anywhere.has(kind)) continue
     const place = rank.get(kind)
     if (place === undefined) problems.push(`${kind} has no place in the order`)

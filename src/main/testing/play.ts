@@ -56,6 +56,7 @@ const recording = (
   selected: ignored,
   calling: ignored,
   called: (_, error) => calls.push(error === undefined ? "next" : "failed"),
+  repeating: ignored,
   ready: ignored,
   final: ignored,
   stage: (_, event) => stages.push(event)
@@ -150,7 +151,7 @@ export const play = (
       if (isSource(body)) body.cancel()
     }
     const gone = Effect.sync(() => {
-      release(x.response?.body)
+      release(x.latest.response?.body)
       release(x.requestBody)
       x.finish({ status: undefined, failure: "the client went away", bytes: 0 }, contain)
     })
@@ -160,7 +161,7 @@ export const play = (
         release(x.requestBody)
         x.finish({ status: answer.status, failure, bytes: Buffer.byteLength(text) }, contain)
         answered?.(x)
-        const error = x.error
+        const { error } = x.latest
         return {
           status: answer.status,
           headers: [...answer.headers.flat],

@@ -5,6 +5,7 @@ import type { AnyPolicy, OutcomeKind, Site } from "../../pipeline/stage.ts"
 import { anyOf, type ConfigurationOptions, type Request } from "./arbitraries.ts"
 import { type Case, caseOf, casesOf, mixturesOf, playAll, type Subject } from "./case.ts"
 import {
+  attemptsLeaveNothing,
   bodiesPass,
   configurationsSurvive,
   eventsInOrder,
@@ -64,6 +65,7 @@ export const policyLaws = <const P extends AnyPolicy>(
     eventsInOrder(subject, runs),
     runsAreDrawn(subject, runs),
     interruptionReleases(subject, runs),
+    ...(policy.outcomes.includes("next") ? [attemptsLeaveNothing(subject, runs)] : []),
     // Where every request is answered or refused, no body passes.
     ...(changesBodies || !policy.outcomes.includes("next") ? [] : [bodiesPass(subject, runs)]),
     ...(policy.failOpen === undefined
@@ -91,6 +93,7 @@ export const registryLaws = <const L extends ReadonlyArray<AnyPolicy>>(
     eventsInOrder(subject, runs),
     runsAreDrawn(subject, runs),
     interruptionReleases(subject, runs),
+    attemptsLeaveNothing(subject, runs),
     ...(changesBodies ? [] : [bodiesPass(subject, runs)]),
     secretsStaySecret(subject, runs)
   ]

@@ -1,18 +1,10 @@
 /** A way through the engine without a configuration file: policies at their sites, and a backend behind them. */
 import { Effect, Schema, type Scope } from "effect"
-import type { Answer } from "../../http/message.ts"
+import type { Plan } from "../../pipeline/attempts.ts"
 import { compileSite, responseSteps } from "../../pipeline/compile.ts"
-import type { Exchange } from "../../pipeline/exchange.ts"
 import type { Orders, Registry, Services } from "../../pipeline/registry.ts"
 import type { Backend, Listener, Route } from "../../pipeline/route.ts"
-import {
-  type AnyPolicy,
-  type ConfigProblem,
-  type ResponsePhase,
-  type Site,
-  type StageError,
-  sites
-} from "../../pipeline/stage.ts"
+import { type AnyPolicy, type ConfigProblem, type ResponsePhase, type Site, sites } from "../../pipeline/stage.ts"
 
 /** Decoded configurations by policy name, at each site. */
 export type Attached = { readonly [S in Site]?: Readonly<Record<string, unknown>> }
@@ -38,7 +30,8 @@ export const registryOf = <const P extends AnyPolicy>(policy: P): Registry<reado
 export const compileWay = <const L extends ReadonlyArray<AnyPolicy>>(
   registry: Registry<L>,
   attached: Attached,
-  call: (exchange: Exchange) => Effect.Effect<Answer, StageError>
+  call: Backend["call"],
+  plan?: Plan
 ): Effect.Effect<Listener, ReadonlyArray<ConfigProblem>, Services<L> | Scope.Scope> =>
   Effect.gen(function* () {
     const [gateway, route, backend] = yield* Effect.forEach(sites, (site) =>
@@ -71,6 +64,7 @@ export const compileWay = <const L extends ReadonlyArray<AnyPolicy>>(
       steps: route!.request,
       response: responseSteps(registry, "response", all.slice(0, 2)),
       effective: route!.effective,
+      plan,
       choose: () => end
     }
     return {

@@ -153,7 +153,8 @@ export class World {
   readonly call = (target: string, request: Called): Effect.Effect<Answer, UpstreamFailed> =>
     this.#call(
       Effect.flatMap(collect(request.body), ({ text, failure }): Effect.Effect<Answer, UpstreamFailed> => {
-        if (failure !== undefined) return Effect.fail(new UpstreamFailed({ kind: "request body", detail: failure }))
+        if (failure !== undefined)
+          return Effect.fail(new UpstreamFailed({ kind: "request body", detail: failure, reached: "sent" }))
         const { method, authority, pathAndQuery, headers } = request
         const received = { target, method, authority, path: pathAndQuery, headers: [...headers.flat], body: text }
         this.received.push(received)
@@ -162,7 +163,9 @@ export class World {
         const said = typeof backend === "function" ? backend(received) : backend
         const answer =
           "fails" in said
-            ? Effect.fail(new UpstreamFailed({ kind: "connection refused", detail: said.fails }))
+            ? Effect.fail(
+                new UpstreamFailed({ kind: "connection refused", detail: said.fails, reached: "nothing sent" })
+              )
             : Effect.sync(
                 (): Answer => ({
                   status: said.status,
@@ -215,7 +218,7 @@ export class World {
           const { patience } = request
           if (patience === undefined) return call
           const { milliseconds, failure } = patience
-          const orElse = () => Effect.suspend(() => Effect.fail(failure()))
+          const orElse = () => Effect.suspend(() => Effect.fail(failure("sent")))
           return Effect.timeoutOrElse(call, { duration: milliseconds, orElse })
         }
       })
