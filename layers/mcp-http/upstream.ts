@@ -117,7 +117,7 @@ export class TargetCall implements BodySink, Container {
         body,
         repeatable,
         // A quiet stream is not a dead one, and a tool may take its time.
-        patience: undefined,
+        timeout: undefined,
         upgrade: undefined,
         onInformation: undefined
       },
