@@ -61,6 +61,7 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
   #trailers: HeaderList | undefined = undefined
   #cancelled = false
   fresh: boolean
+  readonly repeatable: boolean
   readonly head: string
   readonly body: UpstreamRequest["body"]
   readonly declared: number | "chunked"
@@ -71,9 +72,11 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
     this.#connections = connections
     this.#request = request
     this.#settle = settle
-    const { method, body, patience, upgrade } = request
+    const { method, body, patience, upgrade, repeatable } = request
     this.bodiless = method === "HEAD"
     this.upgrading = upgrade !== undefined
+    // A kept connection that its peer closed just then is no failure of the backend.
+    this.repeatable = (repeatable === true || idempotent.has(method)) && !isSource(body)
     // Whoever leaves HTTP takes the connection along.
     this.fresh = this.upgrading
     const framing = framingOf(request)
@@ -199,7 +202,7 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
         this.#ended = error
         this.#conclude(Exit.fail(new MalformedBody()))
       }
-    } else if (this.#reused && !this.fresh && !begun && this.#mayReplay()) {
+    } else if (this.#reused && !this.fresh && !begun && this.repeatable) {
       this.fresh = true
       this.#connection = undefined
       this.#connections.pool.acquire(this)
@@ -223,12 +226,6 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
         switched: { protocol: upgrade, outbound: (client) => pour(client, socket, source) }
       })
     )
-  }
-
-  /** A kept connection that its peer closed just then is no failure of the backend. */
-  #mayReplay(): boolean {
-    const { method, repeatable } = this.#request
-    return (repeatable === true || idempotent.has(method)) && !isSource(this.body)
   }
 
   #failed(error: Error): void {

@@ -67,10 +67,14 @@ export class Connection implements Container, Uploading {
   #paused = false
   #error: Error | undefined = undefined
   #lost = false
+  /** Whether it has served a call. */
+  served = false
   /** Whether it has served a call, or has been idle. */
   used = false
   /** When it is not kept idle any longer, of the clock of its home. */
   expires = 0
+  /** Since when it is idle. */
+  rests = 0
   /** When it takes no more calls. */
   retires = Number.POSITIVE_INFINITY
   readonly address: string
@@ -173,6 +177,7 @@ export class Connection implements Container, Uploading {
     this.#caller = undefined
     this.#upload = undefined
     this.used = true
+    this.served = true
     if (reusable && sent && !caller.upgrading && !this.#lost) {
       if (this.#paused) this.#resume()
       this.#home.release(this)
@@ -260,6 +265,7 @@ export class Connection implements Container, Uploading {
       this.#stopDraining?.()
       this.#stopDraining = undefined
       this.used = true
+      this.served = true
       this.#home.release(this)
     }
   }

@@ -49,8 +49,9 @@ const world = (changes: Partial<PoolSettings> = {}) => {
   })
   const log: Array<string> = []
   const got = new Map<string, Connection>()
-  const waiter = (name: string, fresh = false): Waiter => ({
+  const waiter = (name: string, fresh = false, repeatable = true): Waiter => ({
     fresh,
+    repeatable,
     connected: (connection) => {
       got.set(name, connection)
       log.push(name)
@@ -68,7 +69,14 @@ const world = (changes: Partial<PoolSettings> = {}) => {
     refused,
     waiter,
     ask: (name: string, fresh = false) => pool.acquire(waiter(name, fresh)),
+    /** Asks for what cannot be sent twice. */
+    askOnce: (name: string) => pool.acquire(waiter(name, false, false)),
     connect: (address?: string) => dialled.shift()!("connection", address)!,
+    /** Its call is over. */
+    free: (connection: Connection) => {
+      connection.served = true
+      pool.release(connection)
+    },
     /** The name stands for other addresses from now on. */
     move: (...addresses: ReadonlyArray<string>) => {
       for (const changed of followers) changed(new Set(addresses))
@@ -284,6 +292,86 @@ describe("a pool", () => {
     assert.strictEqual(got.get("b"), late)
     pool.release(late)
     assert.isTrue(closed(late))
+  })
+
+  it("gives what cannot be repeated no connection that has been idle for longer than its peer may keep it", () => {
+    const { ask, askOnce, connect, got, free, pass, dialled } = world({ idleTimeout: 90_000 })
+    ask("a")
+    const first = connect()
+    free(first)
+    pass(1000)
+    askOnce("b")
+    assert.strictEqual(got.get("b"), first)
+    free(first)
+    pass(10_000)
+    // Nobody knows whether it still stands. It stays idle, and shows how long others may be.
+    askOnce("c")
+    assert.isFalse(got.has("c"))
+    const second = connect()
+    free(second)
+    pass(10_000)
+    askOnce("d")
+    assert.strictEqual(got.get("d"), second)
+    free(second)
+    // Its peer closes the first.
+    pass(2000)
+    first.destroy()
+    pass(9000)
+    askOnce("e")
+    assert.strictEqual(got.get("e"), second)
+    free(second)
+    pass(11_500)
+    askOnce("f")
+    assert.isFalse(got.has("f"))
+    assert.strictEqual(dialled.length, 1)
+  })
+
+  it("takes a short life of an idle connection for that of the others, too", () => {
+    const { ask, askOnce, connect, got, free, pass } = world({ idleTimeout: 90_000 })
+    for (const name of ["a", "b"]) ask(name)
+    const [first, second] = [connect(), connect()]
+    free(first)
+    pass(3000)
+    free(second)
+    pass(3000)
+    // The first has been idle for six seconds.
+    askOnce("c")
+    assert.strictEqual(got.get("c"), second)
+    free(second)
+    first.destroy()
+    pass(3000)
+    askOnce("d")
+    assert.strictEqual(got.get("d"), second)
+    free(second)
+    pass(3500)
+    askOnce("e")
+    assert.isFalse(got.has("e"))
+  })
+
+  it("makes room for what can take no idle one", () => {
+    const { ask, askOnce, connect, got, free, pass } = world({ most: 1, idleTimeout: 90_000 })
+    ask("a")
+    const first = connect()
+    free(first)
+    pass(5000)
+    askOnce("b")
+    assert.notStrictEqual(connect(), first)
+    assert.isTrue(got.has("b"))
+  })
+
+  it("learns nothing of a connection that never served: before its first request its peer may be more patient", () => {
+    const { ask, askOnce, connect, got, pool, pass, free } = world({ idleTimeout: 90_000 })
+    for (const name of ["a", "b"]) ask(name)
+    const [unused, used] = [connect(), connect()]
+    pool.release(unused)
+    pass(10_000)
+    free(used)
+    pass(2000)
+    askOnce("c")
+    assert.isFalse(got.has("c"))
+    used.destroy()
+    askOnce("d")
+    assert.isFalse(got.has("d"))
   })
 
   it("follows its name only while it has connections", () => {

@@ -11,6 +11,8 @@ import { PoolClosed, PoolExhausted } from "./failures.ts"
 export interface Waiter {
   /** It must not have served before: another one broke under this call, or it is to leave HTTP. */
   readonly fresh: boolean
+  /** It may be sent again when its connection turns out to be closed. */
+  readonly repeatable: boolean
   readonly connected: (connection: Connection) => void
   readonly refused: (error: Error) => void
 }
@@ -35,6 +37,12 @@ export interface PoolSettings {
 /** How many calls may wait while all connections are busy. */
 const mostWaiting = 1024
 
+/**
+ * Milliseconds for which a connection may have been idle that takes what cannot be repeated, unless others were seen to live
+ * twice as long as it has: its peer may close it while the request is under way, and of that we may hear late.
+ */
+const surely = 1_000
+
 /** Milliseconds after which a connection takes no more calls: whoever balances them behind the address may then move it. */
 const oldest = 600_000
 
@@ -53,6 +61,8 @@ export class Pool implements Home, Container {
   #stopFollowing: (() => void) | undefined = undefined
   /** Connections that are being made. */
   #pending = 0
+  /** For how many milliseconds connections are known to live when they are idle, where their peer says nothing of it. */
+  #lives = 0
   #sweeping = false
   #expiring = false
   #closed = false
@@ -68,13 +78,14 @@ export class Pool implements Home, Container {
       return
     }
     if (!waiter.fresh && this.#idle.length > 0) {
-      const connection = this.#takeIdle()
+      const connection = this.#takeIdle(waiter.repeatable)
       if (connection !== undefined) {
         waiter.connected(connection)
         return
       }
     }
-    if (!this.#hasRoom() && waiter.fresh) this.#idle[0]?.destroy()
+    // Those that are idle are of no use to it.
+    if (!this.#hasRoom() && this.#idle.length > 0) this.#discard(this.#idle[0]!)
     if (!this.#hasRoom() && this.waiting >= mostWaiting) {
       this.#refuse(waiter, "queue")
       return
@@ -94,7 +105,7 @@ export class Pool implements Home, Container {
   /** Refuses new calls. Those that were accepted end as they would. */
   close(): void {
     this.#closed = true
-    while (this.#idle.length > 0) this.#idle[0]!.destroy()
+    while (this.#idle.length > 0) this.#discard(this.#idle[0]!)
   }
 
   /** How many calls wait while all connections are busy. */
@@ -116,16 +127,35 @@ export class Pool implements Home, Container {
     return most === undefined || this.#standing.size + this.#pending < most
   }
 
-  #takeIdle(): Connection | undefined {
+  /** @param repeatable whoever takes it can try another one when its peer has closed it. */
+  #takeIdle(repeatable: boolean): Connection | undefined {
     const now = this.#settings.now()
-    for (let connection = this.#idle.pop(); connection !== undefined; connection = this.#idle.pop()) {
+    for (let connection = this.#idle.at(-1); connection !== undefined; connection = this.#idle.at(-1)) {
       if (connection.expires > now) {
+        // It goes on to be idle, and by that shows how long others may be.
+        if (!repeatable && !this.#isSure(connection, now)) return undefined
+        this.#idle.pop()
         connection.wake()
         return connection
       }
-      connection.destroy()
+      this.#discard(connection)
     }
     return undefined
+  }
+
+  /** Whether its peer does not close it while a request is on its way. */
+  #isSure(connection: Connection, now: number): boolean {
+    const idle = now - connection.rests
+    if (idle <= surely || connection.keepAlive !== undefined) return true
+    // Before its first request a peer may be more patient, or less.
+    if (!connection.served) return false
+    // The first of them has been idle for longest.
+    for (const other of this.#idle)
+      if (other.served) {
+        this.#lives = Math.max(this.#lives, now - other.rests)
+        break
+      }
+    return 2 * idle <= this.#lives
   }
 
   /** Makes a connection for everybody who waits and has none under way. */
@@ -158,7 +188,7 @@ export class Pool implements Home, Container {
   #keepTo(addresses: ReadonlySet<string>): void {
     this.#addresses = addresses
     for (const connection of this.#standing) if (!addresses.has(connection.address)) connection.retires = 0
-    for (const connection of this.#idle.slice()) if (connection.retires === 0) connection.destroy()
+    for (const connection of this.#idle.slice()) if (connection.retires === 0) this.#discard(connection)
   }
 
   #first(fresh: boolean): Waiter | undefined {
@@ -189,11 +219,23 @@ export class Pool implements Home, Container {
       return
     }
     connection.expires = time + kept
+    connection.rests = time
     // From here on its peer may have closed it when a request is on its way.
     connection.used = true
     this.#idle.push(connection)
     connection.rest()
     if (!this.#sweeping) this.#sweepIn(kept)
+  }
+
+  #dropIdle(connection: Connection): boolean {
+    const place = this.#idle.indexOf(connection)
+    if (place >= 0) this.#idle.splice(place, 1)
+    return place >= 0
+  }
+
+  #discard(connection: Connection): void {
+    this.#dropIdle(connection)
+    connection.destroy()
   }
 
   #sweepIn(milliseconds: number): void {
@@ -209,8 +251,10 @@ export class Pool implements Home, Container {
     const now = this.#settings.now()
     let next = Number.POSITIVE_INFINITY
     for (const connection of this.#idle.slice()) {
-      if (connection.expires <= now) connection.destroy()
-      else next = Math.min(next, connection.expires)
+      if (connection.expires <= now) {
+        if (connection.served) this.#lives = Math.max(this.#lives, now - connection.rests)
+        this.#discard(connection)
+      } else next = Math.min(next, connection.expires)
     }
     if (this.#idle.length > 0) this.#sweepIn(next - now)
   }
@@ -266,8 +310,8 @@ export class Pool implements Home, Container {
       this.#stopFollowing = undefined
       this.#addresses = undefined
     }
-    const place = this.#idle.indexOf(connection)
-    if (place >= 0) this.#idle.splice(place, 1)
+    // We let go of those that are idle by `#discard`: its peer has closed it.
+    if (this.#dropIdle(connection) && connection.served) this.#lives = this.#settings.now() - connection.rests
     this.#grow()
   }
 

@@ -6,6 +6,7 @@ import { isSource, read } from "../../../src/http/body.ts"
 import type { Answer } from "../../../src/http/message.ts"
 import type { Upstream, UpstreamRequest } from "../../../src/services/upstreams.ts"
 import { tcpBackend, upstreamRequest, upstreamTo } from "../../../test/http/edge.ts"
+import { post } from "../../../test/http/posts.ts"
 import { eventually } from "../../../test/http/raw-client.ts"
 import { Tap } from "../../../test/http/tap.ts"
 
@@ -260,6 +261,40 @@ describe("a body that nobody reads", () => {
       assert.strictEqual((yield* read(answer.body, size)).bytes.length, size)
       assert.deepStrictEqual(yield* Fiber.join(waiting), { status: 200, body: "/next" })
     })
+  )
+})
+
+describe("a backend that closes connections that are idle", () => {
+  it.live(
+    "fails no request that cannot be sent twice",
+    () =>
+      Effect.gen(function* () {
+        const closes = 1500
+        let posts = 0
+        const { port, sockets } = yield* tcpBackend((socket) => {
+          socket.on("end", () => socket.end())
+          socket.setTimeout(closes, () => socket.destroy())
+          socket.on("data", () => {
+            posts++
+            socket.write(own("ok"))
+          })
+        })
+        const { send } = yield* upstreamTo(port)
+        const request = () => upstreamRequest({ method: "POST", body: "x" })
+        const { sent, failures } = yield* Effect.promise(() =>
+          post({
+            count: 1000,
+            lanes: 40,
+            rests: 3,
+            closes,
+            send: () => Effect.runPromise(Effect.map(send(request()), ({ status }) => status))
+          })
+        )
+        assert.deepStrictEqual([sent, posts, [...failures]], [1000, 1000, []])
+        // Not by making a new one for each of them.
+        assert.isBelow(sockets.length, 400)
+      }),
+    30_000
   )
 })
 

@@ -1,11 +1,11 @@
 /** Flat raw header lists: lookup, and what of a client's request goes on to a target. */
 
+const isNamed = (key: string, name: string): boolean =>
+  key.length === name.length && (key === name || key.toLowerCase() === name)
+
 /** The first value of a header; `name` in lower case. */
 export const header = (headers: ReadonlyArray<string>, name: string): string | undefined => {
-  for (let i = 0; i < headers.length; i += 2) {
-    const key = headers[i]!
-    if (key.length === name.length && (key === name || key.toLowerCase() === name)) return headers[i + 1]
-  }
+  for (let i = 0; i < headers.length; i += 2) if (isNamed(headers[i]!, name)) return headers[i + 1]
   return undefined
 }
 
@@ -13,7 +13,7 @@ export const header = (headers: ReadonlyArray<string>, name: string): string | u
 export const headerValues = (headers: ReadonlyArray<string>, name: string): string => {
   let values = ""
   for (let i = 0; i < headers.length; i += 2)
-    if (headers[i]!.toLowerCase() === name) values += values === "" ? headers[i + 1]! : `, ${headers[i + 1]!}`
+    if (isNamed(headers[i]!, name)) values += values === "" ? headers[i + 1]! : `, ${headers[i + 1]!}`
   return values
 }
 

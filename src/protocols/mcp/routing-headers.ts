@@ -9,6 +9,7 @@ import type { RpcNotification, RpcRequest } from "./envelope.ts"
 import { code, type McpFailure, rpcRefusal } from "./errors.ts"
 import { header } from "./headers.ts"
 
+const parameter = /^mcp-param-/i
 const wrapped = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/
 const looksWrapped = /^=\?base64\?.*\?=$/s
 const plain = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/
@@ -67,8 +68,8 @@ export const routingHeaderFault = (
     if (name !== undefined) return name
   }
   for (let i = 0; i < headers.length; i += 2) {
-    const name = headers[i]!.toLowerCase()
-    if (name.startsWith("mcp-param-") && decoded(headers[i + 1]!) === undefined) return invalid(headers[i]!)
+    const name = headers[i]!
+    if (parameter.test(name) && decoded(headers[i + 1]!) === undefined) return invalid(name)
   }
   return undefined
 }

@@ -1,6 +1,6 @@
 /** One session: its links to targets, its listening stream, and who may use it. */
 import type { McpHttpServer } from "../../services/mcp-http.ts"
-import type { McpStdio } from "../../services/mcp-stdio.ts"
+import type { McpStdio, McpStdioOwner } from "../../services/mcp-stdio.ts"
 import type { TargetFailure } from "../../services/mcp-transport.ts"
 import type { LinkHost, Outlet } from "./call.ts"
 import type { Ledger } from "./call-record.ts"
@@ -217,24 +217,12 @@ export class Session implements LinkHost {
   #linkOf(target: McpTarget): TargetLink {
     const known = this.#links.get(target.name)
     if (known !== undefined) return known
-    const { stdio, servers, config } = this.#backend
-    const { backend, name, limits, targets } = config
-    const children = targets.filter(({ kind }) => kind === "stdio").length
-    const owner = {
-      backend,
-      backendName: name,
-      target: target.name,
-      principal: this.binding.principal,
-      network: networkOf(this.binding.address),
-      most: limits.children,
-      // As many as the sessions that the network may hold.
-      mostOfNetwork: limits.sessionsPerAddress * children
-    }
+    const { stdio, servers } = this.#backend
     const link = new TargetLink(this, target, (events) => {
       if (this.ended) return linkFailure.sessionOver
       switch (target.kind) {
         case "stdio":
-          return stdio.open(target.command, owner, events)
+          return stdio.open(target.command, this.#ownerOf(target), events)
         case "http":
           return servers.get(target.name)!.open(target.endpoint, this.#resumed?.get(target.name), events)
         case "openapi":
@@ -245,5 +233,21 @@ export class Session implements LinkHost {
     if (this.#introduction !== undefined && link.dead === undefined)
       handshake(link, this.#introduction, this.#backend.product)
     return link
+  }
+
+  /** Whose child it is: what counts for the bounds on children. */
+  #ownerOf({ name }: McpTarget): McpStdioOwner {
+    const { backend, name: backendName, limits, targets } = this.#backend.config
+    const children = targets.filter(({ kind }) => kind === "stdio").length
+    return {
+      backend,
+      backendName,
+      target: name,
+      principal: this.binding.principal,
+      network: networkOf(this.binding.address),
+      most: limits.children,
+      // As many as the sessions that the network may hold.
+      mostOfNetwork: limits.sessionsPerAddress * children
+    }
   }
 }
