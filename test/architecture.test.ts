@@ -48,7 +48,7 @@ const allowed: ReadonlyArray<readonly [from: RegExp, to: RegExp]> = [
     /^src\/main\/ctl\//,
     room(/src\/(main\/(configuration|admin|doctor)|check|routing|pipeline|cel)|layers/, "version", "exit-codes")
   ],
-  [/^src\/main\/import\//, room(/src\/main\/configuration/)],
+  [/^src\/main\/import\//, room(/src\/main\/(configuration|ctl)/)],
   [/^src\/main\/commands\//, room(/src\/main\/(configuration|import|ctl)|layers/, "version", "exit-codes")],
   [
     /^src\/main\/pages\//,

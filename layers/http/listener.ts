@@ -273,11 +273,6 @@ class Listener implements Container {
     })
   }
 
-  #closeIdle(which: (connection: Connection) => boolean): void {
-    for (const connection of this.connections.values())
-      if (connection.idle && which(connection)) connection.socket.destroy()
-  }
-
   drain(options: DrainOptions): Effect.Effect<void> {
     return Effect.promise(() => {
       this.#drain ??= this.#draining(options)
@@ -287,11 +282,10 @@ class Listener implements Container {
 
   async #draining({ minimum, deadline }: DrainOptions): Promise<void> {
     this.#serving.draining = true
-    // One that has just been opened is about to ask for something.
-    this.#closeIdle((connection) => connection.used)
+    // A balancer that has not noticed yet uses the connections that it keeps: none is closed under a request.
     if (minimum > 0) await this.#within(minimum, false)
     await Effect.runPromise(this.close())
-    this.#closeIdle(() => true)
+    for (const connection of this.connections.values()) if (connection.idle) connection.socket.destroy()
     if (this.connections.size > 0) await this.#within(Math.max(0, deadline - minimum), true)
     this.cut()
     // Now that no connection is left, node's own close ends what else the server holds.

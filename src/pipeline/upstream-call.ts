@@ -1,7 +1,7 @@
 /** The request of an exchange, sent to an upstream. */
-import { isIP } from "node:net"
 import { type Effect, Exit } from "effect"
 import type { Address } from "../../spec/target.ts"
+import { familyOf } from "../http/ip.ts"
 import type { Answer } from "../http/message.ts"
 import {
   type CallTimeout,
@@ -19,7 +19,7 @@ import type { Reading } from "./view.ts"
 
 /** The name of a backend as an authority, for those that are known by name: an address says nothing of a virtual host. */
 export const ownAuthority = (target: Address): string | undefined =>
-  target.kind === "unix" || isIP(target.host) !== 0 ? undefined : target.host
+  target.kind === "unix" || familyOf(target.host) !== 0 ? undefined : target.host
 
 /** An exchange that keeps time. */
 type Timed = Pick<Exchange, "arrived"> & Reading<typeof timeouts>
