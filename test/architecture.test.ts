@@ -48,7 +48,7 @@ const allowed: ReadonlyArray<readonly [from: RegExp, to: RegExp]> = [
     /^src\/main\/ctl\//,
     room(/src\/(main\/(configuration|admin|doctor)|check|routing|pipeline|cel)|layers/, "version", "exit-codes")
   ],
-  [/^src\/main\/import\//, room(/src\/main\/configuration/)],
+  [/^src\/main\/import\//, room(/src\/main\/(configuration|ctl)/)],
   [/^src\/main\/commands\//, room(/src\/main\/(configuration|import|ctl)|layers/, "version", "exit-codes")],
   [
     /^src\/main\/pages\//,
@@ -104,7 +104,7 @@ const offThePath: ReadonlyArray<readonly [where: RegExp, why: string]> = [
   [/^stages\/backend-mcp\/targets\.ts apiOf$/, "reads a document while a target is compiled"],
   [/^src\/protocols\/mcp\/rehearsal\.ts /, "plays sessions for tests"],
   [/^layers\/http\/address\.ts (clearSocketFile|served)$/, "looks at a socket file before it is listened on"],
-  [/^layers\/http\/listener\.ts Door$/, "drains connections when a port is closed"]
+  [/^layers\/http\/listener\.ts Listener$/, "drains connections when a port is closed"]
 ]
 
 /** The costly calls of a file, each with the declaration that it stands in. */

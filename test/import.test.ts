@@ -9,7 +9,7 @@ import { formatPath, type Path } from "../spec/config/path.ts"
 import { formatText } from "../spec/config/problem.ts"
 import { write } from "../spec/config/write.ts"
 import { findings } from "../src/main/configuration/findings.ts"
-import { verdicts } from "../src/main/import/finding.ts"
+import { verdicts } from "../src/main/ctl/finding.ts"
 import { fromLitellm } from "../src/main/import/litellm.ts"
 import { commanded } from "./tool.ts"
 

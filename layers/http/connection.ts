@@ -81,7 +81,6 @@ export class Connection implements Host {
   /** What had passed in both directions at the last sweep that found somebody waiting for the client, and since when no more did. */
   #moved: number | undefined = undefined
   #stillSince = 0
-  #served = 0
   /** The request under way is the last one. */
   #closing = false
   /** What the client sends from here on is no request. */
@@ -127,11 +126,6 @@ export class Connection implements Host {
 
   get idle(): boolean {
     return this.#idleSince !== undefined
-  }
-
-  /** Whether it has answered at least once. */
-  get used(): boolean {
-    return this.#served > 0
   }
 
   /**
@@ -338,7 +332,6 @@ export class Connection implements Host {
   over(active: ActiveRequest): void {
     if (this.#active !== active) return
     this.#active = undefined
-    this.#served++
     if (active.uploading) this.#dropRest(active.request)
     if (this.#waiting.length > 0) setImmediate(next, this)
     else if (this.#broken !== undefined) setImmediate(refuseBroken, this)

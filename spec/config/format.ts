@@ -86,7 +86,7 @@ const reference = /\$\$|\$\{[^}\n]*\}|\\\\|\\(?:x|u00|U000000)(?:24|7e)/gi
  * A reference with braces may hold what YAML gives a meaning to. It is replaced by a word of its length, of characters that no
  * configuration holds, so that places stay the same.
  */
-const hideReferences = (text: string): { readonly text: string; readonly restore: (text: string) => string } => {
+export const hideReferences = (text: string): { readonly text: string; readonly restore: (text: string) => string } => {
   if (/[\uE000-\uF8FF]/.test(text)) return { text, restore: (same) => same }
   const references: Array<string> = []
   const hidden = text.replace(reference, (found) => {

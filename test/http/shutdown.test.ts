@@ -117,6 +117,19 @@ describe("graceful shutdown", () => {
     })
   )
 
+  it.live("until then a balancer that keeps its connections may use them once more", () =>
+    Effect.gen(function* () {
+      const { port, bound } = yield* edge(() => Effect.succeed(text(200, "")))
+      const client = new RawClient(port).send(get)
+      yield* Effect.promise(() => client.responses(1))
+      const drain = yield* Effect.forkChild(bound.drain({ minimum: 400, deadline: 1000 }), { startImmediately: true })
+      yield* Effect.sleep(20)
+      const all = yield* Effect.promise(() => client.send(get).toEnd())
+      assert.match(all, /^HTTP\/1.1 200 [\s\S]*HTTP\/1.1 200 [\s\S]*connection: close/)
+      yield* Fiber.join(drain)
+    })
+  )
+
   it.live("cut ends a drain at once: for the second signal", () =>
     Effect.gen(function* () {
       const { port, bound } = yield* edge(() => Effect.never)

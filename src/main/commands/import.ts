@@ -5,7 +5,7 @@ import { YAMLParseError } from "yaml"
 import { write } from "../../../spec/config/write.ts"
 import { fromFile } from "../configuration/source.ts"
 import { orExit, Unable } from "../ctl/failure.ts"
-import { findingText, verdicts } from "../import/finding.ts"
+import { findingText, verdicts } from "../ctl/finding.ts"
 import { unsetText } from "./serving.ts"
 import { writeServed } from "./write-served.ts"
 

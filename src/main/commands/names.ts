@@ -6,6 +6,7 @@ export const commandSummaries = {
   http: "one HTTP server: headgate http :8080 to localhost:3000",
   init: "write the file that one of these serves: headgate init llm openai",
   import: "make a file out of one of LiteLLM: headgate import --from litellm -f FILE",
+  migrate: "write a file without its deprecated forms: headgate migrate -f FILE",
   oneshot: "serve a file for as long as a command runs: headgate oneshot -f FILE -- COMMAND"
 } as const
 

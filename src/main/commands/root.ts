@@ -2,6 +2,7 @@
 import { Effect } from "effect"
 import { CliOutput, Command } from "effect/cli"
 import { exitWith, orExit } from "../ctl/failure.ts"
+import { migrateCommand } from "../ctl/migrate.ts"
 import { withOperands } from "../ctl/operands.ts"
 import { presenter } from "../ctl/presenter.ts"
 import { codesText, proxyCodes } from "../exit-codes.ts"
@@ -26,6 +27,7 @@ export const commandsOf = (serve: Serve) => {
       httpCommand(served),
       initCommand,
       importCommand,
+      migrateCommand,
       oneshotCommand
     ])
   )

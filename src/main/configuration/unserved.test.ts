@@ -47,7 +47,7 @@ describe("what this build reads but does not serve", () => {
     })
     assert.match(
       stdout,
-      /^-:2:\d+: warning: routes\[0\]\.policies\.delay: policy delay is not available yet \[unavailable\]\n/m
+      /^<stdin>:2:\d+: warning: routes\[0\]\.policies\.delay: policy delay is not available yet \[unavailable\]\n/m
     )
     assert.match(stdout, /^valid, but this build cannot serve 1 thing\n$/m)
     assert.strictEqual(status, 3)
@@ -60,7 +60,7 @@ describe("what this build reads but does not serve", () => {
         encoding: "utf8"
       })
     const lenient = validated()
-    assert.match(lenient.stdout, /^-:2:\d+: warning: routes\[1\]: never matches: /m)
+    assert.match(lenient.stdout, /^<stdin>:2:\d+: warning: routes\[1\]: never matches: /m)
     assert.match(lenient.stdout, /Configuration is valid!\n$/)
     assert.strictEqual(lenient.status, 0)
     assert.strictEqual(validated("--strict").status, 1)

@@ -1,6 +1,4 @@
 /** `headgatectl fmt`: writes a configuration file in its canonical form, or says whether it is in it. */
-import { chmodSync, chownSync, mkdtempSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs"
-import { join } from "node:path"
 import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { format } from "../../../spec/config/format.ts"
@@ -9,22 +7,7 @@ import { source } from "../../../spec/config/source.ts"
 import { fromFile } from "../configuration/source.ts"
 import { exitWith, orExit, Unable } from "./failure.ts"
 import { oneFile } from "./one-file.ts"
-
-/** The old text stays until the new one is on the disk; behind a link it is the file that changes. */
-const replace = (file: string, text: string): void => {
-  const target = realpathSync(file)
-  const { mode, uid, gid } = statSync(target)
-  const folder = mkdtempSync(`${target}.`)
-  try {
-    const draft = join(folder, "draft")
-    writeFileSync(draft, text, { flush: true })
-    chownSync(draft, uid, gid)
-    chmodSync(draft, mode)
-    renameSync(draft, target)
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
-}
+import { replaceFile } from "./replace-file.ts"
 
 export const fmtCommand = Command.make(
   "fmt",
@@ -70,11 +53,7 @@ export const fmtCommand = Command.make(
         yield* Console.log(name)
         yield* exitWith(1)
       } else if (written === undefined) yield* Effect.sync(() => process.stdout.write(formatted.text))
-      else if (formatted.text !== text)
-        yield* Effect.try({
-          try: () => replace(written, formatted.text),
-          catch: (cause) => new Unable({ detail: `cannot write ${file}: ${String(cause)}` })
-        })
+      else if (formatted.text !== text) yield* replaceFile(written, formatted.text)
     }).pipe(orExit())
 ).pipe(
   Command.withDescription(

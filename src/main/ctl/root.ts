@@ -13,6 +13,7 @@ import { doctorCommand } from "./doctor.ts"
 import { fmtCommand } from "./fmt.ts"
 import { graphCommand } from "./graph.ts"
 import { logCommand } from "./log.ts"
+import { migrateCommand } from "./migrate.ts"
 import { withOperands } from "./operands.ts"
 import { presenter } from "./presenter.ts"
 import { readyCommand } from "./ready.ts"
@@ -38,6 +39,7 @@ export const tool = Command.make("headgatectl").pipe(
     doctorCommand,
     fmtCommand,
     graphCommand,
+    migrateCommand,
     schemaCommand,
     validateCommand,
     versionCommand

@@ -1,7 +1,7 @@
 /** Keeps what became of each thing of a file, so that nothing of it goes without a word. */
 import { formatPath, type Path } from "../../../spec/config/path.ts"
 import { FromEnvironment } from "../../../spec/config/write.ts"
-import type { Finding } from "./finding.ts"
+import type { Finding } from "../ctl/finding.ts"
 
 export type Members = Readonly<Record<string, unknown>>
 

@@ -2,7 +2,7 @@
 import type { Path } from "../../../spec/config/path.ts"
 import type { FromEnvironment } from "../../../spec/config/write.ts"
 import { providers } from "../configuration/providers.ts"
-import type { Imported } from "./finding.ts"
+import type { Imported } from "./imported.ts"
 import { isMembers, Ledger, type Members } from "./ledger.ts"
 import { type Deployed, deployedModel } from "./litellm-provider.ts"
 

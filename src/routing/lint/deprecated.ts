@@ -4,7 +4,8 @@ import type { Complaint } from "../../../spec/config/positions.ts"
 import type { Configuration } from "../read.ts"
 import { warn } from "./finding.ts"
 
-const forms: ReadonlyArray<readonly [path: Path, replacement: string]> = [
+/** Those at a fixed place. */
+export const fixedForms: ReadonlyArray<readonly [path: Path, replacement: string]> = [
   [["config", "tracing"], "frontendPolicies.tracing"],
   [["config", "logging", "filter"], "frontendPolicies.accessLog.filter"],
   [["config", "logging", "fields"], "frontendPolicies.accessLog.add and remove"],
@@ -20,7 +21,7 @@ export const deprecated = ({ file, positions }: Configuration): ReadonlyArray<Co
     (_, index): Path => ["llm", "providers", index, "params", "hostOverride"]
   )
   const overrides = [...models, ...providers].map((path) => [path, "params.baseUrl"] as const)
-  return [...forms, ...overrides]
+  return [...fixedForms, ...overrides]
     .filter(([path]) => positions.has(path))
     .map(([path, replacement]) => warn("deprecated", path, `deprecated: use ${replacement}`, "key"))
 }

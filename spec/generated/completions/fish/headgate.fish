@@ -8,6 +8,7 @@ complete -c headgate -n '__fish_use_subcommand' -f -a 'mcp' -d 'One MCP server: 
 complete -c headgate -n '__fish_use_subcommand' -f -a 'http' -d 'An HTTP server, behind a port of this machine.'
 complete -c headgate -n '__fish_use_subcommand' -f -a 'init' -d 'Write the file that another command would serve: headgate init llm openai. Without one, the models of the first provider whose key the environment has, else of mock.'
 complete -c headgate -n '__fish_use_subcommand' -f -a 'import' -d 'Make a configuration out of the file of another gateway. Standard error tells what became of each thing in it: exact, approximate, manual (something is left to do), or unsupported (left out). What is written is served by this build, and holds no credential.'
+complete -c headgate -n '__fish_use_subcommand' -f -a 'migrate' -d 'Write a configuration file without deprecated forms; all the rest of it stays as it is written. Standard error tells what became of each: exact (written anew, and means the same) or manual (left as it is, with the reason).'
 complete -c headgate -n '__fish_use_subcommand' -f -a 'oneshot' -d 'Serve a file for as long as a command runs. The command stands behind --, starts once the proxy is ready, and its exit code is that of this one.'
 complete -c headgate -n '__fish_use_subcommand; and begin; not __fish_contains_opt -s f file; or contains -- (commandline -poc)[-1] --file -f; end' -l file -s f -d 'configuration file, YAML or JSON; - for standard input; default: config.yaml in /config where that exists, else in ~/.config/headgate, made at the first start' -r -F
 complete -c headgate -n '__fish_use_subcommand; and begin; not __fish_contains_opt -s c config; or contains -- (commandline -poc)[-1] --config -c; end' -l config -s c -d 'the configuration itself' -r -f
@@ -92,6 +93,9 @@ complete -c headgate -n '__fish_seen_subcommand_from import; and not string matc
 complete -c headgate -n '__fish_seen_subcommand_from import; and not string match -q -- "-*" (commandline -ct); and not __fish_contains_opt -s o output' -f -a '--output' -d 'The file to write; standard output when left out.'
 complete -c headgate -n '__fish_seen_subcommand_from import; and not string match -q -- "-*" (commandline -ct); and not __fish_contains_opt force no-force' -f -a '--force' -d 'Write over a file that is there.'
 complete -c headgate -n '__fish_seen_subcommand_from import; and not string match -q -- "-*" (commandline -ct); and not __fish_contains_opt force no-force' -f -a '--no-force' -d 'Disable force'
+complete -c headgate -n '__fish_seen_subcommand_from migrate' -f
+complete -c headgate -n '__fish_seen_subcommand_from migrate; and begin; not __fish_contains_opt -s f file; or contains -- (commandline -poc)[-1] --file -f; end' -l file -s f -d 'The file, as the argument.' -r -f
+complete -c headgate -n '__fish_seen_subcommand_from migrate; and not string match -q -- "-*" (commandline -ct); and not __fish_contains_opt -s f file' -f -a '--file' -d 'The file, as the argument.'
 complete -c headgate -n '__fish_seen_subcommand_from oneshot' -f
 complete -c headgate -n '__fish_seen_subcommand_from oneshot; and begin; not __fish_contains_opt -s f file; or contains -- (commandline -poc)[-1] --file -f; end' -l file -s f -d 'The configuration file.' -r -f
 complete -c headgate -n '__fish_seen_subcommand_from oneshot; and begin; not __fish_contains_opt -s c config; or contains -- (commandline -poc)[-1] --config -c; end' -l config -s c -d 'The configuration itself.' -r -f

@@ -1,4 +1,4 @@
-/** What became of each thing of another gateway's file. */
+/** What became of each thing of a file that is written in another way: one of another gateway, or one with old forms. */
 
 export const verdicts = ["exact", "approximate", "manual", "unsupported"] as const
 
@@ -11,12 +11,3 @@ export interface Finding {
 }
 
 export const findingText = ({ verdict, path, message }: Finding): string => `${verdict}: ${path}: ${message}`
-
-/** What a file of another gateway becomes. */
-export interface Imported {
-  /** A configuration, as `write` takes it. */
-  readonly values: object
-  readonly findings: ReadonlyArray<Finding>
-  /** Variables that the configuration reads, each with a value that it might have. */
-  readonly variables: ReadonlyMap<string, string>
-}
