@@ -104,7 +104,7 @@ export const normalise = (file: Standalone, specs: PolicySpecs): Result => {
     tcpRoutes: [...(tcpRoutes.get(listener.key)?.values() ?? [])]
   })
   const value: Normalised = {
-    settings: file.config ?? defaultSettings,
+    settings: file.config ?? defaultSettings(),
     binds: (isAstray ? [...ports, unbound] : ports).map(
       (bind): Bind => ({ ...bind, listeners: bind.listeners.map(withRoutes) })
     ),
