@@ -1,6 +1,6 @@
 /** The addresses of the management servers: `off`, `unix:/path`, `localhost:port` (both loopbacks) or `ip:port`. */
-import { isIP } from "node:net"
 import { isLoopback } from "../spec/standalone/address.ts"
+import { familyOf } from "../src/http/ip.ts"
 import { type Address, addressOf } from "./http/address.ts"
 
 /** Reads an address; `undefined` for `off`, and a text that says what is wrong with it. */
@@ -14,7 +14,7 @@ export const parseAdminAddress = (text: string): Address | undefined | string =>
   const port = Number(match?.[2])
   if (match === null || port > 65_535) return "expected off, unix:/path, localhost:port or ip:port"
   const host = match[1]!.replace(/^\[|\]$/g, "")
-  if (host !== "localhost" && isIP(host) === 0)
+  if (host !== "localhost" && familyOf(host) === 0)
     return "a host name other than localhost is not an address: expected localhost:port or ip:port"
   return addressOf(host, port)
 }

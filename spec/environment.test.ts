@@ -5,7 +5,7 @@ import { defaultSettings, type Settings } from "./standalone/settings.ts"
 
 const read = (name: string, value: string) => {
   const { apply, problems } = overrides({ [name]: value })
-  return problems[0] === undefined ? apply(defaultSettings) : `${problems[0].path}: ${problems[0].message}`
+  return problems[0] === undefined ? apply(defaultSettings()) : `${problems[0].path}: ${problems[0].message}`
 }
 
 const key = "0a".repeat(32)
@@ -89,7 +89,7 @@ describe("the environment", () => {
 
   it("wins over the settings of a file, and leaves alone what it does not name", () => {
     const file: Settings = {
-      ...defaultSettings,
+      ...defaultSettings(),
       namespace: "file",
       gateway: "file",
       dns: { lookupFamily: "V6Only", edns0: false }
@@ -100,7 +100,7 @@ describe("the environment", () => {
 
   it("prefers the deadline that is said outright to the one that follows from the grace period", () => {
     const env = { CONNECTION_TERMINATION_DEADLINE: "3s", TERMINATION_GRACE_PERIOD_SECONDS: "60" }
-    assert.strictEqual(overrides(env).apply(defaultSettings).connectionTerminationDeadline, 3000)
+    assert.strictEqual(overrides(env).apply(defaultSettings()).connectionTerminationDeadline, 3000)
   })
 
   it("tells everything that is wrong, and no value", () => {

@@ -148,7 +148,7 @@ const sessionKey: Form<string> = {
   secret: true
 }
 
-const noDns = Schema.decodeUnknownSync(Dns)({})
+const noDns = () => Schema.decodeUnknownSync(Dns)({})
 const dns = <K extends keyof typeof Dns.Type>(
   named: string,
   form: Form<NonNullable<(typeof Dns.Type)[K]>>,
@@ -158,10 +158,10 @@ const dns = <K extends keyof typeof Dns.Type>(
 ): Variable =>
   variable(named, form, { setting: `dns.${key}`, fallback }, description, (settings, value) => ({
     ...settings,
-    dns: { ...(settings.dns ?? noDns), [key]: value }
+    dns: { ...(settings.dns ?? noDns()), [key]: value }
   }))
 
-const noHbone = Schema.decodeUnknownSync(Hbone)({})
+const noHbone = () => Schema.decodeUnknownSync(Hbone)({})
 const hbone = (
   named: string,
   form: Form<number>,
@@ -171,7 +171,7 @@ const hbone = (
 ): Variable =>
   variable(named, form, { setting: `hbone.${key}`, fallback }, description, (settings, value) => ({
     ...settings,
-    hbone: { ...(settings.hbone ?? noHbone), [key]: value }
+    hbone: { ...(settings.hbone ?? noHbone()), [key]: value }
   }))
 
 /** What is left of the time until the process is killed: enough to end by itself before. */

@@ -199,34 +199,57 @@ describe("config.backend and config.dns", () => {
     })
   )
 
-  it.live("lookupFamily decides how a name is reached: that of a host, and that of an MCP server", () =>
+  /** A server that answers every request as an MCP server does the first one. */
+  const server = httpBackend((request, response) => {
+    request.resume()
+    const result = { protocolVersion: "2025-06-18", capabilities: {}, serverInfo: { name: "a", version: "1" } }
+    response.writeHead(200, { "content-type": "application/json" })
+    response.end(JSON.stringify({ jsonrpc: "2.0", id: 1, result }))
+  })
+
+  /** How one address answers as a host, and then as an MCP server. */
+  const statuses = (settings: string, address: string) =>
     Effect.gen(function* () {
-      const server = yield* httpBackend((request, response) => {
-        request.resume()
-        const result = { protocolVersion: "2025-06-18", capabilities: {}, serverInfo: { name: "a", version: "1" } }
-        response.writeHead(200, { "content-type": "application/json" })
-        response.end(JSON.stringify({ jsonrpc: "2.0", id: 1, result }))
-      })
-      const address = `localhost:${portOf(server.address())}`
-      const initialize = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "b", version: "1" } }
-      const statuses = (lookupFamily: string) =>
-        Effect.gen(function* () {
-          const { port } = yield* running(`
-config: { dns: { lookupFamily: ${lookupFamily} } }
+      const { port } = yield* running(`
+config: ${settings}
 gateways: { default: { port: 8080 } }
 routes:
   - { matches: [{ path: { exact: /host } }], backends: [{ host: "${address}" }] }
   - backends: [{ mcp: { targets: [{ name: a, mcp: { host: "http://${address}/mcp" } }] } }]
 `)
-          const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params: initialize })
-          const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" }
-          const asked = ["/host", "/mcp"].map((path) => send(port, { method: "POST", path, headers, body }))
-          return (yield* Effect.promise(() => Promise.all(asked))).map(({ status }) => status)
-        })
-      // The server has no address of IPv6.
-      assert.deepStrictEqual(yield* statuses("V4Only"), [200, 200])
-      assert.deepStrictEqual(yield* statuses("V6Only"), [503, 503])
+      const params = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "b", version: "1" } }
+      const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params })
+      const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" }
+      return yield* Effect.forEach(["/host", "/mcp"], (path) =>
+        Effect.promise(async () => (await send(port, { method: "POST", path, headers, body })).status)
+      )
     })
+
+  it.live("lookupFamily decides how a name is reached: that of a host, and that of an MCP server", () =>
+    Effect.gen(function* () {
+      const address = `localhost:${portOf((yield* server).address())}`
+      // The server has no address of IPv6.
+      assert.deepStrictEqual(yield* statuses("{ dns: { lookupFamily: V4Only } }", address), [200, 200])
+      assert.deepStrictEqual(yield* statuses("{ dns: { lookupFamily: V6Only } }", address), [503, 503])
+    })
+  )
+
+  it.live(
+    "a host and an MCP server of one address share connections, but for poolMaxSize, which no session counts for",
+    () =>
+      Effect.gen(function* () {
+        for (const [settings, most] of [
+          ["{}", 1],
+          ["{ backend: { poolMaxSize: 5 } }", 2]
+        ] as const) {
+          const one = yield* server
+          let connections = 0
+          one.on("connection", () => connections++)
+          const address = `127.0.0.1:${portOf(one.address())}`
+          assert.deepStrictEqual(yield* statuses(settings, address), [200, 200])
+          assert.strictEqual(connections, most)
+        }
+      })
   )
 
   it.live("poolMaxSize makes requests wait for a connection, and poolIdleTimeout closes what nobody uses", () =>

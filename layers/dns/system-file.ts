@@ -3,7 +3,7 @@
  * small, are looked at only when a connection is opened, and node's other way waits for the threads that may all be busy.
  */
 import { readFileSync, statSync } from "node:fs"
-import { isIP } from "node:net"
+import { familyOf } from "../../src/http/ip.ts"
 
 /** A file as it was read last; a missing one is empty. */
 export class SystemFile<A> {
@@ -29,10 +29,14 @@ export class SystemFile<A> {
   }
 }
 
-/** Empty when there is no such file. */
+/** Empty when there is no such file, or none that we may see. */
 const versionOf = (path: string): string => {
-  const found = statSync(path, { throwIfNoEntry: false })
-  return found === undefined ? "" : `${found.mtimeMs} ${found.ctimeMs} ${found.size} ${found.ino}`
+  try {
+    const { mtimeMs, ctimeMs, size, ino } = statSync(path)
+    return `${mtimeMs} ${ctimeMs} ${size} ${ino}`
+  } catch {
+    return ""
+  }
 }
 
 const textOf = (path: string): string => {
@@ -54,7 +58,7 @@ export const parseHosts = (text: string): ReadonlyMap<string, Pinned> => {
   const hosts = new Map<string, Pinned>()
   for (const line of text.split("\n")) {
     const [address = "", ...names] = line.replace(/#.*/, "").trim().split(/\s+/)
-    const family = isIP(address)
+    const family = familyOf(address)
     if (family === 0) continue
     for (const name of names) {
       const key = name.toLowerCase()

@@ -62,6 +62,13 @@ export const show = (address: Address): string => {
 const codeOf = (error: unknown): string =>
   error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : String(error)
 
+/**
+ * Node looks up what it is to listen on, an address as well, with the pattern that `familyOf` does without. Nothing to look
+ * up is all addresses, too; those of IPv4 where the machine has no IPv6.
+ */
+const withoutLookup = ({ host, ...options }: ListenOptions): ListenOptions =>
+  host === undefined || host === everywhere(true) ? options : { host, ...options }
+
 /** Binds a server that was not bound before. */
 export const bind = (server: Server, options: ListenOptions): Effect.Effect<void, { readonly code: string }> =>
   Effect.callback((resume) => {
@@ -72,7 +79,7 @@ export const bind = (server: Server, options: ListenOptions): Effect.Effect<void
     })
     server.once("error", failed)
     try {
-      server.listen(options, listening)
+      server.listen(withoutLookup(options), listening)
     } catch (error) {
       resume(Effect.fail({ code: codeOf(error) }))
     }

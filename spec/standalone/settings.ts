@@ -206,5 +206,10 @@ export const Settings = hinted(
 
 export type Settings = typeof Settings.Type
 
-/** The section as it is when a file has none. */
-export const defaultSettings: Settings = Schema.decodeUnknownSync(Settings)({})
+let made: Settings | undefined
+
+/** The section as it is when a file has none: what makes it is what reads one, so it takes as long. */
+export const defaultSettings = (): Settings => {
+  made ??= Schema.decodeUnknownSync(Settings)({})
+  return made
+}

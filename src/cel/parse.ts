@@ -7,26 +7,31 @@ import { type CelProblem, problemAt } from "./problem.ts"
 import { type Scanned, scan } from "./scan.ts"
 import type { Element, Entry, Node } from "./syntax.ts"
 
+let made: Environment | undefined
+
 /** The library is used for its parser alone, so that its own limits give way to ours. */
-const parser = new Environment({
-  unlistedVariablesAreDyn: true,
-  enableOptionalTypes: true,
-  homogeneousAggregateLiterals: false,
-  limits: {
-    maxAstNodes: maxExpressionLength,
-    maxDepth: maxNesting,
-    maxListElements: maxExpressionLength,
-    maxMapEntries: maxExpressionLength,
-    maxCallArguments: maxExpressionLength
-  }
-})
+const parser = (): Environment => {
+  made ??= new Environment({
+    unlistedVariablesAreDyn: true,
+    enableOptionalTypes: true,
+    homogeneousAggregateLiterals: false,
+    limits: {
+      maxAstNodes: maxExpressionLength,
+      maxDepth: maxNesting,
+      maxListElements: maxExpressionLength,
+      maxMapEntries: maxExpressionLength,
+      maxCallArguments: maxExpressionLength
+    }
+  })
+  return made
+}
 
 /** Parses an expression. The problem is the first fault in the text. */
 export const parse = (source: string): Node | CelProblem => {
   const scanned = scan(source)
   if ("message" in scanned) return scanned
   try {
-    return new Conversion(source, scanned).node(parser.parse(scanned.text).ast, 0)
+    return new Conversion(source, scanned).node(parser().parse(scanned.text).ast, 0)
   } catch (error) {
     if (error instanceof Fault) return error.problem
     if (error instanceof ParseError) return parserProblem(source, error)

@@ -38,17 +38,15 @@ export const isIdle = ({ name, setting }: Pick<Variable, "name" | "setting">): b
   setting === undefined ? !appliedVariables.test(name) : !applied.has(setting) && !applied.has(setting.split(".")[0]!)
 
 export const idleSettings = (settings: Settings, positions: Positions): ReadonlyArray<Complaint> => {
-  const keys = Object.entries(settings)
-    .filter(([key, value]) => !isDeepStrictEqual(value, defaultSettings[key as keyof Settings]))
-    .flatMap(([key, value]) =>
-      sections.has(key) ? Object.keys(value as object).map((inner) => [key, inner]) : [[key]]
-    )
-  return keys
-    .filter((key) => !applied.has(key.join(".")) && positions.has(["config", ...key]))
-    .map((key) => ({
-      path: ["config", ...key],
-      message: "has no effect yet",
-      severity: "warning",
-      code: "unavailable"
-    }))
+  const keys = Object.entries(settings).flatMap(([key, value]) => {
+    const all = sections.has(key) ? Object.keys(value ?? {}).map((inner) => [key, inner]) : [[key]]
+    const idle = all.filter((each) => !applied.has(each.join(".")) && positions.has(["config", ...each]))
+    return idle.length === 0 || isDeepStrictEqual(value, defaultSettings()[key as keyof Settings]) ? [] : idle
+  })
+  return keys.map((key) => ({
+    path: ["config", ...key],
+    message: "has no effect yet",
+    severity: "warning",
+    code: "unavailable"
+  }))
 }

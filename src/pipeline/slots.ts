@@ -2,6 +2,7 @@
  * The vocabulary that stages share: every value that one stage may leave for a later one. Those with the name of an
  * expression variable (`apiKey`, `jwt`) are that variable, so this list and the documented variables cannot drift apart.
  */
+import type { Effect } from "effect"
 import type { Bindings } from "../cel/bindings.ts"
 import type { HeaderList } from "../http/header-list.ts"
 import type { RequestHead } from "../http/message.ts"
@@ -72,7 +73,7 @@ export interface TokenShare {
 /** The limits of a route that count the tokens of a model. Whoever calls the model asks them, once it knows the request. */
 export interface TokenBudgets {
   /**
-   * Admits the request, and takes the estimate from every budget, or refuses it.
+   * Admits the request, and takes the estimate from every budget, or refuses it. A budget that others share may have to be asked.
    * @param estimate input tokens.
    * @param exact whether the estimate was counted: then all of it must be there.
    */
@@ -84,7 +85,7 @@ export interface TokenBudgets {
     },
     estimate: number,
     exact: boolean
-  ) => TokenShare | StageError
+  ) => Effect.Effect<TokenShare, StageError>
 }
 /** Unset where nothing limits the tokens of models. */
 export const tokenBudgets = slot<TokenBudgets>()("tokenBudgets")

@@ -1,11 +1,11 @@
 /** The request of an exchange, sent to an upstream. */
-import { isIP } from "node:net"
 import { type Effect, Exit } from "effect"
 import type { Address } from "../../spec/target.ts"
+import { familyOf } from "../http/ip.ts"
 import type { Answer } from "../http/message.ts"
 import {
+  type CallTimeout,
   callTimeout,
-  type Patience,
   type Upstream,
   type UpstreamError,
   type UpstreamTimedOut
@@ -19,7 +19,7 @@ import type { Reading } from "./view.ts"
 
 /** The name of a backend as an authority, for those that are known by name: an address says nothing of a virtual host. */
 export const ownAuthority = (target: Address): string | undefined =>
-  target.kind === "unix" || isIP(target.host) !== 0 ? undefined : target.host
+  target.kind === "unix" || familyOf(target.host) !== 0 ? undefined : target.host
 
 /** An exchange that keeps time. */
 type Timed = Pick<Exchange, "arrived"> & Reading<typeof timeouts>
@@ -34,15 +34,15 @@ export const callUpstream = (
   upstream: Upstream
 ): Effect.Effect<Answer, UpstreamError | TimedOut> => {
   const { request } = x
-  const patience = patienceOf(x, passage)
-  if (patience !== undefined && patience.milliseconds <= 0) return Exit.fail(patience.failure("nothing sent"))
+  const timeout = timeoutOf(x, passage)
+  if (timeout !== undefined && timeout.milliseconds <= 0) return Exit.fail(timeout.failure("nothing sent"))
   return upstream.send({
     method: request.method,
     pathAndQuery: request.pathAndQuery,
     authority: request.authority,
     headers: request.headers,
     body: x.requestBody,
-    patience,
+    timeout,
     upgrade: x.upgrade,
     onInformation: x.inform
   })
@@ -51,7 +51,7 @@ export const callUpstream = (
 const late = () => requestTimedOut
 
 /** What is left to the whole request, or what one call may take, whichever ends first. */
-export const patienceOf = (x: Timed, { called }: Called): Patience<UpstreamTimedOut | TimedOut> | undefined => {
+export const timeoutOf = (x: Timed, { called }: Called): CallTimeout<UpstreamTimedOut | TimedOut> | undefined => {
   const limits = x.get(timeouts)
   if (limits === undefined) return undefined
   const { request, backend } = limits

@@ -151,6 +151,9 @@ export const knownFromHere = (x: Exchange, model: string, json: JsonObject): Llm
   return variable
 }
 
+/** What nothing limits takes no share of anything. */
+const unlimited = Exit.succeed(undefined)
+
 /** Prepares a request for its endpoint. */
 export const admit = (engine: Engine, x: Exchange, asked: Asked, keep: Keep): Outcome => {
   const { endpoint, json, requested, wanted } = asked
@@ -213,13 +216,15 @@ export const admit = (engine: Engine, x: Exchange, asked: Asked, keep: Keep): Ou
   const estimate = () => estimateTokens(textsOf(guardedFormat, prompted))
   const budgets = uncounted.has(routeType) ? undefined : x.get(slots.tokenBudgets)
   const exact = endpoint.tokenize && guardedFormat !== undefined && budgets !== undefined
-  const size: Effect.Effect<number, StageError> = exact
-    ? counted(engine, guardedFormat, providerModel, prompted)
-    : Exit.succeed(budgets === undefined ? 0 : estimate())
+  const reserving: Effect.Effect<slots.TokenShare | undefined, StageError> =
+    budgets === undefined
+      ? unlimited
+      : Effect.flatMapEager(
+          exact ? counted(engine, guardedFormat, providerModel, prompted) : Exit.succeed(estimate()),
+          (tokens) => budgets.reserve(x, tokens, exact)
+        )
 
-  return Effect.flatMapEager(size, (tokens): Outcome => {
-    const reserved = budgets?.reserve(x, tokens, exact)
-    if (reserved !== undefined && "_tag" in reserved) return Exit.fail(reserved)
+  return Effect.flatMapEager(reserving, (reserved): Outcome => {
     // Whatever happens from here on, what was reserved is settled: with nothing used, unless the model is called.
     let called = false
     x.onFinish(() => {

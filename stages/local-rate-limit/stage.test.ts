@@ -29,12 +29,26 @@ const budgetsOf = (config: unknown) =>
     const enter = (headers: Array<string> = []) => {
       const x = exchange(headers)
       for (const node of nodes) assert.strictEqual(node.run(x), next)
-      return { x, budgets: x.get(tokenBudgets)! }
+      return { x, budgets: atOnce(x.get(tokenBudgets)!) }
     }
     return { time, enter }
   })
 
-const left = ({ x, budgets }: { readonly x: Exchange; readonly budgets: TokenBudgets }, exact = false) => {
+/** Those of this process answer at once. */
+const atOnce = ({ reserve }: TokenBudgets) => ({
+  reserve: (...asked: Parameters<TokenBudgets["reserve"]>): TokenShare | StageError => {
+    const exit = reserve(...asked)
+    assert.isTrue(Exit.isExit(exit))
+    return Effect.runSync(
+      Effect.match(exit, {
+        onFailure: (refused): TokenShare | StageError => refused,
+        onSuccess: (share): TokenShare | StageError => share
+      })
+    )
+  }
+})
+
+const left = ({ x, budgets }: { readonly x: Exchange; readonly budgets: ReturnType<typeof atOnce> }, exact = false) => {
   const share = budgets.reserve(x, exact ? 1 : 0, exact)
   return "_tag" in share ? share.status : Number(x.answerHeaders.get("x-ratelimit-remaining"))
 }

@@ -92,12 +92,12 @@ const budgetsOf = (limits: ReadonlyArray<Limit>): slots.TokenBudgets => ({
       // The model is not called: what other budgets gave goes back.
       for (const draw of draws) draw.settle(0)
       forgetTold(exchange.answerHeaders)
-      return refused
+      return Exit.fail(refused)
     }
-    return {
+    return Exit.succeed({
       settle: (inputTokens, outputTokens) => {
         for (const draw of draws) draw.settle((inputTokens ?? draw.taken) + outputTokens)
       }
-    }
+    })
   }
 })

@@ -1,5 +1,5 @@
 /** Makes connections to a backend: within what time, to which of its addresses, whom they trust, and how their silence is probed. */
-import { connect, isIP, type Socket } from "node:net"
+import { connect, type Socket } from "node:net"
 import {
   type ConnectionOptions,
   checkServerIdentity,
@@ -9,6 +9,7 @@ import {
   type SecureContext
 } from "node:tls"
 import type { Address } from "../../../spec/target.ts"
+import { familyOf } from "../../../src/http/ip.ts"
 import { type Container, contained, ignore } from "../../../src/services/contained.ts"
 import type { Families, Known, Names, NameUnresolved } from "../../../src/services/names.ts"
 import type { Later } from "../../../src/services/timer.ts"
@@ -56,7 +57,7 @@ export const dialTo = (
   const secured = target.kind === "tcp" && target.tls ? tlsOptions(bare(target.host), tls) : undefined
   const host = target.kind === "unix" ? target.path : bare(target.host)
   /** The one address of a target that has no name; of which family it is makes no difference. */
-  const own = target.kind === "unix" || isIP(host) !== 0 ? { v4: [host], v6: [] } : undefined
+  const own = target.kind === "unix" || familyOf(host) !== 0 ? { v4: [host], v6: [] } : undefined
   let context: SecureContext | undefined
   /** Whom all connections of one dialler reach, and as whom, is the same: they may resume each other's sessions. */
   let session: Buffer | undefined
@@ -179,7 +180,7 @@ const tlsOptions = (host: string, tls: ConnectionSettings["tls"]) => {
     identity,
     options: {
       // An address is no name: nothing may be asked of the server, and its certificate must be for the address.
-      servername: isIP(name) === 0 ? name : "",
+      servername: familyOf(name) === 0 ? name : "",
       checkServerIdentity: own ?? ((_: string, certificate: PeerCertificate) => checkServerIdentity(name, certificate)),
       rejectUnauthorized,
       ALPNProtocols: ["http/1.1"]

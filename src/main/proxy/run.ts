@@ -1,5 +1,4 @@
 /** Runs a configuration until somebody ends it: the gateway, its management servers, and the watch over the file. */
-import { isIP } from "node:net"
 import { Cause, Effect, type Layer, Queue, type Scope } from "effect"
 import type { HttpRouter } from "effect/http"
 import { isLocal, parseAdminAddress } from "../../../layers/admin-address.ts"
@@ -11,6 +10,7 @@ import { checkAtStart } from "../../check/aside.ts"
 import { isIdle } from "../../check/idle-settings.ts"
 import { suggestions } from "../../check/suggestions.ts"
 import { compileExpression } from "../../compile/conditions.ts"
+import { familyOf } from "../../http/ip.ts"
 import { StageTimes, stageTimes } from "../../pipeline/latency.ts"
 import { never, type Sampler } from "../../pipeline/sampling.ts"
 import { Files } from "../../services/files.ts"
@@ -103,7 +103,7 @@ const running = <R>(
       return Effect.succeed(ephemeral && found !== undefined && found._tag !== "Unix" ? { ...found, port: 0 } : found)
     }
     const host = options.host ?? everywhere(settings.enableIpv6)
-    if (host !== "localhost" && isIP(host) === 0)
+    if (host !== "localhost" && familyOf(host) === 0)
       return yield* new BindFailed({ address: host, setting: "host", code: "EINVAL" })
     const stop = yield* Queue.unbounded<true>()
 

@@ -109,7 +109,7 @@ export const normalise = (file: Standalone, specs: PolicySpecs, gaps: ReadonlyAr
     tcpRoutes: [...(tcpRoutes.get(listener.key)?.values() ?? [])]
   })
   const value: Normalised = {
-    settings: file.config ?? defaultSettings,
+    settings: file.config ?? defaultSettings(),
     binds: (isAstray ? [...ports, unbound] : ports).map(
       (bind): Bind => ({ ...bind, listeners: bind.listeners.map(withRoutes) })
     ),
