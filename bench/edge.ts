@@ -31,7 +31,7 @@ const program = Effect.gen(function* () {
         authority: x.request.authority,
         headers: x.request.headers,
         body: x.requestBody,
-        patience: undefined,
+        timeout: undefined,
         upgrade: x.upgrade,
         onInformation: x.inform
       })

@@ -104,7 +104,7 @@ const offThePath: ReadonlyArray<readonly [where: RegExp, why: string]> = [
   [/^stages\/backend-mcp\/targets\.ts apiOf$/, "reads a document while a target is compiled"],
   [/^src\/protocols\/mcp\/rehearsal\.ts /, "plays sessions for tests"],
   [/^layers\/http\/address\.ts (clearSocketFile|served)$/, "looks at a socket file before it is listened on"],
-  [/^layers\/http\/listener\.ts Door$/, "drains connections when a port is closed"]
+  [/^layers\/http\/listener\.ts Listener$/, "drains connections when a port is closed"]
 ]
 
 /** The costly calls of a file, each with the declaration that it stands in. */

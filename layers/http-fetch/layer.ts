@@ -43,7 +43,7 @@ const fetchThrough =
                 authority: host,
                 headers,
                 body,
-                patience: undefined,
+                timeout: undefined,
                 upgrade: undefined,
                 onInformation: undefined
               })

@@ -77,7 +77,7 @@ export interface Bound {
 export const listen = (options: ListenOptions): Effect.Effect<Bound, BindFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const context = yield* Effect.context<never>()
-    const door = new Door({
+    const listener = new Listener({
       handle: options.handle,
       run: Effect.runForkWith(context),
       clocks: options.clocks,
@@ -86,16 +86,16 @@ export const listen = (options: ListenOptions): Effect.Effect<Bound, BindFailed,
       loopback: options.address._tag !== "Unix" && isLocal(options.address),
       draining: false
     })
-    const bound = yield* Effect.acquireRelease(open(door, options), (bound) => bound.drain(options.drain))
+    const bound = yield* Effect.acquireRelease(open(listener, options), (bound) => bound.drain(options.drain))
     return bound
   })
 
 const open = (
-  door: Door,
+  listener: Listener,
   { address, setting, maxHeadBytes = 65_536 }: ListenOptions
 ): Effect.Effect<Bound, BindFailed> =>
   Effect.gen(function* () {
-    const server = () => door.server(maxHeadBytes)
+    const server = () => listener.server(maxHeadBytes)
     const refused = ({ code }: { readonly code: string }) => new BindFailed({ address: show(address), setting, code })
     let port: number | undefined
     switch (address._tag) {
@@ -119,20 +119,20 @@ const open = (
             // A machine without IPv6 has one loopback; that is no failure.
             failure.code === "EADDRNOTAVAIL" || failure.code === "EAFNOSUPPORT"
               ? Effect.void
-              : Effect.andThen(door.close(), Effect.fail(refused(failure)))
+              : Effect.andThen(listener.close(), Effect.fail(refused(failure)))
           )
         )
       }
     }
-    door.opened()
+    listener.opened()
     return {
-      addresses: door.addresses(address),
+      addresses: listener.addresses(address),
       port,
-      connections: () => door.connections.size,
-      drain: (options) => door.drain(options),
-      close: door.close(),
-      cut: () => door.cut(),
-      cutRequests: (matches, failure) => door.cutRequests(matches, failure)
+      connections: () => listener.connections.size,
+      drain: (options) => listener.drain(options),
+      close: listener.close(),
+      cut: () => listener.cut(),
+      cutRequests: (matches, failure) => listener.cutRequests(matches, failure)
     } satisfies Bound
   })
 
@@ -151,7 +151,7 @@ const mayUpgrade = ({ httpVersion, headers }: IncomingMessage): boolean =>
   (headers["content-length"] ?? "0") === "0"
 
 /** The servers of one address, and the connections that came through them. */
-class Door implements Container {
+class Listener implements Container {
   readonly connections = new Map<Duplex, Connection>()
   readonly #servers: Array<Server> = []
   readonly #serving: Serving

@@ -67,7 +67,7 @@ export const layer: Layer.Layer<Pools, never, Names | Metrics> = Layer.effect(
             ...dialTo(target, settings, later, names),
             most: maxConnections,
             idleTimeout,
-            patience: connectTimeout,
+            acquireTimeout: connectTimeout,
             now,
             later,
             defect: (cause) => tell("backend", cause),

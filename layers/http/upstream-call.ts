@@ -72,7 +72,7 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
     this.#connections = connections
     this.#request = request
     this.#settle = settle
-    const { method, body, patience, upgrade, repeatable } = request
+    const { method, body, timeout, upgrade, repeatable } = request
     this.bodiless = method === "HEAD"
     this.upgrading = upgrade !== undefined
     // A kept connection that its peer closed just then is no failure of the backend.
@@ -91,14 +91,14 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
     }
     this.head = head
     this.body = typeof body === "string" && framing !== body.length ? Buffer.from(body) : body
-    if (patience !== undefined) {
+    if (timeout !== undefined) {
       const late = contained(this, () => {
         const settle = this.#settle
         // First: whoever sends the body is told before anybody answers.
         this.cancel()
-        settle?.(Exit.fail(patience.failure(this.#reached)))
+        settle?.(Exit.fail(timeout.failure(this.#reached)))
       })
-      this.#callOffTimer = later(patience.milliseconds, late)
+      this.#callOffTimer = later(timeout.milliseconds, late)
     }
     connections.pool.acquire(this)
   }

@@ -47,7 +47,7 @@ const request = (pathAndQuery = "/"): UpstreamRequest => ({
   authority: "a",
   headers: new HeaderList(),
   body: undefined,
-  patience: undefined,
+  timeout: undefined,
   upgrade: undefined,
   onInformation: undefined
 })

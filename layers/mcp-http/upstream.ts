@@ -1,15 +1,15 @@
 /** One HTTP request to a target: its policies, the head of the response, decoded bytes, back-pressure. */
 import { Cause, Effect, Exit, Option } from "effect"
 import { type BodyAborted, type BodySink, type BodySource, isSource } from "../../src/http/body.ts"
+import { contentCodings, decoded, isUndecodable } from "../../src/http/content-coding.ts"
 import { HeaderList } from "../../src/http/header-list.ts"
 import type { Answer } from "../../src/http/message.ts"
-import { type Container, contained } from "../../src/services/contained.ts"
+import type { Container } from "../../src/services/contained.ts"
 import type { TellDefect } from "../../src/services/defects.ts"
 import type { McpHttpAddress, McpUpstreamRequest } from "../../src/services/mcp-http.ts"
 import type { TargetFailure } from "../../src/services/mcp-transport.ts"
 import type { UpstreamError } from "../../src/services/upstreams.ts"
 import { type Connections, UpstreamCall } from "../http/upstream-call.ts"
-import { type Decoder, decoderFor } from "./content-decoding.ts"
 
 /** Where the requests of a target go. */
 export interface Upstream {
@@ -85,7 +85,6 @@ export class TargetCall implements BodySink, Container {
   #stopPolicies: (() => void) | undefined = undefined
   #source: BodySource | undefined = undefined
   #reader: BodyReader | undefined = undefined
-  #decoder: Decoder | undefined = undefined
   #paused = false
   #over = false
 
@@ -118,7 +117,7 @@ export class TargetCall implements BodySink, Container {
         body,
         repeatable,
         // A quiet stream is not a dead one, and a tool may take its time.
-        patience: undefined,
+        timeout: undefined,
         upgrade: undefined,
         onInformation: undefined
       },
@@ -136,9 +135,9 @@ export class TargetCall implements BodySink, Container {
   }
 
   #answered(answer: Answer): void {
-    const { status, headers, body } = answer
-    const decoder = body === undefined ? undefined : decoderFor(headers.get("content-encoding"))
-    if (decoder === "unknown") {
+    const { status, headers } = answer
+    const codings = answer.body === undefined ? [] : contentCodings(headers.getAll("content-encoding"))
+    if (codings === "unknown") {
       this.#stop()
       this.#handler.onFailure(badEncoding)
       return
@@ -154,7 +153,7 @@ export class TargetCall implements BodySink, Container {
       return
     }
     this.#reader = reader
-    if (decoder !== undefined) this.#decodeWith(decoder)
+    const body = decoded(answer.body, codings, "backend")
     if (isSource(body)) {
       this.#source = body
       body.start(this)
@@ -162,24 +161,6 @@ export class TargetCall implements BodySink, Container {
       if (body !== undefined) this.data(bytesOf(body))
       this.end()
     }
-  }
-
-  #decodeWith(decoder: Decoder): void {
-    this.#decoder = decoder
-    const take = contained(this, (chunk: Buffer) => {
-      this.#take(chunk)
-    })
-    const drained = contained(this, () => {
-      if (!this.#paused) this.#source?.resume()
-    })
-    const undecodable = contained(this, () => {
-      if (this.#over) return
-      this.#stop()
-      this.#handler.onFailure(badEncoding)
-    })
-    const decoded = contained(this, () => this.#end())
-    decoder.on("data", take).on("drain", drained).on("error", undecodable).on("end", decoded)
-    if (this.#paused) decoder.pause()
   }
 
   /** Returns whether there may be more. */
@@ -204,7 +185,7 @@ export class TargetCall implements BodySink, Container {
   /** The whole of it may have come already: what expands to more than anybody reads is not expanded any further. */
   #stop(): void {
     this.#over = true
-    this.#decoder?.destroy()
+    this.#source?.cancel()
     this.#stopPolicies?.()
     this.#call?.cancel()
   }
@@ -213,9 +194,7 @@ export class TargetCall implements BodySink, Container {
 
   data(chunk: Uint8Array): boolean {
     try {
-      const decoder = this.#decoder
-      if (decoder === undefined) return this.#take(chunk) && !this.#paused
-      return !decoder.destroyed && decoder.write(chunk) && !this.#paused
+      return this.#take(chunk) && !this.#paused
     } catch (cause) {
       this.contain(cause)
       return false
@@ -224,17 +203,15 @@ export class TargetCall implements BodySink, Container {
 
   end(): void {
     try {
-      if (this.#decoder === undefined) this.#end()
-      else if (!this.#decoder.destroyed) this.#decoder.end()
+      this.#end()
     } catch (cause) {
       this.contain(cause)
     }
   }
 
-  fail({ detail }: BodyAborted): void {
+  fail(error: BodyAborted): void {
     try {
-      this.#decoder?.destroy()
-      this.#fail(unreachable(`upstream call failed: ${detail}`))
+      this.#fail(isUndecodable(error) ? badEncoding : unreachable(`upstream call failed: ${error.detail}`))
     } catch (cause) {
       this.contain(cause)
     }
@@ -252,14 +229,12 @@ export class TargetCall implements BodySink, Container {
   /** Reads no more for now; what has come already may still be told. */
   pause(): void {
     this.#paused = true
-    this.#decoder?.pause()
   }
 
   resume(): void {
     if (!this.#paused) return
     this.#paused = false
-    this.#decoder?.resume()
-    if (this.#decoder?.writableNeedDrain !== true) this.#source?.resume()
+    this.#source?.resume()
   }
 
   /** Nothing is reported any more. */

@@ -14,7 +14,7 @@ import type { Registry, Services } from "../pipeline/registry.ts"
 import type { Backend, EffectivePolicies, Listener, Route } from "../pipeline/route.ts"
 import type { Step } from "../pipeline/run.ts"
 import { type AnySlot, type ConfigPath, type ConfigProblem, unavailable } from "../pipeline/stage.ts"
-import type { AnyTerminal, Callee } from "../pipeline/terminal.ts"
+import type { AnyTerminal, CompiledBackend } from "../pipeline/terminal.ts"
 import { type Attached, attachments } from "../routing/attach.ts"
 import { compileListeners } from "../routing/listeners.ts"
 import { type BackendLevel, type Merging, merging, type PolicyAttachment } from "../routing/merge.ts"
@@ -37,8 +37,8 @@ export interface AssembledBind {
   readonly listenerFor: (host: string) => Listener | undefined
 }
 
-/** One way through a configuration: what the graph of a route is drawn from. */
-export interface Way {
+/** A route as a listener serves it, with the backends that it may reach: what its graph is drawn from. */
+export interface ServedRoute {
   readonly listener: Listener
   readonly route: Route
   readonly backends: ReadonlyArray<Backend>
@@ -46,7 +46,7 @@ export interface Way {
 
 export interface Assembled {
   readonly binds: ReadonlyArray<AssembledBind>
-  readonly ways: ReadonlyArray<Way>
+  readonly routes: ReadonlyArray<ServedRoute>
 }
 
 export interface Parts<R extends Registry> {
@@ -75,7 +75,7 @@ const availableIn = ({ registry, terminals }: Parts<Registry>): Available => ({
   parts: new Set<Part>(["routeGroups"])
 })
 
-interface CompiledWay {
+interface CompiledRoute {
   readonly route: Route
   readonly backends: ReadonlyArray<Backend>
 }
@@ -86,7 +86,7 @@ interface Tables {
   readonly attached: Attached
   readonly chains: Map<string, Route>
   readonly groups: Map<string, RouteTable<Tabled>>
-  readonly ways: Array<CompiledWay>
+  readonly routes: Array<CompiledRoute>
 }
 
 class Assembly {
@@ -95,8 +95,8 @@ class Assembly {
   readonly #times: StageTimes
   readonly #problems = new Problems()
   readonly #merge: Merging
-  readonly #ways: Array<Way> = []
-  readonly #callees = new Map<string, CompiledTerminal | undefined>()
+  readonly #routes: Array<ServedRoute> = []
+  readonly #terminals = new Map<string, CompiledTerminal | undefined>()
   readonly #sites: Sites
   readonly #reached = new Set<Normalised.RouteGroup | Normalised.Backend>()
   readonly #attachedTo: (listener: Normalised.Listener) => Attached
@@ -122,7 +122,7 @@ class Assembly {
       yield* Effect.scoped(this.#unreached())
       const problems = this.#problems.list
       if (problems.length > 0) return yield* Effect.fail(problems)
-      return { binds, ways: this.#ways }
+      return { binds, routes: this.#routes }
     })
   }
 
@@ -158,13 +158,13 @@ class Assembly {
         attached,
         chains: new Map(),
         groups: new Map(),
-        ways: []
+        routes: []
       }
       for (const group of Object.values(this.#config.routeGroups))
         if (!this.#reached.has(group)) yield* this.#table(tables, group.routes, [], group.path)
       for (const backend of Object.values(this.#config.backends))
         if (!this.#reached.has(backend)) {
-          yield* this.#callee(backend, [])
+          yield* this.#backendTerminal(backend, [])
           yield* this.#sites.compile("backend", backend.policies)
         }
     })
@@ -186,7 +186,7 @@ class Assembly {
     return Effect.gen({ self: this }, function* () {
       const attached = this.#attachedTo(source)
       const gateway = yield* this.#sites.compile("gateway", this.#merge.gateway(attached.gateway))
-      const tables: Tables = { gateway, attached, chains: new Map(), groups: new Map(), ways: [] }
+      const tables: Tables = { gateway, attached, chains: new Map(), groups: new Map(), routes: [] }
       const routes = yield* this.#table(tables, source.routes, [], source.path)
       const listener: Listener = {
         key: source.key,
@@ -199,7 +199,7 @@ class Assembly {
         effective: gateway.effective,
         select: selection({ ...tables, routes }, this.#parts.random)
       }
-      for (const way of tables.ways) this.#ways.push({ listener, ...way })
+      for (const route of tables.routes) this.#routes.push({ listener, ...route })
       return listener
     })
   }
@@ -215,15 +215,15 @@ class Assembly {
       const entries: Array<RouteEntry<Tabled>> = []
       for (const route of routes) {
         const chain = [...before, route]
-        const way = yield* this.#route(tables, chain)
-        tables.ways.push(way)
-        tables.chains.set(chainKey(chain), way.route)
+        const compiled = yield* this.#route(tables, chain)
+        tables.routes.push(compiled)
+        tables.chains.set(chainKey(chain), compiled.route)
         if (delegates(route)) yield* this.#groups(tables, route, chain)
         entries.push({
           key: route.key,
           hostnames: route.hostnames,
           matches: route.matches,
-          value: { source: route, compiled: delegates(route) || before.length > 0 ? undefined : way.route }
+          value: { source: route, compiled: delegates(route) || before.length > 0 ? undefined : compiled.route }
         })
       }
       const table = yield* Effect.result(compileRoutes(entries, this.#config.frontend.http?.paths))
@@ -248,12 +248,12 @@ class Assembly {
   }
 
   /** Compiles the last route of a chain of delegation. */
-  #route(tables: Tables, chain: ReadonlyArray<Normalised.Route>): Compiling<CompiledWay> {
+  #route(tables: Tables, chain: ReadonlyArray<Normalised.Route>): Compiling<CompiledRoute> {
     const source = chain.at(-1)!
     const references = source.backends.filter(({ target }) => target.kind !== "routeGroup")
     return Effect.flatMap(
       this.#sites.compile("route", this.#merge.route(tables.attached.route(chain))),
-      (graph): Compiling<CompiledWay> =>
+      (graph): Compiling<CompiledRoute> =>
         Effect.map(
           Effect.forEach(references, (reference) => this.#backend(tables, graph, chain, reference)),
           (values) => {
@@ -283,8 +283,8 @@ class Assembly {
     const attachments = attached
       .backend(chain, source, reference)
       .filter(({ level, policies }) => !wide.has(level) || !Object.keys(policies).some(isForOthers))
-    return Effect.flatMap(this.#callee(source, attachments), (callee): Compiling<Backend | NoBackend> => {
-      if (callee === undefined) return Effect.succeed(new NoBackend({ detail: "invalid backend type" }))
+    return Effect.flatMap(this.#backendTerminal(source, attachments), (compiled): Compiling<Backend | NoBackend> => {
+      if (compiled === undefined) return Effect.succeed(new NoBackend({ detail: "invalid backend type" }))
       const policies = this.#merge.backend(attachments)
       // No other backend knows what it is about: it would let everything through.
       for (const { name, path } of Object.values(policies))
@@ -295,7 +295,7 @@ class Assembly {
           })
       const [ofTerminal, ofStages] = parted(policies, this.#terminal(source)?.applies ?? [])
       return Effect.map(this.#sites.compile("backend", ofStages), (graph) =>
-        compiledBackend(this.#parts.registry, this.#times, source, callee, [gateway, route, graph], ofTerminal)
+        compiledBackend(this.#parts.registry, this.#times, source, compiled, [gateway, route, graph], ofTerminal)
       )
     })
   }
@@ -305,7 +305,7 @@ class Assembly {
   }
 
   /** A backend is opened once, however many routes lead to it; one whose providers depend on the route, for each of them. */
-  #callee(
+  #backendTerminal(
     source: Normalised.Backend,
     attachments: ReadonlyArray<PolicyAttachment<BackendLevel>>
   ): Compiling<CompiledTerminal | undefined> {
@@ -316,10 +316,10 @@ class Assembly {
       const config = withInForce(destination.config, attachments, terminal.applies ?? [], this.#merge)
       return this.#problems.collect(compileTerminal(terminal, config, source))
     }
-    if (this.#callees.has(source.key)) return Effect.succeed(this.#callees.get(source.key))
-    return Effect.map(this.#problems.collect(compileTerminal(terminal, destination.config, source)), (callee) => {
-      this.#callees.set(source.key, callee)
-      return callee
+    if (this.#terminals.has(source.key)) return Effect.succeed(this.#terminals.get(source.key))
+    return Effect.map(this.#problems.collect(compileTerminal(terminal, destination.config, source)), (compiled) => {
+      this.#terminals.set(source.key, compiled)
+      return compiled
     })
   }
 }
@@ -339,7 +339,7 @@ const compiledWay = (
   response: ReadonlyArray<Step>,
   backends: ReadonlyArray<{ readonly weight: number; readonly value: Backend | NoBackend }>,
   random: Random
-): CompiledWay => {
+): CompiledRoute => {
   const choice = weightedChoice(backends)
   return {
     route: {
@@ -361,11 +361,11 @@ const compiledBackend = (
   registry: Registry,
   times: StageTimes,
   source: Normalised.Backend,
-  { terminal, callee, reads }: CompiledTerminal,
+  { terminal, compiled, reads }: CompiledTerminal,
   sites: readonly [gateway: SiteGraph, route: SiteGraph, backend: SiteGraph],
   ofTerminal: Normalised.Policies
 ): Backend => {
-  const { type, protocol, target, prepare, answered, call, keepsTime } = callee
+  const { type, protocol, target, prepare, answered, call, keepsTime } = compiled
   const own = (phase: "backend" | "backendResponse", run: Prepare | undefined) =>
     run === undefined ? [] : [terminalStep(source, terminal, phase, run, times)]
   const { request, effective } = sites[2]
@@ -428,10 +428,10 @@ const withInForce = (
 
 interface CompiledTerminal {
   readonly terminal: AnyTerminal
-  readonly callee: Callee<AnySlot>
+  readonly compiled: CompiledBackend<AnySlot>
   readonly reads: ReadonlyArray<AnySlot>
 }
-type Prepare = NonNullable<Callee<AnySlot>["prepare"]>
+type Prepare = NonNullable<CompiledBackend<AnySlot>["prepare"]>
 
 const compileTerminal = (terminal: AnyTerminal, config: unknown, source: Normalised.Backend) =>
   Effect.map(
@@ -441,7 +441,7 @@ const compileTerminal = (terminal: AnyTerminal, config: unknown, source: Normali
       terminal.writes,
       terminal.compile(config, configPath(source), source.name)
     ),
-    ([callee, reads]): CompiledTerminal => ({ terminal, callee, reads })
+    ([compiled, reads]): CompiledTerminal => ({ terminal, compiled, reads })
   )
 
 /** A terminal takes part in the phases around its call like any policy, under its own name. */

@@ -45,7 +45,11 @@ export const decoded = (body: Body, codings: ReadonlyArray<ContentCoding>, side:
 
 /** What is read is not of its coding. */
 export const undecodable = (side: "client" | "backend"): BodyAborted =>
-  new BodyAborted({ source: side, detail: "its content cannot be decoded" })
+  new BodyAborted({ source: side, detail: notOfIt })
+const notOfIt = "its content cannot be decoded"
+
+/** Whether that is why a body ended. */
+export const isUndecodable = ({ detail }: BodyAborted): boolean => detail === notOfIt
 
 class DecodedBody extends PassingBody implements Container {
   readonly #side: "client" | "backend"

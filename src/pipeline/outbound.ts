@@ -23,7 +23,7 @@ export interface OutboundResult {
 
 /** Watches one call. */
 export interface OutboundWatch {
-  /** The trace that the callee belongs to. */
+  /** The trace that the called server belongs to. */
   readonly context: TraceContext | undefined
   /** Called once. */
   readonly ended: (result: OutboundResult) => void

@@ -12,7 +12,7 @@ import type { View } from "./view.ts"
 export type Call<Slots extends AnySlot> = Omit<Exchange, "get" | "set"> & Pick<View<Slots, Slots>, "get" | "set">
 
 /** What compiling a terminal yields. */
-export type Callee<Slots extends AnySlot> = Pick<Backend, "type" | "protocol" | "target" | "keepsTime"> & {
+export type CompiledBackend<Slots extends AnySlot> = Pick<Backend, "type" | "protocol" | "target" | "keepsTime"> & {
   /**
    * Runs last in the backend phase, before the request counts as final: what the protocol makes of it. It may answer or
    * refuse like any node.
@@ -56,7 +56,7 @@ export interface Terminal<
     config: S["Type"],
     at: ConfigPath,
     name: string
-  ) => Effect.Effect<Callee<Reads | Writes>, ReadonlyArray<ConfigProblem>, R | Scope.Scope>
+  ) => Effect.Effect<CompiledBackend<Reads | Writes>, ReadonlyArray<ConfigProblem>, R | Scope.Scope>
 }
 // biome-ignore lint/suspicious/noExplicitAny: existential over every terminal.
 export type AnyTerminal = Terminal<string, any, any, any, any>

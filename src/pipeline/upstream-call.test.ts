@@ -13,7 +13,7 @@ interface Limits {
 }
 
 /** How long a call may take that begins at 100 ms, 40 ms after its request came; and what it fails with. */
-const patienceOf = ({ request, backend }: Limits) => {
+const timeoutOf = ({ request, backend }: Limits) => {
   const x = new Exchange(
     new RequestHead("GET", "http", "example.com", "/", new HeaderList()),
     undefined,
@@ -24,9 +24,9 @@ const patienceOf = ({ request, backend }: Limits) => {
   if (request !== undefined || backend !== undefined) x.set(timeouts, { request, backend })
   let asked: readonly [number, string] | undefined
   const upstream: Upstream = {
-    send: ({ patience }) => {
-      const failure: unknown = patience?.failure("sent")
-      if (patience !== undefined) asked = [patience.milliseconds, failure instanceof Error ? failure.message : ""]
+    send: ({ timeout }) => {
+      const failure: unknown = timeout?.failure("sent")
+      if (timeout !== undefined) asked = [timeout.milliseconds, failure instanceof Error ? failure.message : ""]
       return Effect.never
     }
   }
@@ -48,6 +48,6 @@ describe("how long a call may take", () => {
     [{ request: 39 }, "at once: request timeout"],
     [{ backend: 0 }, "at once: upstream call timeout"]
   ])("%j: %j", (limits, expected) => {
-    assert.deepStrictEqual(patienceOf(limits), expected)
+    assert.deepStrictEqual(timeoutOf(limits), expected)
   })
 })

@@ -4,8 +4,8 @@ import type { Address } from "../../spec/target.ts"
 import { familyOf } from "../http/ip.ts"
 import type { Answer } from "../http/message.ts"
 import {
+  type CallTimeout,
   callTimeout,
-  type Patience,
   type Upstream,
   type UpstreamError,
   type UpstreamTimedOut
@@ -34,15 +34,15 @@ export const callUpstream = (
   upstream: Upstream
 ): Effect.Effect<Answer, UpstreamError | TimedOut> => {
   const { request } = x
-  const patience = patienceOf(x, passage)
-  if (patience !== undefined && patience.milliseconds <= 0) return Exit.fail(patience.failure("nothing sent"))
+  const timeout = timeoutOf(x, passage)
+  if (timeout !== undefined && timeout.milliseconds <= 0) return Exit.fail(timeout.failure("nothing sent"))
   return upstream.send({
     method: request.method,
     pathAndQuery: request.pathAndQuery,
     authority: request.authority,
     headers: request.headers,
     body: x.requestBody,
-    patience,
+    timeout,
     upgrade: x.upgrade,
     onInformation: x.inform
   })
@@ -51,7 +51,7 @@ export const callUpstream = (
 const late = () => requestTimedOut
 
 /** What is left to the whole request, or what one call may take, whichever ends first. */
-export const patienceOf = (x: Timed, { called }: Called): Patience<UpstreamTimedOut | TimedOut> | undefined => {
+export const timeoutOf = (x: Timed, { called }: Called): CallTimeout<UpstreamTimedOut | TimedOut> | undefined => {
   const limits = x.get(timeouts)
   if (limits === undefined) return undefined
   const { request, backend } = limits

@@ -22,9 +22,9 @@ export type { OutboundWatch } from "../pipeline/outbound.ts"
 export type { Passage } from "../pipeline/passage.ts"
 export { placeLabels, placeOf } from "../pipeline/record.ts"
 // The contract.
-export { type Call, type Callee, terminal } from "../pipeline/terminal.ts"
+export { type Call, type CompiledBackend, terminal } from "../pipeline/terminal.ts"
 // Calls to backends, within their time, and watched.
-export { callUpstream, ownAuthority, patienceOf } from "../pipeline/upstream-call.ts"
+export { callUpstream, ownAuthority, timeoutOf } from "../pipeline/upstream-call.ts"
 // Services.
 export { Files } from "../services/files.ts"
 export { Kept, KeptKind } from "../services/kept.ts"

@@ -51,13 +51,13 @@ export const probesOf = ({ enabled, time, interval, retries }: (typeof Keepalive
 export type Reached = "nothing sent" | "sent" | "head received" | "body begun"
 
 /** For how many milliseconds a call waits for the response headers, and how it fails when they are not there by then. */
-export interface Patience<E> {
+export interface CallTimeout<E> {
   readonly milliseconds: number
   readonly failure: (reached: Reached) => E
 }
 
 /** That of one call. */
-export const callTimeout = (milliseconds: number): Patience<UpstreamTimedOut> => ({
+export const callTimeout = (milliseconds: number): CallTimeout<UpstreamTimedOut> => ({
   milliseconds,
   failure: (reached) => new UpstreamTimedOut({ after: milliseconds, reached })
 })
@@ -73,7 +73,7 @@ export interface UpstreamRequest<E = never> {
   /** It does no harm twice, though its method does not say so. */
   readonly repeatable?: boolean
   /** `undefined`: the response headers may take as long as they like. */
-  readonly patience: Patience<E> | undefined
+  readonly timeout: CallTimeout<E> | undefined
   /** The protocol to upgrade to, if the client asked for one. */
   readonly upgrade: string | undefined
   /** Told about each 1xx response other than 101. */

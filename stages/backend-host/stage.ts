@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { next, slots } from "../../src/policy/policy.ts"
 import {
   type Call,
-  type Callee,
+  type CompiledBackend,
   callUpstream,
   formatAddress,
   HostPort,
@@ -27,12 +27,16 @@ export const backendHost = terminal({
   compile: (target) =>
     Effect.flatMap(Upstreams, (upstreams) =>
       Effect.map(upstreams.open(target, {}), (upstream) =>
-        callee(formatAddress(target), ownAuthority(target), upstream)
+        compiledBackend(formatAddress(target), ownAuthority(target), upstream)
       )
     )
 })
 
-const callee = (target: string, authority: string | undefined, upstream: Upstream): Callee<HostSlots> => ({
+const compiledBackend = (
+  target: string,
+  authority: string | undefined,
+  upstream: Upstream
+): CompiledBackend<HostSlots> => ({
   type: "static",
   protocol: "http",
   target,

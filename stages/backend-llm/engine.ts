@@ -1,7 +1,7 @@
 /** What calls of models have in common, whatever chose the model: preparing, calling, reading the answer, closing the books. */
 import { Effect, Exit } from "effect"
 import { type Answer, Monotonic, type StageError } from "../../src/policy/policy.ts"
-import { type Callee, callUpstream, Metrics, type Passage, Tokenizer } from "../../src/policy/terminal.ts"
+import { type CompiledBackend, callUpstream, Metrics, type Passage, Tokenizer } from "../../src/policy/terminal.ts"
 import { Catalogs } from "../../src/protocols/llm/cost/catalogs.ts"
 import type { GuardOutcome } from "../../src/protocols/llm/guard/outcome.ts"
 import { places } from "../../src/protocols/llm/guard/texts.ts"
@@ -52,7 +52,7 @@ export const modelCalls = (
   engine: Engine,
   endpoints: ReadonlyArray<Endpoint>,
   prepare: (x: Exchange, keep: Keep) => Outcome
-): Callee<ModelSlots> => ({
+): CompiledBackend<ModelSlots> => ({
   type: "ai",
   protocol: "llm",
   target: [...new Set(endpoints.map(({ provider }) => provider.name))].join(","),

@@ -110,7 +110,7 @@ export const compileWebhook = (
           authority,
           headers: list,
           body: content,
-          patience: callTimeout(timeout),
+          timeout: callTimeout(timeout),
           upgrade: undefined,
           onInformation: undefined
         })

@@ -11,14 +11,14 @@ import {
   type TimedOut
 } from "../../src/policy/policy.ts"
 import {
-  type Callee,
+  type CompiledBackend,
   Kept,
   KeptKind,
   Log,
   Metrics,
   mcpAuthorizer,
   type Passage,
-  patienceOf,
+  timeoutOf,
   type UpstreamTimedOut,
   within
 } from "../../src/policy/terminal.ts"
@@ -76,7 +76,7 @@ export const compileServers = (config: (typeof McpBackend)["Type"], at: ConfigPa
       alone: targets.length === 1 && targets[0]!.kind !== "stdio",
       count: makeMcpSeries(yield* Metrics)
     }
-    const callee: Callee<McpSlots> = {
+    const compiled: CompiledBackend<McpSlots> = {
       type: "mcp",
       protocol: "mcp",
       target: targets.map(({ name }) => name).join(","),
@@ -86,7 +86,7 @@ export const compileServers = (config: (typeof McpBackend)["Type"], at: ConfigPa
           ? Effect.flatMapEager(timed(x, now, x.readRequestBody()), (body) => posted(served, x, passage, now, body))
           : timed(x, now, relayed(served, x, passage, nothing, undefined))
     }
-    return callee
+    return compiled
   })
 
 const nothing = new Uint8Array(0)
@@ -113,11 +113,11 @@ const posted = (
   now: () => number,
   body: Uint8Array
 ): Effect.Effect<Answer, McpRefused | TimedOut | UpstreamTimedOut> => {
-  const patience = patienceOf(x, passage)
-  if (patience === undefined) return relayed(served, x, passage, body, undefined)
-  const millis = patience.milliseconds - (now() - (passage.called ?? x.arrived))
-  if (millis <= 0) return Exit.fail(patience.failure("nothing sent"))
-  return relayed(served, x, passage, body, { millis, message: () => patience.failure("sent").message })
+  const timeout = timeoutOf(x, passage)
+  if (timeout === undefined) return relayed(served, x, passage, body, undefined)
+  const millis = timeout.milliseconds - (now() - (passage.called ?? x.arrived))
+  if (millis <= 0) return Exit.fail(timeout.failure("nothing sent"))
+  return relayed(served, x, passage, body, { millis, message: () => timeout.failure("sent").message })
 }
 
 const relayed = (

@@ -29,9 +29,9 @@ export const text = (status: number, body: string, headers: ReadonlyArray<string
 
 /** Sends the request on as it came, and answers with what comes back; a failure is told in plain text. */
 export const forward =
-  (upstream: Upstream, timeout?: number) =>
+  (upstream: Upstream, milliseconds?: number) =>
   (x: Exchange): Effect.Effect<Answer> => {
-    const patience = timeout === undefined ? undefined : callTimeout(timeout)
+    const timeout = milliseconds === undefined ? undefined : callTimeout(milliseconds)
     return upstream
       .send({
         method: x.request.method,
@@ -39,7 +39,7 @@ export const forward =
         authority: x.request.authority,
         headers: x.request.headers,
         body: x.requestBody,
-        patience,
+        timeout,
         upgrade: x.upgrade,
         onInformation: x.inform
       })
@@ -158,7 +158,7 @@ export const upstreamRequest = (changes: Partial<UpstreamRequest> = {}): Upstrea
   authority: "a",
   headers: new HeaderList(),
   body: undefined,
-  patience: undefined,
+  timeout: undefined,
   upgrade: undefined,
   onInformation: undefined,
   ...changes

@@ -28,7 +28,7 @@ const world = (changes: Partial<PoolSettings> = {}) => {
     },
     most: undefined,
     idleTimeout: 1000,
-    patience: 500,
+    acquireTimeout: 500,
     now: () => now,
     later: (milliseconds, action) => {
       const timer = { at: now + milliseconds, action }

@@ -25,7 +25,7 @@ export interface PoolSettings {
   /** Milliseconds that an idle connection is kept. */
   readonly idleTimeout: number
   /** Milliseconds that a call waits while all connections are busy. */
-  readonly patience: number
+  readonly acquireTimeout: number
   readonly now: () => number
   /** For what need not keep the process alive. */
   readonly later: Later
@@ -91,7 +91,7 @@ export class Pool implements Home, Container {
       return
     }
     const queue = waiter.fresh ? this.#waitingFresh : this.#waiting
-    queue.set(waiter, this.#settings.now() + this.#settings.patience)
+    queue.set(waiter, this.#settings.now() + this.#settings.acquireTimeout)
     if (this.#hasRoom()) this.#grow()
     else this.#armExpiry()
   }

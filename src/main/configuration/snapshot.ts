@@ -111,7 +111,7 @@ const graphsOf = (assembled: Assembled, positions: Positions, file: string): Rea
       return `${file}:${line}:${column}`
     }
   }
-  return assembled.ways.flatMap(({ listener, route, backends }) =>
+  return assembled.routes.flatMap(({ listener, route, backends }) =>
     backends.length === 0
       ? [routeGraph(source, listener, route, undefined)]
       : backends.map((backend) => routeGraph(source, listener, route, backend))

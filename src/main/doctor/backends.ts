@@ -12,7 +12,7 @@ import { compiledOver } from "../configuration/offline.ts"
 import { type Ailment, error } from "./ailment.ts"
 
 /** A server to be called. */
-export interface Callee {
+export interface Destination {
   readonly address: Address
   readonly tls: UpstreamTls | undefined
   /** Where it is written, if one place says it. */
@@ -29,10 +29,10 @@ const patience = 4_000
 
 /** What a configuration opens when it is compiled, and what it calls later. */
 export const calleesOf = Effect.fnUntraced(function* (config: Normalised, source: ConfigurationText) {
-  const found = new Map<string, Callee>()
-  const add = (callee: Callee) => {
-    const key = formatAddress(callee.address)
-    if (!found.has(key) || found.get(key)!.path === undefined) found.set(key, callee)
+  const found = new Map<string, Destination>()
+  const add = (destination: Destination) => {
+    const key = formatAddress(destination.address)
+    if (!found.has(key) || found.get(key)!.path === undefined) found.set(key, destination)
   }
   const nobody = { send: () => Effect.never }
   yield* Effect.ignore(
@@ -146,10 +146,10 @@ const opened = (socket: Socket, event: "connect" | "secureConnect"): Promise<str
   })
 
 /** Resolves the name, connects, agrees on TLS where it is asked for, and reads the date of an answer. */
-export const visit = (callee: Callee, now: () => number): Effect.Effect<Visit> =>
-  Effect.promise(() => visited(callee, now))
+export const visit = (destination: Destination, now: () => number): Effect.Effect<Visit> =>
+  Effect.promise(() => visited(destination, now))
 
-const visited = async ({ address, tls, path }: Callee, now: () => number): Promise<Visit> => {
+const visited = async ({ address, tls, path }: Destination, now: () => number): Promise<Visit> => {
   const place = `${path === undefined ? "" : `${path}: `}${formatAddress(address)}`
   const failed = (what: string, remedy: string): Visit => ({
     ailments: [error("backends", `${place}: ${what}`, remedy)],

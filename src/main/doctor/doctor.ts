@@ -37,8 +37,10 @@ export const examine = (
       found.push(...problems.map(ofProblem), ...variableAilments(source.name, source.text, machine.env))
       const { config } = check(text)
       if (config !== undefined) {
-        const callees = yield* calleesOf(config, text)
-        const visits = yield* Effect.forEach(callees, (callee) => visit(callee, machine.now), { concurrency: 16 })
+        const destinations = yield* calleesOf(config, text)
+        const visits = yield* Effect.forEach(destinations, (destination) => visit(destination, machine.now), {
+          concurrency: 16
+        })
         found.push(
           ...(yield* portAilments(config)),
           ...commandAilments(config, machine.env),

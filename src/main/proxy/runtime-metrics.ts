@@ -23,7 +23,7 @@ export const gatherRuntime = (metrics: Metrics["Service"], current: () => Assemb
   const labels = ["phase", "policy", "node", "path"]
   const perStep = function* (value: (step: Step) => number): Iterable<Sample> {
     const seen = new Set<Step>()
-    for (const { listener, route, backends } of current().ways)
+    for (const { listener, route, backends } of current().routes)
       for (const step of [
         ...listener.steps,
         ...route.steps,

@@ -215,9 +215,9 @@ export class World {
       Effect.succeed({
         send: (request) => {
           const call = this.call(formatAddress(target), request)
-          const { patience } = request
-          if (patience === undefined) return call
-          const { milliseconds, failure } = patience
+          const { timeout } = request
+          if (timeout === undefined) return call
+          const { milliseconds, failure } = timeout
           const orElse = () => Effect.suspend(() => Effect.fail(failure("sent")))
           return Effect.timeoutOrElse(call, { duration: milliseconds, orElse })
         }
