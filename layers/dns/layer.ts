@@ -2,7 +2,7 @@
 import { Clock, Effect, Layer } from "effect"
 import { containerOf, Defects } from "../../src/services/defects.ts"
 import { Metrics } from "../../src/services/metrics.ts"
-import { Names } from "../../src/services/names.ts"
+import { type Families, Names } from "../../src/services/names.ts"
 import type { Later } from "../../src/services/timer.ts"
 import { Book } from "./book.ts"
 import { makeQuery } from "./query.ts"
@@ -55,22 +55,17 @@ export const layer = (options: DnsOptions = {}): Layer.Layer<Names, never, Metri
       }
       const ask = () => makeQuery({ servers: options.servers, ...resolver.value })
       let asking = ask()
-      const lookUp = (
-        name: string,
-        families: Parameters<Names["Service"]["ask"]>[1],
-        steadfast: boolean,
-        found: Found
-      ) => {
+      const lookUp = (name: string, families: Families, steadfast: boolean, found: Found) => {
         const bare = name.endsWith(".") ? name.slice(0, -1) : name
         const pinned = bare === "localhost" ? loopback : hosts.value.get(bare)
         const wanted = familiesOf(families)
-        // There is none below it (RFC 6761 6.4), so nobody is asked.
-        if (bare.endsWith(".invalid")) found.over(absent)
-        else if (pinned !== undefined && wanted.some((family) => pinned[family].length > 0)) {
+        if (pinned !== undefined && wanted.some((family) => pinned[family].length > 0)) {
           for (const family of wanted)
             found.family(family, pinned[family].length === 0 ? "none" : { addresses: pinned[family], ttl: fileTtl })
           found.over(undefined)
-        } else searchFor(candidates(name, resolver.value), families, asking.query, steadfast, found)
+          // There is none below it (RFC 6761 6.4), so nobody is asked.
+        } else if (bare.endsWith(".invalid")) found.over(absent)
+        else searchFor(candidates(name, resolver.value), families, asking.query, steadfast, found)
       }
       const book = new Book({
         lookUp,

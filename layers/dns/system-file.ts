@@ -29,10 +29,14 @@ export class SystemFile<A> {
   }
 }
 
-/** Empty when there is no such file. */
+/** Empty when there is no such file, or none that we may see. */
 const versionOf = (path: string): string => {
-  const found = statSync(path, { throwIfNoEntry: false })
-  return found === undefined ? "" : `${found.mtimeMs} ${found.ctimeMs} ${found.size} ${found.ino}`
+  try {
+    const { mtimeMs, ctimeMs, size, ino } = statSync(path)
+    return `${mtimeMs} ${ctimeMs} ${size} ${ino}`
+  } catch {
+    return ""
+  }
 }
 
 const textOf = (path: string): string => {

@@ -97,4 +97,58 @@ describe("the identity of connections", () => {
       assert.match(failed.message, /tls/)
     }).pipe(Effect.provide(upstreams()))
   )
+
+  it.live("shares neither a connection nor a TLS session when any one field is another one", () =>
+    Effect.gen(function* () {
+      const fixture = (name: string) =>
+        readFileSync(join(import.meta.dirname, "../../../test/http/fixtures", name), "utf8")
+      const [cert, key] = [fixture("localhost.cert.pem"), fixture("localhost.key.pem")]
+      const resumed: Array<boolean> = []
+      const server = createServer({ key, cert }, (socket: TLSSocket) => {
+        resumed.push(socket.isSessionReused())
+        socket.on("error", () => {})
+        socket.on("data", () => socket.write("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"))
+      })
+      yield* Effect.promise(() => new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve)))
+      yield* Effect.addFinalizer(() => Effect.sync(() => server.close()))
+      const { open } = yield* Upstreams
+      const to: Address = { kind: "tcp", host: "localhost", port: portOf(server.address()), tls: true }
+      const trusting = { root: cert, verify: "everything" } as const
+      const client = { certificate: cert, key: Redacted.make(key) }
+      /** Each differs in one field from the first, or from another one. */
+      const options: ReadonlyArray<UpstreamOptions> = [
+        ...[
+          trusting,
+          { ...trusting, root: `${cert}\n` },
+          { ...trusting, hostname: "localhost" },
+          { ...trusting, verify: "chain" },
+          { ...trusting, verify: "nothing" },
+          { ...trusting, client },
+          { ...trusting, client: { ...client, certificate: `${cert}\n` } },
+          { ...trusting, client: { ...client, key: Redacted.make(`${key}\n`) } }
+        ].map((tls) => ({ tls: tls as UpstreamOptions["tls"] })),
+        { tls: trusting, connectTimeout: 9_999 },
+        { tls: trusting, idleTimeout: 9_999 },
+        { tls: trusting, maxConnections: 9 },
+        { tls: trusting, probes: "none" },
+        ...(["all", "v4"] as const).map((addresses) => ({ tls: trusting, addresses }))
+      ]
+      // Twice: whoever shared a pool would find the connection of another one in it.
+      for (let round = 0; round < 2; round++)
+        for (const option of options) {
+          const { send } = yield* open(to, option)
+          assert.strictEqual((yield* send(upstreamRequest())).status, 200)
+          yield* Effect.sleep(2)
+        }
+      assert.deepStrictEqual(resumed, new Array(options.length).fill(false))
+      for (const target of [
+        { ...to, host: "127.0.0.1" },
+        { ...to, host: "localhost." }
+      ]) {
+        const { send } = yield* open(target, { tls: { ...trusting, verify: "chain" } })
+        yield* send(upstreamRequest())
+      }
+      assert.deepStrictEqual(resumed, new Array(options.length + 2).fill(false))
+    }).pipe(Effect.provide(upstreams()))
+  )
 })

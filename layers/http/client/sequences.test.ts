@@ -1,7 +1,7 @@
 /** Backends that do what they may not do between one answer and the next: nobody gets bytes that are not theirs. */
 import type { Socket } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Fiber } from "effect"
+import { Arbitrary, Effect, Exit, Fiber, Schema } from "effect"
 import { isSource, read } from "../../../src/http/body.ts"
 import type { Answer } from "../../../src/http/message.ts"
 import type { Upstream, UpstreamRequest } from "../../../src/services/upstreams.ts"
@@ -159,6 +159,51 @@ describe("a backend that sends", () => {
           yield* Effect.promise(() => eventually(gone))
         })
     )
+})
+
+describe("a backend that does one thing after the other", () => {
+  const step = Arbitrary.schema(Schema.Literals(["nothing", ...misdeeds.map(({ title }) => title)]))
+  it.live.prop(
+    "gives everybody else what is theirs",
+    [Arbitrary.array(step, { minLength: 20, maxLength: 20 })],
+    ([titles]) =>
+      Effect.gen(function* () {
+        let act: Misdeed["act"] = () => {}
+        const { port, sockets } = yield* backendThat((socket) => act(socket))
+        const upstream = yield* upstreamTo(port, { maxConnections: 3 })
+        for (const [place, title] of titles.entries()) {
+          const misdeed = misdeeds.find((one) => one.title === title)
+          const paths = ["a", "b", "c"].map((name) => `/${name}${place}`)
+          const others = Effect.map(
+            Effect.all(
+              paths.map((path) => ask(upstream, path)),
+              { concurrency: 3 }
+            ),
+            (told) =>
+              assert.deepStrictEqual(
+                told,
+                paths.map((body) => ({ status: 200, body })),
+                `beside ${title}`
+              )
+          )
+          if (misdeed === undefined) yield* others
+          else {
+            act = misdeed.act
+            const bad = Effect.exit(ask(upstream, "/bad", { method: misdeed.method ?? "GET" }))
+            // What comes late could be told from an answer by nobody who asked at once.
+            if (misdeed.late === true) yield* bad
+            else yield* Effect.all([bad, others], { concurrency: 2 })
+            yield* Effect.promise(() =>
+              eventually(
+                () => sockets.filter(({ destroyed, readableEnded }) => !destroyed && !readableEnded).length <= 3
+              )
+            )
+            if (misdeed.late === true) yield* Effect.sleep(30)
+          }
+        }
+      }).pipe(Effect.scoped),
+    { arbitrary: { runs: 50 }, timeout: 60_000 }
+  )
 })
 
 describe("a connection that is reset", () => {

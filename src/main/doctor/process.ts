@@ -1,6 +1,7 @@
 /** The process itself: its runtime, what its environment makes of it, its limits, and where its compiled code is kept. */
 import { accessSync, constants, existsSync, statSync } from "node:fs"
 import { dirname, join } from "node:path"
+import { isSea } from "node:sea"
 import { type Ailment, error, warning } from "./ailment.ts"
 import type { Machine } from "./machine.ts"
 
@@ -89,6 +90,8 @@ const openToOthers = (folder: string): string | undefined =>
   })
 
 export const cacheAilments = ({ env }: Machine): ReadonlyArray<Ailment> => {
+  // A single executable has its compiled code inside.
+  if (isSea()) return []
   const folder = cacheOf(env)
   if (folder === undefined || env["NODE_DISABLE_COMPILE_CACHE"] === "1")
     return [

@@ -1,7 +1,17 @@
 /** The single executable of this machine, run where there is neither the repository nor a runtime. */
 import { spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
-import { closeSync, cpSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import {
+  chmodSync,
+  closeSync,
+  cpSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync
+} from "node:fs"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
@@ -130,6 +140,18 @@ llm:
       "-f",
       file
     )
+  })
+
+  it("is healthy wherever it runs: it keeps no compiled code", () => {
+    const file = join(home, "healthy.yaml")
+    const text =
+      "gateways: { default: { address: localhost, port: 18755 } }\nroutes: [{ policies: { directResponse: { status: 204 } } }]\n"
+    writeFileSync(file, `${quiet}\n${text}`)
+    chmodSync(home, 0o775)
+    const { status, said } = run("headgatectl", "doctor", file)
+    chmodSync(home, 0o700)
+    assert.strictEqual(status, 0, said)
+    assert.notMatch(said, /cache/)
   })
 
   it("serves while a command runs", async () => {
