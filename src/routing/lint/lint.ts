@@ -64,7 +64,7 @@ const together: ReadonlyArray<{
 export const doubtfulRest = (configuration: Configuration, wrong: ReadonlyArray<Path>): ReadonlyArray<Complaint> => {
   const steps = new Set(wrong.flat())
   const trusted = together.filter(({ misledBy }) => !misledBy.some((key) => steps.has(key)))
-  return [...doubtfulParts(configuration), ...trusted.flatMap(({ look }) => look(configuration))]
+  return [...trusted.flatMap(({ look }) => look(configuration)), ...doubtfulParts(configuration)]
 }
 
 /** Every warning, in the order of the text. */
