@@ -107,7 +107,7 @@ class Assembly {
   readonly #problems = new Problems()
   readonly #merge: Merging
   readonly #routes: Array<ServedRoute> = []
-  readonly #terminals = new Map<string, CompiledTerminal | undefined>()
+  readonly #terminals = new Map<Normalised.Backend, CompiledTerminal | undefined>()
   readonly #sites: Sites
   readonly #reached = new Set<Normalised.RouteGroup | Normalised.Backend>()
   readonly #attachedTo: (listener: Normalised.Listener | undefined) => Attached
@@ -369,9 +369,9 @@ class Assembly {
       const config = withInForce(destination.config, attachments, terminal.applies ?? [], this.#merge)
       return this.#problems.collect(compileTerminal(terminal, config, source))
     }
-    if (this.#terminals.has(source.key)) return Effect.succeed(this.#terminals.get(source.key))
+    if (this.#terminals.has(source)) return Effect.succeed(this.#terminals.get(source))
     return Effect.map(this.#problems.collect(compileTerminal(terminal, destination.config, source)), (compiled) => {
-      this.#terminals.set(source.key, compiled)
+      this.#terminals.set(source, compiled)
       return compiled
     })
   }

@@ -80,9 +80,10 @@ export class References {
 
   #host(host: Address, { policies = {} }: Reference, path: ConfigPath): Compiling<Caller> {
     const { http, tcp, ...others } = policies
+    const key = formatPath(path)
     const source: Normalised.Backend = {
-      key: formatPath(path),
-      name: formatAddress(host),
+      key,
+      name: key,
       namespace: "",
       destination: { kind: "host", config: host },
       policies: attached(others, [...path, "policies"], this.#specs),
