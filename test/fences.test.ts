@@ -2,7 +2,7 @@
  * Every configuration that a page shows is one that this build serves without a doubt, or the page says what it is instead,
  * behind the language of the fence:
  *
- * - `yaml refused`: the next fence of the page, a `text`, is what `headgatectl validate --strict` says of it;
+ * - `yaml refused`: the next `text` of the page is what `headgatectl validate --strict` says of it;
  * - `yaml fragment=routes[].policies`: what may stand at this path of a file (`fragment` alone: sections of a file);
  * - `yaml of=prometheus`: a file of another program;
  * - `file=NAME`, on a fence of any language: a file of this name, which lies beside the configurations of the page. Those and
@@ -78,9 +78,9 @@ const faultsOf = (page: string): Effect.Effect<ReadonlyArray<string>> =>
       }
       const { code, said } = yield* validated(file)
       if (marks.has("refused")) {
-        const told = fences[index + 1]
+        const told = fences.slice(index + 1).find(({ language }) => language === "text")
         if (code === 0) tell("it is said to be refused, and is valid")
-        else if (told?.language !== "text") tell("the next fence, a text, has to be what is said of it")
+        else if (told === undefined) tell("a text has to tell what is said of it")
         else if (told.text.trimEnd() !== said) tell(`the page says:\n${told.text}but the tool says:\n${said}`)
       } else if (marks.has("of")) {
         if (code === 0) tell(`it is said to be a file of ${marks.get("of")}, and is one of ours`)
@@ -121,7 +121,7 @@ describe("a fence", () => {
     ],
     ["that this build cannot serve", page(["yaml", `${whole}\nui: {}`]), /^line 1: .*not available yet/],
     ["that is said to be refused, and is not", page(["yaml refused", whole], ["text", ""]), /and is valid$/],
-    ["that is refused, without what is said of it", page(["yaml refused", odd]), /the next fence, a text/],
+    ["that is refused, without what is said of it", page(["yaml refused", odd]), /a text has to tell/],
     ["that is refused with other words", page(["yaml refused", odd], ["text", "no"]), /^line 1: the page says:\nno\n/],
     ["of another program that is one of ours", page(["yaml of=other", whole]), /and is one of ours$/],
     ["of another program", page(["yaml of=other", "scrape_configs: []"]), undefined],

@@ -9,15 +9,15 @@ import { Agent, get } from "node:https"
 import { type AddressInfo, createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
-import { fencesOf } from "../../test/guides/fences.ts"
+import { stepsOf } from "../../test/guides/steps.ts"
 import { install } from "../debian.ts"
 import { until } from "../package/terminal.ts"
 
 const root = resolve(import.meta.dirname, "..", "..")
 const page = "docs/guides/production.md"
 const home = mkdtempSync(join(tmpdir(), "headgate-production-"))
-const fences = fencesOf(page, readFileSync(join(root, page), "utf8"))
-const mine = fences.filter(({ use }) => use._tag === "Judge" && use.name === "production")
+const steps = stepsOf(page, readFileSync(join(root, page), "utf8"))
+const mine = steps.filter(({ use }) => use._tag === "Judge" && use.name === "production")
 
 let passed = 0
 const failures: Array<string> = []
@@ -25,7 +25,7 @@ const holds = (what: string, held: boolean, detail = "") => {
   if (held) passed++
   else failures.push(detail === "" ? what : `${what}: ${detail}`)
 }
-const textOf = (language: string): string => mine.find((fence) => fence.language === language)!.text
+const textOf = (language: string): string => mine.find((step) => step.language === language)!.text
 holds(`${page} has what is judged here`, mine.map(({ language }) => language).join() === "ini,text")
 
 install("haproxy", "openssl", "systemd")
@@ -45,7 +45,7 @@ const freePorts = async (count: number) => {
   return ports
 }
 const [front, one, two, readyOne, readyTwo] = (await freePorts(5)) as [number, number, number, number, number]
-const configuration = fences.find(({ use }) => use._tag === "File" && use.path === "config.yaml")!.text
+const configuration = steps.find(({ use }) => use._tag === "File" && use.path === "config.yaml")!.text
 
 const start = async (port: number, readiness: number): Promise<ChildProcess> => {
   const text = configuration

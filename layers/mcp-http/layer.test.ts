@@ -4,6 +4,7 @@ import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "nod
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Scope } from "effect"
 import { TestClock } from "effect/testing"
+import { vi } from "vitest"
 import { McpHttp, type McpHttpEndpoint } from "../../src/services/mcp-http.ts"
 import type { McpEventMark, McpTransport, TargetFailure } from "../../src/services/mcp-transport.ts"
 import { connectionPorts } from "../../test/http/edge.ts"
@@ -341,6 +342,59 @@ describe("streamable HTTP to a target", () => {
     transport.close(undefined)
     await until("all closed", () => closed === 3)
     assert.deepStrictEqual(ends, [])
+    await target.close()
+  })
+
+  it("an answered stream that goes on is dropped when it has had its time, and nothing waits for one that ends", async () => {
+    const streams: Array<ServerResponse> = []
+    let closed = 0
+    const target = await begin((_, response) => {
+      streams.push(response.writeHead(200, { "content-type": "text/event-stream" }))
+      response.on("close", () => closed++)
+      response.write("data: {}\n\n")
+    })
+    const { transport, messages, ends } = target.connect()
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] })
+    const [started, stopped] = [vi.spyOn(globalThis, "setTimeout"), vi.spyOn(globalThis, "clearTimeout")]
+    /** How often something began to wait for as long as answered streams have. */
+    const waits = () => started.mock.calls.filter(([, millis]) => millis === 5_000).length
+    /** `until` of a time that stands still. */
+    const turns = async (what: string, condition: () => boolean) => {
+      for (let i = 0; i < 2_000; i++) {
+        if (condition()) return
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+      assert.fail(`it did not happen: ${what}`)
+    }
+    const answered = async (stream: number) => {
+      transport.send(outgoing(stream))
+      await turns("the message", () => messages.length === stream)
+      transport.release(stream)
+      return waits()
+    }
+    try {
+      assert.strictEqual(await answered(1), 1)
+      streams[0]!.end()
+      await turns("the end of what was answered", () => closed === 1)
+      const timer = started.mock.results[started.mock.calls.findIndex(([, millis]) => millis === 5_000)]!.value
+      await turns("the end of the timer", () => stopped.mock.calls.some(([handle]) => handle === timer))
+      assert.strictEqual(await answered(2), 2)
+      vi.advanceTimersByTime(4_999)
+      assert.strictEqual(await answered(3), 2)
+      vi.advanceTimersByTime(5_000)
+      for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve))
+      assert.strictEqual(closed, 1)
+      // What is left of a stream has a little time to come.
+      vi.advanceTimersByTime(1)
+      vi.advanceTimersByTime(100)
+      await turns("the end of both", () => closed === 3)
+      assert.strictEqual(waits(), 3)
+      assert.deepStrictEqual(ends, [])
+    } finally {
+      started.mockRestore()
+      stopped.mockRestore()
+      vi.useRealTimers()
+    }
     await target.close()
   })
 

@@ -1,6 +1,6 @@
 /** Streamable HTTP, the client's side: a POST for each message, an event stream or a JSON body for its answer. */
-import { contained } from "../../src/services/contained.ts"
-import { containerOf } from "../../src/services/defects.ts"
+import { type Container, containing } from "../../src/services/contained.ts"
+import type { TellDefect } from "../../src/services/defects.ts"
 import type { McpUpstreamRequest } from "../../src/services/mcp-http.ts"
 import type {
   McpEventMark,
@@ -37,6 +37,52 @@ const repeatable = new Set([
 /** An answered stream may stay open this long before it is dropped, at most twice as long. */
 const graceMillis = 5_000
 
+/** Drops answered streams that do not end by themselves. It waits only while there are any. */
+class Grace implements Container {
+  readonly #tell: TellDefect
+  readonly #drop: (stream: number) => void
+  /** Those that were answered before the last sweep, and those that were since. */
+  #due = new Set<number>()
+  #fresh = new Set<number>()
+  #timer: NodeJS.Timeout | undefined = undefined
+
+  constructor(tell: TellDefect, drop: (stream: number) => void) {
+    this.#tell = tell
+    this.#drop = drop
+  }
+
+  add(stream: number): void {
+    this.#fresh.add(stream)
+    if (this.#timer === undefined) this.#wait()
+  }
+
+  delete(stream: number): void {
+    if (!this.#due.delete(stream)) this.#fresh.delete(stream)
+    if (this.#due.size > 0 || this.#fresh.size > 0) return
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+  }
+
+  #wait(): void {
+    this.#timer = setTimeout(sweep, graceMillis, this).unref()
+  }
+
+  sweep(): void {
+    const due = this.#due
+    this.#due = this.#fresh
+    this.#fresh = new Set()
+    this.#timer = undefined
+    if (this.#due.size > 0) this.#wait()
+    for (const stream of due) this.#drop(stream)
+  }
+
+  contain(cause: unknown): void {
+    this.#tell("mcp", cause)
+  }
+}
+
+const sweep = containing((grace: Grace) => grace.sweep())
+
 /** What the method of a request says of its answer: a listening takes nothing but events. */
 type Purpose = "listen" | "initialize" | "other"
 
@@ -48,8 +94,7 @@ export class StreamableTransport implements McpTransport {
   readonly #open = new Map<number, Stream>()
   #sessionId: string | undefined
   #closed = false
-  /** Streams that were released since the last sweep began to wait. */
-  #released: Set<number> | undefined = undefined
+  #grace: Grace | undefined = undefined
 
   /** @param session the target's id of a session that was begun before. */
   constructor(upstream: Upstream, path: string, session: string | undefined, events: McpTransportEvents) {
@@ -108,23 +153,14 @@ export class StreamableTransport implements McpTransport {
     stream.released = true
     if (stream.whole) return
     stream.call?.resume()
-    if (this.#released === undefined) this.#sweepLater()
-    this.#released?.add(number)
-  }
-
-  #sweepLater(): void {
-    const due = new Set<number>()
-    this.#released = due
-    const sweep = contained(containerOf(this.#upstream.tell, "mcp"), () => {
-      if (this.#released === due) this.#released = undefined
-      for (const stream of due) this.abandon(stream)
-    })
-    setTimeout(sweep, graceMillis).unref()
+    this.#grace ??= new Grace(this.#upstream.tell, (due) => this.abandon(due))
+    this.#grace.add(number)
   }
 
   abandon(number: number): void {
     const stream = this.#open.get(number)
     this.#open.delete(number)
+    this.#grace?.delete(number)
     stream?.call?.abort()
   }
 
@@ -158,7 +194,7 @@ export class StreamableTransport implements McpTransport {
     const { number } = stream
     if (this.#open.get(number) !== stream) return
     this.#open.delete(number)
-    this.#released?.delete(number)
+    this.#grace?.delete(number)
     if (!stream.released && !this.#closed) this.#events.onEnd(number, failure)
   }
 }

@@ -246,7 +246,7 @@ const index = (top: Node, pages: ReadonlyArray<Page>, link: Link, specs: PolicyS
   return `${[
     "# Configuration reference",
     "Generated from the schemas that decode the file. A file is YAML or JSON; unknown keys are errors. [Environment variables](environment.md) win over the settings in `config`.",
-    "The command-line tool has [its own page](commands.md), and so have the [exit codes](exit-codes.md) of both programs, the [management endpoints](endpoints.md), the [metrics](metrics.md) and the [warnings](warnings.md) about files.",
+    "The command-line tool has [its own page](commands.md), and so have the [exit codes](exit-codes.md) of both programs, the [management endpoints](endpoints.md), the [metrics](metrics.md), the [phases](phases.md) of a request and the [warnings](warnings.md) about files.",
     "## Sections",
     ["| Section | Type | Default | Meaning |", "|---|---|---|---|", ...sections].join("\n"),
     "## Policies",

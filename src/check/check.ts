@@ -10,7 +10,7 @@ import type { PolicySpecs } from "../../spec/standalone/policies.ts"
 import { standalone } from "../../spec/standalone.ts"
 import { schemas } from "../../stages/schemas.ts"
 import { type Hidden, nothingHidden } from "../pipeline/hidden.ts"
-import { doubtfulParts, lint } from "../routing/lint/lint.ts"
+import { doubtfulRest, lint } from "../routing/lint/lint.ts"
 import { normalise } from "../routing/normalise/normalise.ts"
 import type { Normalised } from "../routing/normalised.ts"
 import { hiddenOf } from "./hidden.ts"
@@ -71,7 +71,7 @@ export const check = (source: ConfigurationText, { specs, schema } = language): 
   if (found === undefined) return { ...nothing, positions: undefined, problems: told }
 
   const { value: file, positions, inlineCredentials, gaps } = found
-  const { value: written, complaints } = normalise(file, specs)
+  const { value: written, complaints } = normalise(file, specs, gaps)
   const ofItself = (complaint: Complaint) => !followsFrom(gaps, complaint)
   const located = (all: ReadonlyArray<Complaint>) =>
     all.filter(ofItself).map((complaint) => positions.locate(complaint))
@@ -79,7 +79,8 @@ export const check = (source: ConfigurationText, { specs, schema } = language): 
   const idle = located(idleSettings(written.settings, positions))
   if (errors.length > 0) {
     const rest = { config: written, gaps, faults: complaints.map(pathOf) }
-    const doubtful = located(doubtfulParts({ file, specs, normalised: written, positions, inlineCredentials }))
+    const wrong = [...gaps.map(({ path }) => path), ...rest.faults]
+    const doubtful = located(doubtfulRest({ file, specs, normalised: written, positions, inlineCredentials }, wrong))
     return { ...nothing, positions, rest, problems: inOrder([...errors, ...idle, ...doubtful]) }
   }
   const doubtful = lint({ file, specs, normalised: written, positions, inlineCredentials })

@@ -2,6 +2,7 @@ import { globSync, readFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, Redacted, Schema } from "effect"
+import { environmentOf } from "../../test/fences.ts"
 import { check } from "./check.ts"
 import { type Parcel, pack, Unpacking } from "./parcels.ts"
 
@@ -31,9 +32,7 @@ describe("parcels", () => {
   for (const file of globSync("*/config.yaml", { cwd: examples }).sort())
     it(`carry the configuration of ${file}, whatever they hold at the most`, () => {
       const text = readFileSync(join(examples, file), "utf8")
-      // Those without a default, which is of the right kind already.
-      const variables = [...text.matchAll(/\$\{?([A-Z][A-Z0-9_]*)\b(?!:-)/g)].map(([, name]) => [name, "a".repeat(64)])
-      const { config, positions, hidden, problems } = check({ name: file, text, env: Object.fromEntries(variables) })
+      const { config, positions, hidden, problems } = check({ name: file, text, env: environmentOf(text) })
       assert.isDefined(config, problems.map(({ message }) => message).join())
       const told = { config, outline: positions?.outline, hidden, problems }
       for (const weight of [1, 7, undefined]) assert.deepStrictEqual(revealed(sent(told, weight).value), revealed(told))

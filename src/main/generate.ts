@@ -16,6 +16,7 @@ import { completions } from "./pages/completions.ts"
 import { failClosedPage } from "./pages/fail-closed.ts"
 import { manualPages } from "./pages/manual.ts"
 import { metricsPage } from "./pages/metrics.ts"
+import { phasesPage } from "./pages/phases.ts"
 import { standing } from "./pages/standing.ts"
 import { warningsPage } from "./pages/warnings.ts"
 
@@ -36,6 +37,7 @@ export const generated = (): Readonly<Record<string, string>> => {
     "reference/endpoints.md": endpointsPage(),
     "reference/exit-codes.md": exitCodesPage(),
     "reference/metrics.md": metricsPage(),
+    "reference/phases.md": phasesPage(),
     "reference/warnings.md": warningsPage()
   }
 }

@@ -95,9 +95,11 @@ export class Attempts {
   }
 }
 
-/** What a failure does not say of itself is taken for the worst. */
+/**
+ * A failure of the call speaks for itself; one that does not is taken for the worst. A policy may have failed on a call of its
+ * own, which says nothing of this one.
+ */
 const reachedBy = ({ called, exchange }: Passage, error: StageError | undefined): Reached => {
-  if (error?.reached !== undefined) return error.reached
   if (called === undefined) return "nothing sent"
-  return exchange.response === undefined ? "sent" : "body begun"
+  return exchange.response === undefined ? (error?.reached ?? "sent") : "body begun"
 }

@@ -88,7 +88,10 @@ export const makeServe = (loop: Loop, hooks: Hooks, clock: () => number, defects
   const attempting = (p: Passage, route: Route): Effect.Effect<Answer> => {
     p.attempts?.begin(p)
     const backend = route.choose(p.exchange)
-    if ("_tag" in backend) return refuse(p, backend, route.response)
+    if ("_tag" in backend) {
+      p.attempts?.settle()
+      return refuse(p, backend, route.response)
+    }
     p.backend = backend
     hooks.entering(p, "backend")
     const outcome = loop(backend.steps, p, 0)

@@ -5,6 +5,7 @@
 
 // The shapes of what a file says of backends.
 export type { PromptCaching, PromptGuard, PromptMessage } from "../../spec/guardrails.ts"
+export type { VirtualModel } from "../../spec/models.ts"
 export type { MockParams } from "../../spec/standalone/llm.ts"
 export type { McpEndpoint } from "../../spec/standalone/mcp.ts"
 export { type Address, formatAddress, HostPort } from "../../spec/target.ts"

@@ -1,61 +1,20 @@
 /** The `llm` section in its normalised form: models with everything that holds for each of them, and virtual models. */
-import type { Path } from "../../spec/config/path.ts"
-import type { HeaderMatch } from "../../spec/header.ts"
-import type { MockParams, presetProviders } from "../../spec/standalone/llm.ts"
-import type { AiProvider } from "../../spec/standalone/provider.ts"
-import type { Policies, ProviderOverrides } from "./normalised.ts"
+import type * as models from "../../spec/models.ts"
+import type { Policies } from "./normalised.ts"
+
+export type { Provider, VirtualModel } from "../../spec/models.ts"
 
 /** The models behind one port or route. */
 export interface ModelGateway {
   /** In the order of the file; the most specific name that matches counts. */
   readonly models: ReadonlyArray<Model>
-  readonly virtualModels: ReadonlyArray<VirtualModel>
+  readonly virtualModels: ReadonlyArray<models.VirtualModel>
 }
 
-/** A provider of a model: a known one, or one with a preset address and formats. */
-export type Provider =
-  | AiProvider
-  | {
-      readonly kind: "preset"
-      readonly config: { readonly name: (typeof presetProviders)[number]; readonly model?: string }
-    }
-  | { readonly kind: "mock"; readonly config: MockParams & { readonly model?: string } }
-
-/** A model that clients, or virtual models, may ask for. */
-export interface Model extends ProviderOverrides {
+/** A model of the section. */
+export interface Model extends models.Model<Policies> {
   /** `llm:model:<id>`, or `llm:model:<name>:<index>`. */
   readonly key: string
-  /** Exact, `prefix*`, `*suffix`, or `*`. */
-  readonly name: string
-  /** Internal models are for virtual models only. */
-  readonly visibility: "public" | "internal"
-  readonly provider: Provider
-  /** Conditions on the request; empty for none, else one entry is enough. */
-  readonly matches: ReadonlyArray<{ readonly headers?: ReadonlyArray<typeof HeaderMatch.Type> }>
-  /** How unknown paths are passed on. */
-  readonly passthrough: "detect" | "opaque" | undefined
-  /** Policies of the calls of the provider: those of the model, and those of its provider where the model has none. */
-  readonly policies: Policies
-  readonly path: Path
-}
-
-/** A name that leads to one of several models. Every target matches some model. */
-export interface VirtualModel {
-  readonly name: string
-  readonly routing:
-    | {
-        readonly kind: "weighted"
-        readonly targets: ReadonlyArray<{ readonly model: string; readonly weight: number }>
-      }
-    | {
-        readonly kind: "failover"
-        readonly targets: ReadonlyArray<{ readonly model: string; readonly priority: number }>
-      }
-    | {
-        readonly kind: "conditional"
-        readonly targets: ReadonlyArray<{ readonly model: string; readonly when: string | undefined }>
-      }
-  readonly path: Path
 }
 
 /** Whether a name of a client falls under the name of a model. */

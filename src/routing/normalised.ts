@@ -3,6 +3,7 @@
  * the path of its configuration. Plain data; the engine compiles it.
  */
 import type { Path } from "../../spec/config/path.ts"
+import type { ProviderOverrides } from "../../spec/models.ts"
 import type { AwsBackend, DynamicBackend, InternalBackend } from "../../spec/standalone/backend.ts"
 import type { Bind as BindConfig, ServerTls } from "../../spec/standalone/listener.ts"
 import type { McpBackend } from "../../spec/standalone/mcp.ts"
@@ -181,14 +182,6 @@ export interface NamedProvider extends ProviderOverrides {
   readonly provider: AiProvider
   readonly policies: Policies
   readonly path: Path
-}
-
-/** Where a provider is asked, when not at its usual address. */
-export interface ProviderOverrides {
-  readonly hostOverride: Address | undefined
-  readonly pathOverride: string | undefined
-  readonly pathPrefix: string | undefined
-  readonly tokenize: boolean
 }
 
 /** Policies by configuration name, in the order of the file. */

@@ -41,6 +41,8 @@ export const withoutTarget = (config: Normalised): ReadonlyArray<WithoutTarget> 
     if (kind === undefined) return []
     const message = `no such ${kind[0]}: ${policy.policy.name} has no effect`
     const { gateway, route, backend } = policy.target
+    // One without a name has a number, and may be what was left out.
+    const [, numbered] = /^route(\d+)$/.exec(route?.name ?? "") ?? []
     const name =
       gateway?.listenerName?.split("/").at(-1) ?? gateway?.port?.toString() ?? route?.name ?? backend?.backend?.name
     return [
@@ -48,7 +50,7 @@ export const withoutTarget = (config: Normalised): ReadonlyArray<WithoutTarget> 
         policy,
         path: [...policy.path, "target", ...kind],
         message,
-        missing: { among: [], isName: (word) => word === name }
+        missing: { among: numbered === undefined ? [] : ["routes", Number(numbered)], isName: (word) => word === name }
       }
     ]
   })

@@ -3,12 +3,10 @@ import { Schema } from "effect"
 import type { BackendAuth } from "../../spec/connection/policies.ts"
 import type { BackendTls } from "../../spec/connection/tls.ts"
 import type { PromptCaching, PromptGuard, PromptMessage } from "../../spec/guardrails.ts"
-import type { HeaderMatch, HeaderModifier } from "../../spec/header.ts"
+import type { HeaderModifier } from "../../spec/header.ts"
 import type { HealthPolicy } from "../../spec/health.ts"
+import type { Endpoint, Model, VirtualModel } from "../../spec/models.ts"
 import type { RuleSet } from "../../spec/rules.ts"
-import type { MockParams, presetProviders } from "../../spec/standalone/llm.ts"
-import type { AiProvider } from "../../spec/standalone/provider.ts"
-import type { Address } from "../../spec/target.ts"
 import type { Ai } from "../ai/schema.ts"
 
 /** The interfaces that paths may speak. */
@@ -27,53 +25,15 @@ export interface EndpointPolicy {
   }>
 }
 
-export type EndpointProvider =
-  | AiProvider
-  | {
-      readonly kind: "preset"
-      readonly config: { readonly name: (typeof presetProviders)[number]; readonly model?: string }
-    }
-  | { readonly kind: "mock"; readonly config: MockParams & { readonly model?: string } }
+type EndpointPolicySet = Readonly<Record<string, EndpointPolicy>>
 
 /** A provider, and everything that holds for its calls. */
-export interface EndpointConfig {
-  readonly name: string
-  readonly provider: EndpointProvider
-  readonly hostOverride: Address | undefined
-  readonly pathOverride: string | undefined
-  readonly pathPrefix: string | undefined
-  readonly tokenize: boolean
-  readonly policies: Readonly<Record<string, EndpointPolicy>>
-  readonly path: Path
-}
-
-export interface ModelConfig extends EndpointConfig {
-  readonly visibility: "public" | "internal"
-  readonly matches: ReadonlyArray<{ readonly headers?: ReadonlyArray<(typeof HeaderMatch)["Type"]> }>
-  readonly passthrough: "detect" | "opaque" | undefined
-}
-
-export interface VirtualConfig {
-  readonly name: string
-  readonly routing:
-    | {
-        readonly kind: "weighted"
-        readonly targets: ReadonlyArray<{ readonly model: string; readonly weight: number }>
-      }
-    | {
-        readonly kind: "failover"
-        readonly targets: ReadonlyArray<{ readonly model: string; readonly priority: number }>
-      }
-    | {
-        readonly kind: "conditional"
-        readonly targets: ReadonlyArray<{ readonly model: string; readonly when: string | undefined }>
-      }
-  readonly path: Path
-}
+export type EndpointConfig = Endpoint<EndpointPolicySet>
+export type ModelConfig = Model<EndpointPolicySet>
 
 export interface LlmRouterConfig {
   readonly models: ReadonlyArray<ModelConfig>
-  readonly virtualModels: ReadonlyArray<VirtualConfig>
+  readonly virtualModels: ReadonlyArray<VirtualModel>
 }
 
 /** The section was decoded with the file; here it only has a type. */

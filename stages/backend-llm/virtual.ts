@@ -8,13 +8,13 @@ import {
   inBothReadings,
   Unreadable
 } from "../../src/policy/policy.ts"
+import type { VirtualModel } from "../../src/policy/terminal.ts"
 import { choose } from "../../src/protocols/llm/balance/choice.ts"
 import type { EndpointHealth } from "../../src/protocols/llm/balance/health.ts"
 import { type Refusal, virtualNoTarget, virtualNotResolved } from "../../src/protocols/llm/models/refusal.ts"
 import { failoverGroups, pickWeighted } from "../../src/protocols/llm/models/virtual.ts"
 import type { Exchange } from "./exchange.ts"
 import { readsModelRequest } from "./request.ts"
-import type { VirtualConfig } from "./schema.ts"
 
 const isTrue = (when: Expression, x: Exchange): boolean | Unreadable => {
   const value = decided(when, x.variables)
@@ -32,7 +32,7 @@ export interface VirtualModels {
 type Choose = (x: Exchange) => string | Refusal | Unreadable
 
 export const compileVirtual = (
-  configs: ReadonlyArray<VirtualConfig>,
+  configs: ReadonlyArray<VirtualModel>,
   healthOf: (target: string) => EndpointHealth | undefined,
   clock: () => number,
   random: () => number

@@ -16,6 +16,8 @@ const stricter: Readonly<Record<string, string>> = {
   "transfer-encoding": "it passes codings on that nobody has undone",
   "transfer-encoding in HTTP/1.0": "HTTP/1.0 has no chunks, and a cache of HTTP/1.0 in between would not see them",
   "more than one transfer-encoding": "it joins them",
+  "interim response in HTTP/1.0": "it takes what follows for bytes behind the end, unless the connection is kept",
+  "interim response that closes": "it takes what follows for bytes behind the end",
   "interim response with a body": "no interim response has one",
   "100 that nobody asked for": "nothing that the proxy sends asks for it",
   "101 that nobody asked for": "it leaves that to its user",
@@ -50,6 +52,7 @@ const statusLines = [
 ]
 const interimHeads = [
   ...["HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", "HTTP/1.1 102 P\r\n\r\n", "HTTP/1.1 199 X\r\nA: b\r\n\r\n"],
+  ...["HTTP/1.0 102 P\r\n\r\n", "HTTP/1.1 103 X\r\nConnection: close\r\n\r\n"],
   ...["HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 103 E\r\nContent-Length: 3\r\n\r\n"]
 ]
 const plainLines = [

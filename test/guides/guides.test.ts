@@ -7,8 +7,8 @@ import { promisify } from "node:util"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { packed, patience } from "../packed.ts"
 import { root } from "../program.ts"
-import { fencesOf } from "./fences.ts"
 import { follow } from "./reader.ts"
+import { stepsOf } from "./steps.ts"
 
 const run = promisify(execFile)
 
@@ -16,9 +16,9 @@ const guides = globSync("docs/guides/*.md", { cwd: root })
   .sort()
   .map((page) => {
     const text = readFileSync(join(root, page), "utf8")
-    return { page, text, fences: fencesOf(page, text) }
+    return { page, text, steps: stepsOf(page, text) }
   })
-const fences = guides.flatMap((guide) => guide.fences)
+const steps = guides.flatMap((guide) => guide.steps)
 
 describe("a guide", () => {
   it.each(guides)("has at most 200 lines, and links that lead somewhere: $page", ({ page, text }) => {
@@ -28,14 +28,14 @@ describe("a guide", () => {
   })
 
   it("says what a terminal prints when it is ready", () => {
-    const unsaid = guides.flatMap(({ fences }) =>
-      fences.filter(({ use }, index) => use._tag === "Terminal" && fences[index + 1]?.use._tag !== "Output")
+    const unsaid = guides.flatMap(({ steps }) =>
+      steps.filter(({ use }, index) => use._tag === "Terminal" && steps[index + 1]?.use._tag !== "Output")
     )
     assert.deepStrictEqual(unsaid, [])
   })
 
   it("leaves to a judge only what a judge does", () => {
-    for (const { use, place } of fences)
+    for (const { use, place } of steps)
       if (use._tag === "Judge") assert.isTrue(existsSync(join(root, "judges", use.name, "judge.ts")), place)
   })
 })
@@ -49,7 +49,7 @@ describe.concurrent("following a guide", () => {
     const { dependencies, devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
     const versions: Readonly<Record<string, string | undefined>> = { ...devDependencies, ...dependencies }
     const tarball = await packed()
-    const wanted = fences.flatMap(({ use, place }) =>
+    const wanted = steps.flatMap(({ use, place }) =>
       use._tag === "Install" ? use.packages.map((name) => ({ name, place })) : []
     )
     const packages = wanted.map(({ name, place }) => {
@@ -68,8 +68,8 @@ describe.concurrent("following a guide", () => {
 
   it("finds programs whose types hold", async () => {
     const types = join(home, "types")
-    for (const { page, fences } of guides)
-      for (const { language, use, text } of fences)
+    for (const { page, steps } of guides)
+      for (const { language, use, text } of steps)
         if (language === "ts" && use._tag === "File") {
           mkdirSync(join(types, basename(page, ".md")), { recursive: true })
           writeFileSync(join(types, basename(page, ".md"), use.path), text)
@@ -83,8 +83,8 @@ describe.concurrent("following a guide", () => {
     assert.strictEqual(stdout, "")
   })
 
-  it.each(guides)("$page", async ({ page, fences }) => {
+  it.each(guides)("$page", async ({ page, steps }) => {
     mkdirSync(folder(page))
-    await follow(fences, { folder: folder(page), bin: join(home, "node_modules", ".bin") })
+    await follow(steps, { folder: folder(page), bin: join(home, "node_modules", ".bin") })
   })
 })

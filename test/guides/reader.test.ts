@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, assert, describe, it } from "@effect/vitest"
-import { fencesOf } from "./fences.ts"
 import { follow } from "./reader.ts"
+import { stepsOf } from "./steps.ts"
 
 const home = mkdtempSync(join(tmpdir(), "headgate-reader-"))
 afterAll(() => rmSync(home, { recursive: true, force: true }))
@@ -15,7 +15,7 @@ const fence = (info: string, text: string) => `\`\`\`${info}\n${text}\n\`\`\`\n\
 const read = async (...fences: ReadonlyArray<string>): Promise<string> => {
   const folder = mkdtempSync(join(home, "page-"))
   try {
-    await follow(fencesOf("page.md", `# A page\n\n${fences.join("")}`), { folder, bin: folder })
+    await follow(stepsOf("page.md", `# A page\n\n${fences.join("")}`), { folder, bin: folder })
     return ""
   } catch (error) {
     return error instanceof Error ? error.message : String(error)
@@ -51,7 +51,7 @@ describe("a reader", () => {
 
   it("takes free ports for those of the page, and shows those of the page", async () => {
     mkdirSync(join(home, "ports"))
-    const pages = fencesOf(
+    const pages = stepsOf(
       "page.md",
       fence("text file=port", "port: 3000") +
         fence("sh", "cat port; echo $ADMIN_ADDR") +
@@ -63,11 +63,11 @@ describe("a reader", () => {
 
   it("does not take a slip for prose", () => {
     const wrong = ["sh staus=1", "yaml", "text outptu", "sh install"]
-    for (const info of wrong) assert.throws(() => fencesOf("page.md", fence(info, "x")), /^page\.md:1: /)
+    for (const info of wrong) assert.throws(() => stepsOf("page.md", fence(info, "x")), /^page\.md:1: /)
     assert.deepStrictEqual(
-      fencesOf("page.md", fence("sh install", "npm install headgate effect\nsudo npm install --global openai"))[0]?.use,
+      stepsOf("page.md", fence("sh install", "npm install headgate effect\nsudo npm install --global openai"))[0]?.use,
       { _tag: "Install", packages: ["headgate", "effect", "openai"] }
     )
-    assert.deepStrictEqual(fencesOf("page.md", fence("sh judge=image", "x"))[0]?.use, { _tag: "Judge", name: "image" })
+    assert.deepStrictEqual(stepsOf("page.md", fence("sh judge=image", "x"))[0]?.use, { _tag: "Judge", name: "image" })
   })
 })

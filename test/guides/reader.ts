@@ -11,7 +11,7 @@ import { createServer } from "node:net"
 import { delimiter, dirname, join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { until } from "../program.ts"
-import { type Fence, shows } from "./fences.ts"
+import { type Step, shows } from "./steps.ts"
 
 /** How long a command may take, or something to be said, on a busy machine. */
 const patience = 40_000
@@ -41,8 +41,8 @@ const freePorts = async (count: number): Promise<ReadonlyArray<number>> => {
 const management = { ADMIN_ADDR: "15000", STATS_ADDR: "15020", READINESS_ADDR: "15021" }
 
 /** What a page calls a port: a number where an address or a setting has one. */
-const portsOf = (fences: ReadonlyArray<Fence>): ReadonlyArray<string> => {
-  const named = fences.flatMap(({ text }) =>
+const portsOf = (steps: ReadonlyArray<Step>): ReadonlyArray<string> => {
+  const named = steps.flatMap(({ text }) =>
     [...text.matchAll(/(?:port"?:? |localhost:|127\.0\.0\.1:|[ "]:|port=|port\()([1-9]\d{3,4})\b/g)].map(
       ([, port]) => port!
     )
@@ -57,9 +57,9 @@ export interface Reader {
   readonly bin: string
 }
 
-/** Follows the fences to their end. Fails with the place of the first one that is not true. */
-export const follow = async (fences: ReadonlyArray<Fence>, { folder, bin }: Reader): Promise<void> => {
-  const named = portsOf(fences)
+/** Follows the steps to their end. Fails with the place of the first one that is not true. */
+export const follow = async (steps: ReadonlyArray<Step>, { folder, bin }: Reader): Promise<void> => {
+  const named = portsOf(steps)
   const free = await freePorts(named.length)
   const real = new Map(named.map((port, index) => [port, String(free[index])]))
   const asNamed = new Map([...real].map(([name, port]) => [port, name]))
@@ -102,7 +102,7 @@ export const follow = async (fences: ReadonlyArray<Fence>, { folder, bin }: Read
   const terminals = new Map<string, Terminal>()
   let last: { terminal: Terminal; name: string | undefined } | undefined
 
-  const read = async ({ use, text }: Fence): Promise<void> => {
+  const read = async ({ use, text }: Step): Promise<void> => {
     switch (use._tag) {
       case "Chart":
       case "Install":
@@ -151,10 +151,10 @@ export const follow = async (fences: ReadonlyArray<Fence>, { folder, bin }: Read
   }
 
   try {
-    for (const fence of fences)
-      await read(fence).catch((error: Error) => {
+    for (const step of steps)
+      await read(step).catch((error: Error) => {
         const logs = [...terminals].map(([name, { said }]) => `\nterminal ${name}:\n${said}`)
-        throw new Error(`${fence.place}: ${error.message}${logs.join("")}`, { cause: error })
+        throw new Error(`${step.place}: ${error.message}${logs.join("")}`, { cause: error })
       })
   } finally {
     await Promise.all([...terminals.values()].map((terminal) => end(terminal, ["SIGTERM", "SIGKILL"])))

@@ -12,17 +12,9 @@ import type { Problem } from "../../spec/config/problem.ts"
 import { type Shape, shapeOf } from "../../spec/config/shape.ts"
 import { language } from "../../src/check/check.ts"
 import { findings } from "../../src/main/configuration/findings.ts"
+import { environmentOf } from "../fences.ts"
 
 const folder = resolve(import.meta.dirname, "../../examples")
-
-/** What a user would have in the environment: whatever the file asks for. */
-const environment = (text: string): Readonly<Record<string, string>> =>
-  Object.fromEntries(
-    [...text.matchAll(/\$\{?([A-Z_]+)/g)].map(([, name]) => [
-      name!,
-      name === "SESSION_KEY" ? "0a".repeat(32) : `${name}-value`
-    ])
-  )
 
 interface File {
   readonly name: string
@@ -34,7 +26,7 @@ const files: ReadonlyArray<File> = globSync("*/config.yaml", { cwd: folder })
   .sort()
   .map((name) => {
     const text = readFileSync(join(folder, name), "utf8").replace(/^# yaml-language-server.*$/m, "")
-    return { name, content: parse(text), env: environment(text) }
+    return { name, content: parse(text), env: environmentOf(text) }
   })
 
 const kinds = ["unknown key", "wrong type", "bad reference", "bad pattern", "bad expression", "unserved"] as const

@@ -17,6 +17,8 @@ export type ResponseFault =
   | "content-length with transfer-encoding"
   | "more than one transfer-encoding"
   | "transfer-encoding in HTTP/1.0"
+  | "interim response in HTTP/1.0"
+  | "interim response that closes"
   | "interim response with a body"
   | "100 that nobody asked for"
   | "101 that nobody asked for"

@@ -64,6 +64,16 @@ describe("limits", () => {
     assert.strictEqual(reading(`${chunked}1000000000000\r\n`).fault, "chunk size")
   })
 
+  it("an interim response ends nothing, and HTTP/1.0 has none", () => {
+    const final = `${ok}content-length: 0\r\n\r\n`
+    assert.strictEqual(reading(`HTTP/1.0 103 X\r\n\r\n${final}`).fault, "interim response in HTTP/1.0")
+    assert.strictEqual(
+      reading(`HTTP/1.1 103 X\r\nconnection: close\r\n\r\n${final}`).fault,
+      "interim response that closes"
+    )
+    assert.isUndefined(reading(`HTTP/1.1 103 X\r\nconnection: keep-alive\r\n\r\n${final}`).fault)
+  })
+
   it("nobody waits for the end of what is no response", () => {
     for (const text of ["S", "HTTP/2", "\r\n", "http/1.1"]) assert.strictEqual(reading(text).fault, "status line", text)
     assert.strictEqual(reading(`${ok}a\n`).fault, "line break")

@@ -418,6 +418,8 @@ export class ResponseParser {
     const closing = connection !== undefined && connection !== "keep-alive" && nominate(connection, headers)
     const head = { status, headers, upgrade: this.#upgrade }
     if (status >= 200) return this.#conclude(head, minor === 0, closing)
+    if (minor === 0) return malformed("interim response in HTTP/1.0")
+    if (closing && status !== 101) return malformed("interim response that closes")
     if (this.#coding !== undefined) return malformed("interim response with a body")
     // None has a body (RFC 9112 6.3): whoever believed its length would take the next response for one.
     headers.delete("content-length")

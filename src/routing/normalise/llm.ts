@@ -2,10 +2,11 @@
 import { didYouMean } from "../../../spec/config/nearest.ts"
 import type { Path } from "../../../spec/config/path.ts"
 import type { PromptGuard } from "../../../spec/guardrails.ts"
+import type { ProviderOverrides } from "../../../spec/models.ts"
 import type { Llm, MockParams, ModelParams, ModelProvider } from "../../../spec/standalone/llm.ts"
 import { parseUrl } from "../../../spec/target.ts"
 import { type Model, type ModelGateway, matchesModel, type Provider, type VirtualModel } from "../models.ts"
-import type { Policies, ProviderOverrides } from "../normalised.ts"
+import type { Policies } from "../normalised.ts"
 import type { Complaints } from "./complaints.ts"
 import { synthetic } from "./policies.ts"
 

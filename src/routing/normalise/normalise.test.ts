@@ -3,17 +3,10 @@ import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { parse, stringify } from "yaml"
 import { formatLine } from "../../../spec/config/problem.ts"
+import type { ProviderOverrides } from "../../../spec/models.ts"
 import { type Address, formatAddress } from "../../../spec/target.ts"
 import { schemas } from "../../../stages/schemas.ts"
-import type {
-  Backend,
-  BackendReference,
-  Destination,
-  Normalised,
-  Policies,
-  ProviderOverrides,
-  Route
-} from "../normalised.ts"
+import type { Backend, BackendReference, Destination, Normalised, Policies, Route } from "../normalised.ts"
 import { reader } from "../read.ts"
 
 interface Case {

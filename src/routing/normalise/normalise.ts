@@ -1,4 +1,5 @@
 /** A decoded file in its normalised form. Everything that its parts demand of one another is checked here, all of it at once. */
+import { type Gap, originOf } from "../../../spec/config/gaps.ts"
 import { formatPath, type Path } from "../../../spec/config/path.ts"
 import type { Complaint } from "../../../spec/config/positions.ts"
 import type { PolicySpecs } from "../../../spec/standalone/policies.ts"
@@ -19,10 +20,14 @@ export interface Result {
   readonly complaints: ReadonlyArray<Complaint>
 }
 
-/** Expands every section of a file. `specs` are the policies with which the file was decoded. */
-export const normalise = (file: Standalone, specs: PolicySpecs): Result => {
+/**
+ * Expands every section of a file. `specs` are the policies with which the file was decoded, `gaps` what was left out of it: what has
+ * no name is known by its number in the whole file.
+ */
+export const normalise = (file: Standalone, specs: PolicySpecs, gaps: ReadonlyArray<Gap> = []): Result => {
   const problems = complaints()
-  const context: Context = { specs, problems }
+  const numberOf = (path: Path) => (gaps.length === 0 ? path : originOf(path, gaps)).at(-1)!
+  const context: Context = { specs, problems, numberOf }
   const backends = new Map<string, Backend>()
   const routes = new Map<string, Map<string, Route>>()
   const tcpRoutes = new Map<string, Map<string, TcpRoute>>()
@@ -67,13 +72,13 @@ export const normalise = (file: Standalone, specs: PolicySpecs): Result => {
 
   file.routes?.forEach((route, index) => {
     const path: Path = ["routes", index]
-    const unset = `routes.${route.name ?? `route${index}`} must set gateways`
+    const unset = `routes.${route.name ?? `route${numberOf(path)}`} must set gateways`
     for (const listener of attachTo(unset, route.gateways, "HTTP", attachables, path, problems))
       put(routes, listener, httpRoute(route, listener.key, path, context))
   })
   file.tcpRoutes?.forEach((route, index) => {
     const path: Path = ["tcpRoutes", index]
-    const unset = `tcpRoutes.${route.name ?? `route${index}`} must set gateways`
+    const unset = `tcpRoutes.${route.name ?? `route${numberOf(path)}`} must set gateways`
     for (const listener of attachTo(unset, route.gateways, "TCP", attachables, path, problems))
       put(tcpRoutes, listener, tcpRoute(route, listener.key, path, context))
   })

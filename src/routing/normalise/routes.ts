@@ -18,6 +18,8 @@ import { onRoute } from "./policies.ts"
 export interface Context {
   readonly specs: PolicySpecs
   readonly problems: Complaints
+  /** The place of a route in its list, as it is in the file. */
+  readonly numberOf: (path: Path) => number | string
 }
 
 /** A route with the backends that are written on it. */
@@ -26,8 +28,8 @@ export interface WithBackends<R> {
   readonly inline: ReadonlyArray<Backend>
 }
 
-const identity = (config: RouteConfig | TcpRouteConfig, prefix: string, path: Path) => {
-  const name = config.name ?? `route${path.at(-1)}`
+const identity = (config: RouteConfig | TcpRouteConfig, prefix: string, path: Path, context: Context) => {
+  const name = config.name ?? `route${context.numberOf(path)}`
   const namespace = config.namespace ?? "default"
   const key = `${prefix}/${namespace}/${name}`
   const { ruleName, hostnames = [] } = config
@@ -46,7 +48,7 @@ const backendsOf = (config: RouteConfig | TcpRouteConfig, key: string, path: Pat
 
 /** A route under the key of its listener or group. */
 export const httpRoute = (config: RouteConfig, prefix: string, path: Path, context: Context): WithBackends<Route> => {
-  const named = identity(config, prefix, path)
+  const named = identity(config, prefix, path, context)
   const { backends, inline } = backendsOf(config, named.key, path, context)
   const policies = onRoute(config.policies, [...path, "policies"], context.specs)
   return { route: { ...named, matches: config.matches, ...policies, backends }, inline }
@@ -59,7 +61,7 @@ export const tcpRoute = (
   path: Path,
   context: Context
 ): WithBackends<TcpRoute> => {
-  const named = identity(config, prefix, path)
+  const named = identity(config, prefix, path, context)
   const { backends, inline } = backendsOf(config, named.key, path, context)
   const { policies, backendPolicies } = onRoute(config.policies, [...path, "policies"], context.specs)
   return { route: { ...named, backendPolicies: { ...policies, ...backendPolicies }, backends }, inline }

@@ -1,9 +1,7 @@
-/**
- * The fences of a page of Markdown, and what becomes of each: the words behind the language say so. `CONTRIBUTING.md` tells
- * writers of guides which words there are.
- */
+/** What a reader does with each fence of a page: the marks behind its language say so. `CONTRIBUTING.md` tells which there are. */
+import { fencesOf } from "../fences.ts"
 
-/** What the words of a fence ask for. */
+/** What the marks of a fence ask for. */
 export type Use =
   /** Written to a file of the reader's folder. */
   | { readonly _tag: "File"; readonly path: string }
@@ -20,24 +18,16 @@ export type Use =
   /** A chart. */
   | { readonly _tag: "Chart" }
 
-export interface Fence {
+export interface Step {
   readonly language: string
   readonly use: Use
   readonly text: string
-  /** As `docs/guides/secure.md:12`: where the fence begins. */
+  /** As `docs/guides/secure.md:12`: where the fence opens. */
   readonly place: string
 }
 
-const words = (info: string): ReadonlyMap<string, string> =>
-  new Map(
-    info.split(" ").map((word) => {
-      const [name = "", value = ""] = word.split("=")
-      return [name, value] as const
-    })
-  )
-
-/** Every word that follows a language; one that is not here is a slip. */
-const known = new Set(["file", "install", "status", "terminal", "output", "judge"])
+/** Every mark that there is; another one is a slip. `refused` is for the test of configurations. */
+const known = new Set(["file", "refused", "install", "status", "terminal", "output", "judge"])
 
 const installed = (text: string): ReadonlyArray<string> =>
   text
@@ -49,30 +39,29 @@ const installed = (text: string): ReadonlyArray<string> =>
       return names.split(" ").filter((name) => !name.startsWith("--"))
     })
 
-const useOf = (language: string, said: ReadonlyMap<string, string>, text: string): Use => {
-  const [strange] = [...said.keys()].filter((word) => !known.has(word))
-  if (strange !== undefined) throw new Error(`the word ${strange} says nothing about a fence`)
-  const judge = said.get("judge")
+const useOf = (language: string, marks: ReadonlyMap<string, string>, text: string): Use => {
+  const [strange] = [...marks.keys()].filter((word) => !known.has(word))
+  if (strange !== undefined) throw new Error(`the mark ${strange} says nothing about a fence`)
+  const judge = marks.get("judge")
   if (judge !== undefined) return { _tag: "Judge", name: judge }
-  const path = said.get("file")
+  const path = marks.get("file")
   if (path !== undefined) return { _tag: "File", path }
-  if (said.has("output")) return { _tag: "Output", terminal: said.get("output") || undefined }
+  if (marks.has("output")) return { _tag: "Output", terminal: marks.get("output") || undefined }
   if (language === "mermaid") return { _tag: "Chart" }
   if (language !== "sh") throw new Error(`a fence of ${language} is a file, output, or work for a judge`)
-  if (said.has("install")) return { _tag: "Install", packages: installed(text) }
-  const terminal = said.get("terminal")
+  if (marks.has("install")) return { _tag: "Install", packages: installed(text) }
+  const terminal = marks.get("terminal")
   return terminal === undefined
-    ? { _tag: "Run", status: Number(said.get("status") ?? 0) }
+    ? { _tag: "Run", status: Number(marks.get("status") ?? 0) }
     : { _tag: "Terminal", name: terminal }
 }
 
-/** The fences of a page, in their order. `page` is its path in the repository. */
-export const fencesOf = (page: string, markdown: string): ReadonlyArray<Fence> =>
-  [...markdown.matchAll(/^```(\w*)(?: ([^\n]+))?\n(.*?)^```$/gms)].map((match) => {
-    const [, language = "", info, text = ""] = match
-    const place = `${page}:${markdown.slice(0, match.index).split("\n").length}`
+/** The steps of a page, in their order. `page` is its path in the repository. */
+export const stepsOf = (page: string, markdown: string): ReadonlyArray<Step> =>
+  fencesOf(markdown).map(({ language, marks, text, line }) => {
+    const place = `${page}:${line}`
     try {
-      return { language, use: useOf(language, info === undefined ? new Map() : words(info), text), text, place }
+      return { language, use: useOf(language, marks, text), text, place }
     } catch (error) {
       throw new Error(`${place}: ${error instanceof Error ? error.message : error}`)
     }

@@ -1,0 +1,203 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit } from "effect"
+import { HeaderList } from "../http/header-list.ts"
+import { type Answer, RequestHead } from "../http/message.ts"
+import { type Reached, UpstreamFailed } from "../services/upstreams.ts"
+import type { EndedAttempt, Plan } from "./attempts.ts"
+import { Exchange } from "./exchange.ts"
+import { Latency } from "./latency.ts"
+import { Passage } from "./passage.ts"
+import type { Backend, Listener, Route } from "./route.ts"
+import { plainLoop, type Step } from "./run.ts"
+import { makeServe, noHooks } from "./serve.ts"
+import * as slots from "./slots.ts"
+import { next, type Phase, respond, type StageError } from "./stage.ts"
+
+const failure = (reached: Reached) => new UpstreamFailed({ kind: "reset", detail: "test", reached })
+const answer = (status: number): Answer => ({ status, headers: new HeaderList(), body: undefined })
+
+const step = (phase: Phase, run: Step["run"]): Step => ({
+  policy: "test",
+  node: "test",
+  site: "backend",
+  phase,
+  path: [],
+  failOpen: false,
+  outcomes: ["next", "respond", "fail"],
+  reads: [],
+  writes: [],
+  condition: undefined,
+  holds: undefined,
+  latency: new Latency(),
+  run
+})
+
+interface Way {
+  readonly steps?: ReadonlyArray<Step>
+  readonly backendResponse?: ReadonlyArray<Step>
+  readonly call: Backend["call"]
+  readonly plan: Plan
+}
+
+const clock = () => 0
+
+/** Serves a request; what became of its attempts, and how it ended. */
+const served = ({ steps = [], backendResponse = [], call, plan }: Way, prepare: (x: Exchange) => void = () => {}) =>
+  Effect.gen(function* () {
+    const ended: Array<Pick<EndedAttempt, "number" | "reached">> = []
+    const effective = () => ({})
+    const backend: Backend = {
+      name: "b",
+      type: "static",
+      protocol: "http",
+      target: "b",
+      steps,
+      backendResponse,
+      response: [],
+      effective,
+      call
+    }
+    const route: Route = {
+      key: "r",
+      name: "r",
+      namespace: "default",
+      rule: undefined,
+      steps: [],
+      response: [],
+      effective,
+      plan: {
+        ...plan,
+        again: (one) => {
+          ended.push({ number: one.number, reached: one.reached })
+          return plan.again(one)
+        }
+      },
+      choose: () => backend
+    }
+    const listener: Listener = {
+      key: "l",
+      name: "l",
+      bind: "b",
+      gateway: "default/default",
+      steps: [],
+      response: [],
+      effective,
+      select: () => ({ route, prefix: undefined, evaluated: () => [] })
+    }
+    const x = new Exchange(
+      new RequestHead("GET", "http", "example.com", "/", new HeaderList()),
+      undefined,
+      { address: "127.0.0.1", port: 1, rawAddress: "127.0.0.1", rawPort: 1 },
+      0,
+      0
+    )
+    prepare(x)
+    const serve = makeServe(plainLoop(clock), noHooks, clock, () => {})
+    const { status } = yield* serve(new Passage(x), listener)
+    return { status, ended, x }
+  })
+
+const always = (attempts: number): Plan => ({ attempts, again: () => 0 })
+
+describe("how far an attempt got", () => {
+  it.effect.each(["nothing sent", "sent", "head received", "body begun"] as const)("is what its call says: %s", (at) =>
+    Effect.gen(function* () {
+      const { status, ended } = yield* served({ call: () => Exit.fail(failure(at)), plan: always(3) })
+      assert.strictEqual(status, 503)
+      assert.deepStrictEqual(ended, [
+        { number: 1, reached: at },
+        { number: 2, reached: at }
+      ])
+    })
+  )
+
+  it.effect("is nothing before its call, and everything behind it, whatever a policy's own call came to", () =>
+    Effect.gen(function* () {
+      const call = () => Exit.succeed(answer(200))
+      const failing = (phase: Phase, at: Reached) => [step(phase, () => Exit.fail(failure(at)))]
+      const before = yield* served({ steps: failing("backend", "sent"), call, plan: always(2) })
+      assert.strictEqual(before.ended[0]?.reached, "nothing sent")
+      const behind = yield* served({
+        backendResponse: failing("backendResponse", "nothing sent"),
+        call,
+        plan: always(2)
+      })
+      assert.strictEqual(behind.ended[0]?.reached, "body begun")
+    })
+  )
+})
+
+describe("no attempt follows", () => {
+  const failing = () => Exit.fail(failure("sent"))
+
+  it.effect("a bug", () =>
+    Effect.gen(function* () {
+      const { status, ended } = yield* served({ call: () => Exit.die("bug"), plan: always(3) })
+      assert.deepStrictEqual([status, ended], [500, []])
+    })
+  )
+
+  it.effect("an answer that a policy gave in the place of the backend", () =>
+    Effect.gen(function* () {
+      const answering = step("backend", () => respond(answer(403)))
+      const { status, ended } = yield* served({ steps: [answering], call: failing, plan: always(3) })
+      assert.deepStrictEqual([status, ended], [403, []])
+    })
+  )
+
+  it.effect("for which the time of the request does not last", () =>
+    Effect.gen(function* () {
+      const { ended } = yield* served({ call: failing, plan: { attempts: 3, again: () => 50 } }, (x) =>
+        x.set(slots.timeouts, { request: 50, backend: undefined })
+      )
+      assert.strictEqual(ended.length, 1)
+    })
+  )
+
+  it.effect("a wish to change the protocol of which something was sent", () =>
+    Effect.gen(function* () {
+      const wish = (x: Exchange) => {
+        x.upgrade = "websocket"
+      }
+      assert.deepStrictEqual((yield* served({ call: failing, plan: always(3) }, wish)).ended, [])
+      const unsent = yield* served({ call: () => Exit.fail(failure("nothing sent")), plan: always(3) }, wish)
+      assert.strictEqual(unsent.ended.length, 2)
+    })
+  )
+
+  it.effect("a plan that throws", () =>
+    Effect.gen(function* () {
+      const plan: Plan = {
+        attempts: 3,
+        again: () => {
+          throw new Error("bug")
+        }
+      }
+      assert.strictEqual((yield* served({ call: failing, plan })).status, 500)
+    })
+  )
+})
+
+describe("the end of an attempt", () => {
+  it.effect("is told once to who asked for it: when it is let go of, or with the request", () =>
+    Effect.gen(function* () {
+      const told: Array<string> = []
+      let number = 0
+      const asking = step("backend", (x) => {
+        const own = ++number
+        x.onFinish(({ failure }) => told.push(`${own} ${failure}`))
+        return next
+      })
+      const call = (): Exit.Exit<Answer, StageError> =>
+        number < 3 ? Exit.fail(failure("sent")) : Exit.succeed(answer(200))
+      const { x, status } = yield* served({ steps: [asking], call, plan: always(3) })
+      assert.strictEqual(status, 200)
+      const dropped = "upstream call failed: reset: test"
+      assert.deepStrictEqual(told, [`1 ${dropped}`, `2 ${dropped}`])
+      x.finish({ status, failure: undefined, bytes: 0 }, (cause) => assert.fail(String(cause)))
+      x.finish({ status, failure: undefined, bytes: 0 }, (cause) => assert.fail(String(cause)))
+      assert.deepStrictEqual(told, [`1 ${dropped}`, `2 ${dropped}`, "3 undefined"])
+      assert.strictEqual(x.response?.status, 200, "whoever asked before there were attempts sees the answer")
+    })
+  )
+})
