@@ -71,6 +71,7 @@ const world = () => {
 }
 
 const one = { v4: ["192.0.2.1"], v6: [] }
+const day = 86_400_000
 const two = { v4: ["192.0.2.2"], v6: [] }
 
 describe("what is known of names", () => {
@@ -155,6 +156,36 @@ describe("what is known of names", () => {
     const last = ask()
     fail("ENOTFOUND")
     assert.deepStrictEqual(last.heard, ["ENOTFOUND"])
+  })
+
+  it("holds for a day without anybody who confirms it, and no longer: the address may be somebody else's by then", () => {
+    const { book, ask, answer, fail, lookups, pass } = world()
+    ask()
+    answer(["192.0.2.1"], ["2001:db8::1"])
+    pass(day - 1)
+    ask()
+    // One family is confirmed, the other one is not.
+    const { family, over } = lookups.shift()!
+    family("v4", { failed: "ETIMEOUT" })
+    family("v6", { addresses: ["2001:db8::1"], ttl: 60 })
+    over(undefined)
+    assert.deepStrictEqual(ask().heard, [{ v4: ["192.0.2.1"], v6: ["2001:db8::1"] }])
+    pass(1000)
+    const { heard } = ask()
+    pass(1000)
+    assert.deepStrictEqual(heard, [{ v4: [], v6: ["2001:db8::1"] }])
+    fail("ETIMEOUT")
+    const told: Array<ReadonlyArray<string>> = []
+    book.follow("a", "both", (addresses) => told.push([...addresses]))
+    pass(day)
+    for (let i = 0; i < 2; i++) {
+      fail("ETIMEOUT")
+      pass(1000)
+    }
+    assert.deepStrictEqual(told, [["2001:db8::1"], []])
+    const last = ask()
+    fail("ETIMEOUT")
+    assert.deepStrictEqual(last.heard, ["ETIMEOUT"])
   })
 
   it("holds for the family that failed alone, and is asked for again soon", () => {
