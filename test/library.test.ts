@@ -14,6 +14,7 @@ const served = "gateways: { default: { port: 3000, address: localhost } }"
 const route = (policies: string) => `${served}\nroutes: [{ policies: { ${policies} } }]\n`
 
 writeFileSync(join(folder, "keys.json"), '{ "keys": "none" }')
+writeFileSync(join(folder, "pets.json"), '{ "openapi": "3.0.0", "paths": {} }')
 
 describe("problems of a configuration, for a program", () => {
   it.live.each([
@@ -25,6 +26,11 @@ describe("problems of a configuration, for a program", () => {
     ],
     ["a file that is not there", route("jwtAuth: { issuer: a, jwks: { file: none.json } }"), "error"],
     ["a file beside it that holds something else", route("jwtAuth: { issuer: a, jwks: { file: keys.json } }"), "error"],
+    [
+      "an interface that is described beside it",
+      `${served}\nmcp: { targets: [{ name: pets, openapi: { host: "a:1", schema: { file: pets.json } } }] }`,
+      undefined
+    ],
     ["what this build does not serve", `${route("directResponse: { status: 200 }")}ui: {}\n`, "warning"],
     ["what is doubtful", "llm: { port: 4000, models: [{ name: '*', provider: mock }] }", "warning"],
     ["nothing at all", route("directResponse: { status: 200 }"), undefined]
