@@ -46,8 +46,8 @@ const bundled = async (
 const bundle = (
   root: string,
   dir: string,
-  input: Readonly<Record<string, string>>,
-  external: Array<RegExp>
+  { input, external }: { readonly input: Readonly<Record<string, string>>; readonly external: Array<RegExp> },
+  minify: NonNullable<OutputOptions["minify"]>
 ): Promise<RolldownOutput> =>
   bundled(
     root,
@@ -55,6 +55,7 @@ const bundle = (
     { input, external },
     {
       dir,
+      minify,
       format: "esm",
       entryFileNames: "[name].mjs",
       chunkFileNames: "[name]-[hash].mjs",
@@ -113,7 +114,7 @@ const slimMaps = (chunks: ReadonlyArray<OutputChunk>, root: string, dir: string)
 
 export const bundlePrograms = async (root: string, dist: string): Promise<ReadonlyArray<string>> => {
   const dir = join(dist, "programs")
-  const chunks = chunksOf(await bundle(root, dir, programs, []))
+  const chunks = chunksOf(await bundle(root, dir, { input: programs, external: [] }, true))
   slimMaps(chunks, root, dir)
   return modulesOf(chunks)
 }
@@ -129,6 +130,9 @@ export const bundleExecutable = async (root: string, dir: string): Promise<Reado
   return modules
 }
 
+/** Node prints the line of the code, whole, from which an error came that nobody caught, and the names of its functions. */
+const readable = { compress: true, mangle: false, codegen: { removeWhitespace: false } } as const
+
 /**
  * Each export is a file that checks for `effect` before anything that needs it is loaded: what fails in the middle of
  * linking cannot be explained.
@@ -136,7 +140,7 @@ export const bundleExecutable = async (root: string, dir: string): Promise<Reado
 export const bundleLibrary = async (root: string, dist: string): Promise<ReadonlyArray<string>> => {
   const dir = join(dist, "library")
   const inner = Object.fromEntries(Object.entries(library).map(([name, file]) => [`${name}.main`, file]))
-  const chunks = chunksOf(await bundle(root, dir, inner, [/^effect($|\/)/]))
+  const chunks = chunksOf(await bundle(root, dir, { input: inner, external: [/^effect($|\/)/] }, readable))
   slimMaps(chunks, root, dir)
   cpSync(join(import.meta.dirname, "effect-peer.mjs"), join(dir, "effect-peer.mjs"))
   cpSync(join(root, "src/main/testing/issuer.jwks.json"), join(dir, "issuer.jwks.json"))

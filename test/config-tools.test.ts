@@ -329,6 +329,9 @@ describe("proxy log", () => {
         /request=warn.*proxy=debug/
       )
       assert.match((yield* log("--level", "error")).out.join(""), /^current log level is error/)
+      assert.deepStrictEqual((yield* log("--reset")).out, ["current log level is info"])
+      yield* log("--set", "request=warn")
+      assert.deepStrictEqual((yield* log("--reset", "--set", "mcp=debug")).out, ["current log level is info,mcp=debug"])
       assert.strictEqual((yield* log("--level", "loud")).code, 1)
       assert.deepStrictEqual((yield* log("--level", "info", "--set", "a=b")).err, [
         "--level and --set exclude each other"

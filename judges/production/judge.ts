@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { Agent, get } from "node:https"
 import { type AddressInfo, createServer } from "node:net"
 import { tmpdir } from "node:os"
@@ -30,9 +30,11 @@ holds(`${page} has what is judged here`, mine.map(({ language }) => language).jo
 
 install("haproxy", "openssl", "systemd")
 
-// The service.
+// The service, of the package: the unit that we have, with what the guide says beside it. Without that, its program is not there.
 const unit = join(home, "headgate.service")
-writeFileSync(unit, textOf("ini"))
+copyFileSync(join(root, "packaging", "headgate.service"), unit)
+mkdirSync(`${unit}.d`)
+writeFileSync(join(`${unit}.d`, "npm.conf"), textOf("ini"))
 const verified = spawnSync("systemd-analyze", ["verify", "--man=no", unit], { encoding: "utf8" })
 holds("systemd finds nothing wrong with the unit", verified.status === 0 && verified.stderr === "", verified.stderr)
 

@@ -71,6 +71,7 @@ const world = () => {
 }
 
 const one = { v4: ["192.0.2.1"], v6: [] }
+const day = 86_400_000
 const two = { v4: ["192.0.2.2"], v6: [] }
 
 describe("what is known of names", () => {
@@ -157,6 +158,36 @@ describe("what is known of names", () => {
     assert.deepStrictEqual(last.heard, ["ENOTFOUND"])
   })
 
+  it("holds for a day without anybody who confirms it, and no longer: the address may be somebody else's by then", () => {
+    const { book, ask, answer, fail, lookups, pass } = world()
+    ask()
+    answer(["192.0.2.1"], ["2001:db8::1"])
+    pass(day - 1)
+    ask()
+    // One family is confirmed, the other one is not.
+    const { family, over } = lookups.shift()!
+    family("v4", { failed: "ETIMEOUT" })
+    family("v6", { addresses: ["2001:db8::1"], ttl: 60 })
+    over(undefined)
+    assert.deepStrictEqual(ask().heard, [{ v4: ["192.0.2.1"], v6: ["2001:db8::1"] }])
+    pass(1000)
+    const { heard } = ask()
+    pass(1000)
+    assert.deepStrictEqual(heard, [{ v4: [], v6: ["2001:db8::1"] }])
+    fail("ETIMEOUT")
+    const told: Array<ReadonlyArray<string>> = []
+    book.follow("a", "both", (addresses) => told.push([...addresses]))
+    pass(day)
+    for (let i = 0; i < 2; i++) {
+      fail("ETIMEOUT")
+      pass(1000)
+    }
+    assert.deepStrictEqual(told, [["2001:db8::1"], []])
+    const last = ask()
+    fail("ETIMEOUT")
+    assert.deepStrictEqual(last.heard, ["ETIMEOUT"])
+  })
+
   it("holds for the family that failed alone, and is asked for again soon", () => {
     const { ask, answer, lookups, pass } = world()
     ask()
@@ -238,6 +269,23 @@ describe("what is known of names", () => {
       lookups.map(({ name }) => name),
       ["a", "b"]
     )
+  })
+
+  it("is told once, and not kept, when the files of the system changed while it was looked up", () => {
+    const { ask, answer, change, lookups } = world()
+    const { heard } = ask("a")
+    change()
+    ask("b")
+    answer(["192.0.2.1"])
+    assert.deepStrictEqual(heard.at(-1), one)
+    assert.deepStrictEqual(ask("a").heard, [])
+    assert.deepStrictEqual(
+      lookups.map(({ name }) => name),
+      ["b", "a"]
+    )
+    answer(["192.0.2.2"])
+    answer(["192.0.2.2"])
+    assert.deepStrictEqual([ask("a").heard, ask("b").heard], [[two], [two]])
   })
 
   it("is bounded: whoever was asked for longest ago is forgotten first, unless somebody uses it", () => {

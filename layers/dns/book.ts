@@ -15,6 +15,9 @@ const failureKept = 1_000
 /** Milliseconds for which somebody waits for a new answer where there is an old one (RFC 8767 5). */
 const staleAfter = 1_000
 
+/** Milliseconds for which an answer holds that nobody can confirm (RFC 8767 5): the address may be somebody else's by then. */
+const mostStale = 86_400_000
+
 /** Names that are kept though nobody uses them. */
 const mostNames = 4_096
 
@@ -41,11 +44,15 @@ interface Entry {
   readonly families: Families
   /** The newest answer. */
   known: { readonly v4: ReadonlyArray<string>; readonly v6: ReadonlyArray<string> } | undefined
+  /** When each family was last answered for. */
+  readonly confirmed: { v4: number; v6: number }
   failure: NameUnresolved | undefined
   /** Until when that is told without another lookup. */
   expires: number
   /** What a lookup that runs has found. */
   coming: Map<Family, Outcome> | undefined
+  /** The files of the system have changed since that lookup began. */
+  outdated: boolean
   readonly asking: Set<Asking>
   readonly following: Set<(addresses: ReadonlySet<string>) => void>
   callOffRefresh: (() => void) | undefined
@@ -71,6 +78,7 @@ export class Book {
     }
     this.#notice()
     const entry = this.#entryOf(name, families)
+    forgetOld(entry, now())
     if (entry.expires > now()) {
       tell(entry, hear)
       return nothing
@@ -118,9 +126,11 @@ export class Book {
         name: name.toLowerCase(),
         families,
         known: undefined,
+        confirmed: { v4: 0, v6: 0 },
         failure: undefined,
         expires: 0,
         coming: undefined,
+        outdated: false,
         asking: new Set(),
         following: new Set(),
         callOffRefresh: undefined
@@ -135,6 +145,7 @@ export class Book {
     if (!this.#settings.changed()) return
     for (const entry of this.#entries.values()) {
       entry.expires = 0
+      entry.outdated = entry.coming !== undefined
       if (entry.callOffRefresh === undefined) continue
       entry.callOffRefresh()
       entry.callOffRefresh = undefined
@@ -170,6 +181,8 @@ export class Book {
         if (this.#closed) return
         const before = entry.known
         this.#conclude(entry, coming, failure)
+        if (entry.outdated) entry.expires = 0
+        entry.outdated = false
         entry.coming = undefined
         // First: whoever is told below may begin to follow, and knows then.
         if (entry.following.size > 0) {
@@ -187,6 +200,7 @@ export class Book {
 
   #conclude(entry: Entry, coming: ReadonlyMap<Family, Outcome>, failure: string | undefined): void {
     const { count, now } = this.#settings
+    forgetOld(entry, now())
     const { known } = entry
     if (failure !== undefined) {
       count(failure === absent ? "absent" : "failed")
@@ -201,6 +215,7 @@ export class Book {
     let kept = mostKept
     const latest = (family: Family): ReadonlyArray<string> => {
       const outcome = coming.get(family)
+      if (typeof outcome !== "object" || "addresses" in outcome) entry.confirmed[family] = now()
       if (outcome === undefined || outcome === "none") return []
       if ("addresses" in outcome) {
         kept = Math.min(kept, Math.max(leastKept, outcome.ttl * 1000))
@@ -222,6 +237,13 @@ export class Book {
       if (entry.coming === undefined) this.#lookUp(entry)
     })
   }
+}
+
+const forgetOld = (entry: Entry, now: number): void => {
+  const { known, confirmed } = entry
+  if (known === undefined) return
+  const latest = (family: Family) => (now - confirmed[family] < mostStale ? known[family] : [])
+  entry.known = { v4: latest("v4"), v6: latest("v6") }
 }
 
 const hasAddresses = ({ known }: Entry): boolean => known !== undefined && known.v4.length + known.v6.length > 0

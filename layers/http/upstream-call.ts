@@ -133,8 +133,12 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
     const sink = this.#sink
     this.#sink = undefined
     this.cancel()
-    if (settle !== undefined) settle(Exit.die(cause))
-    else sink?.fail(bodyError(errorOf(cause)))
+    try {
+      if (settle !== undefined) settle(Exit.die(cause))
+      else sink?.fail(bodyError(errorOf(cause)))
+    } catch (further) {
+      this.#connections.tell("backend", further)
+    }
   }
 
   // What the pool tells.
@@ -179,7 +183,7 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
     if (this.#cancelled) return
     this.#ended = "whole"
     this.#trailers = trailers
-    if (this.#sink !== undefined && this.#chunks === undefined) this.#sink.end(trailers)
+    if (this.#sink !== undefined && this.#chunks === undefined) this.#end(this.#sink, "whole")
   }
 
   /** Hands the response on: as bytes when all of it is there, else as a source. */
@@ -235,7 +239,7 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
 
   #break(error: Error): void {
     this.#ended = error
-    if (this.#sink !== undefined && this.#chunks === undefined) this.#sink.fail(bodyError(error))
+    if (this.#sink !== undefined && this.#chunks === undefined) this.#end(this.#sink, error)
   }
 
   // What the reader of the body asks for.
@@ -268,8 +272,17 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
       this.#chunks = undefined
     }
     if (this.#ended === undefined) this.#connection?.resume(this)
-    else if (this.#ended === "whole") sink.end(this.#trailers)
-    else sink.fail(bodyError(this.#ended))
+    else this.#end(sink, this.#ended)
+  }
+
+  /** Tells how the body has ended. A sink that throws is this call's affair: its connection may serve another one by now. */
+  #end(sink: BodySink, how: "whole" | Error): void {
+    try {
+      if (how === "whole") sink.end(this.#trailers)
+      else sink.fail(bodyError(how))
+    } catch (cause) {
+      this.contain(cause)
+    }
   }
 
   /** Passes a chunk on; a sink that throws has ended the body. Returns whether it takes another one. */

@@ -57,7 +57,7 @@ const visit = (issue: SchemaIssue.Issue, path: Path, lookup: Lookup): ReadonlyAr
     case "MissingKey":
       return [{ path, message: "required", kind: "missing" }]
     case "UnexpectedKey":
-      return [{ path, kind: "unknown", ...unknownKey(issue, path) }]
+      return [{ path, kind: "unknown", ...unknownKey(issue, path, lookup) }]
     case "InvalidType":
       return [{ path, message: mismatch([issue.ast], lookup(path)), kind: "type" }]
     default:
@@ -67,7 +67,11 @@ const visit = (issue: SchemaIssue.Issue, path: Path, lookup: Lookup): ReadonlyAr
 
 const sentence = (message: string) => message.replace(/^Expected /, "expected ")
 
-const unknownKey = (issue: SchemaIssue.UnexpectedKey, path: Path): Pick<Finding, "message" | "meant"> => {
+const unknownKey = (
+  issue: SchemaIssue.UnexpectedKey,
+  path: Path,
+  lookup: Lookup
+): Pick<Finding, "message" | "meant"> => {
   const hints = SchemaAST.resolve(SchemaAST.toEncoded(issue.ast))?.["hints"]
   const key = String(path.at(-1))
   if (hints !== undefined && Object.hasOwn(hints, key)) return { message: hints[key]! }
@@ -80,7 +84,8 @@ const unknownKey = (issue: SchemaIssue.UnexpectedKey, path: Path): Pick<Finding,
   const name = withoutBlank.exec(key)?.[1]
   if (name !== undefined && known.includes(name))
     return { message: `unknown key; a blank is missing after ${name}:`, meant: name }
-  const meant = synonymOf(key, new Set(known)) ?? nearest(key, known)
+  const lacking = SchemaAST.isObjects(issue.ast) ? lackingIn(issue.ast, lookup(path.slice(0, -1)), lookup(path)) : []
+  const meant = synonymOf(key, new Set(known)) ?? nearest(key, known, lacking)
   if (meant !== undefined) return { message: `unknown key, did you mean ${meant}?`, meant }
   return { message: known.length > 0 && known.length <= few ? `unknown key; ${these(known)}` : "unknown key" }
 }
@@ -89,6 +94,39 @@ const unknownKey = (issue: SchemaIssue.UnexpectedKey, path: Path): Pick<Finding,
 const namesOf = (ast: SchemaAST.Objects): ReadonlyArray<string> => {
   const aliases = SchemaAST.resolve(ast)?.["aliases"] ?? {}
   return ast.propertySignatures.map(({ name }) => String(name)).filter((name) => !Object.hasOwn(aliases, name))
+}
+
+/** The keys that an object must have and has not, of those that take a value such as this one. */
+const lackingIn = (ast: SchemaAST.Objects, object: unknown, value: unknown): ReadonlyArray<string> =>
+  ast.propertySignatures
+    .filter(
+      ({ name, type }) =>
+        !SchemaAST.isOptional(type) &&
+        !Object.hasOwn(Object(object), name) &&
+        flatten([type]).some((ast) => takes(ast, value))
+    )
+    .map(({ name }) => String(name))
+
+/** Whether a value is of the type at least. */
+const takes = (ast: SchemaAST.AST, value: unknown): boolean => {
+  switch (ast._tag) {
+    case "String":
+    case "TemplateLiteral":
+      return typeof value === "string"
+    case "Number":
+      return typeof value === "number"
+    case "Boolean":
+      return typeof value === "boolean"
+    case "Literal":
+      return typeof value === typeof ast.literal
+    case "Arrays":
+      return Array.isArray(value)
+    case "Objects":
+    case "ObjectKeyword":
+      return typeof value === "object" && value !== null && !Array.isArray(value)
+    default:
+      return true
+  }
 }
 
 // A list that nobody reads to its end helps nobody.

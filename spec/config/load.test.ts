@@ -151,6 +151,32 @@ describe("decoding", () => {
     ])
   })
 
+  it("takes a key that is close to one that is missing for it, where the value could be its", () => {
+    const lines = (text: string) => {
+      const key = Schema.Struct({
+        port: PortNumber,
+        protocol: Schema.optionalKey(Schema.String),
+        portal: Schema.optionalKey(Schema.Number)
+      })
+      const loaded = load({ name: "c", text, env: {} }, key)
+      return loaded.ok ? [] : loaded.problems.map(formatLine)
+    }
+    assert.deepStrictEqual(lines("prot: 3000"), ["c:1:1: prot: unknown key, did you mean port?"])
+    assert.deepStrictEqual(lines("prot: HTTP"), [
+      "c:1:1: prot: unknown key, did you mean protocol?",
+      "c:1:1: port: required"
+    ])
+    assert.deepStrictEqual(lines("port: 1\nprot: 3000"), ["c:2:1: prot: unknown key, did you mean protocol?"])
+    assert.deepStrictEqual(lines("prtal: 3000"), [
+      "c:1:1: prtal: unknown key, did you mean portal?",
+      "c:1:1: port: required"
+    ])
+    assert.deepStrictEqual(lines("prtcl: 3000"), [
+      "c:1:1: prtcl: unknown key; known are port, protocol, portal",
+      "c:1:1: port: required"
+    ])
+  })
+
   it("of a union only the alternative that was meant is explained", () => {
     assert.deepStrictEqual(lines("rule: 3"), [
       "config.yaml:1:7: rule: expected a string or an object, got a number; put it in quotes"

@@ -22,20 +22,29 @@ const distance = (a: string, b: string): number => {
 // Separators and case are what people remember worst.
 const plain = (word: string) => word.toLowerCase().replace(/[-_]/g, "")
 
-/** The closest of `known` within a third of the word's length, or nothing. */
-export const nearest = (word: string, known: Iterable<string>): string | undefined => {
+/**
+ * The closest of `known` within a third of the word's length, or nothing.
+ * @param likely those of them that are missing: each is an edit closer than it seems.
+ */
+export const nearest = (
+  word: string,
+  known: Iterable<string>,
+  likely: ReadonlyArray<string> = []
+): string | undefined => {
   if (word.length > 64) return undefined
   const wanted = plain(word)
+  const most = Math.max(1, Math.floor(wanted.length / 3))
   let best: string | undefined
-  let bestDistance = Math.max(1, Math.floor(wanted.length / 3)) + 1
+  let bestDistance = most + 1
   for (const candidate of known) {
     const other = plain(candidate)
     // The beginning of a longer name is closer than another word.
     const beginning = wanted.length > 2 && other.startsWith(wanted)
     const edits = beginning ? 0.5 : distance(wanted, other)
-    if (edits < bestDistance) {
+    const seeming = likely.includes(candidate) ? edits - 1 : edits
+    if (edits <= most && seeming < bestDistance) {
       best = candidate
-      bestDistance = edits
+      bestDistance = seeming
     }
   }
   return best

@@ -21,7 +21,8 @@ export const rewritePath = (
   if ("full" in rewrite) return (rewrite.full.startsWith("/") ? rewrite.full : `/${rewrite.full}`) + head.query
   if (matchedPrefix === undefined) return undefined
   const matched = matchedPrefix.endsWith("/") ? matchedPrefix.slice(0, -1) : matchedPrefix
-  const remainder = head.path.slice(matched.length)
+  // The whole server has no path that could stand behind a prefix (RFC 9112 3.2.4).
+  const remainder = head.path === "*" ? "" : head.path.slice(matched.length)
   const prefix = rewrite.prefix.endsWith("/") ? rewrite.prefix.slice(0, -1) : rewrite.prefix
   const path =
     remainder === "" ? rewrite.prefix : remainder.startsWith("/") ? prefix + remainder : `${prefix}/${remainder}`

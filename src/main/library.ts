@@ -8,14 +8,15 @@ import * as ConsoleLog from "../../layers/log/console.ts"
 import * as Prometheus from "../../layers/metrics/prometheus.ts"
 import type { Problem } from "../../spec/config/problem.ts"
 import { policies } from "../../stages/registry.ts"
-import { check } from "../check/check.ts"
 import type { Registry, Services } from "../pipeline/registry.ts"
 import type { AnyPolicy } from "../pipeline/stage.ts"
 import type { Watchers } from "../pipeline/watchers.ts"
 import { makeDialect, type Ports } from "./configuration/dialect.ts"
+import { findingsOf } from "./configuration/findings.ts"
+import { closed, realPorts } from "./configuration/offline.ts"
 import { type InvalidSessionKey, portOptions, ports } from "./configuration/ports.ts"
 import type { InvalidConfiguration } from "./configuration/snapshot.ts"
-import { fromFile, fromText } from "./configuration/source.ts"
+import { type ConfigurationSource, configurationText, fromFile, fromText } from "./configuration/source.ts"
 import { run, type StartFailed } from "./proxy/run.ts"
 
 export { BindFailed } from "../../layers/http/address.ts"
@@ -74,6 +75,9 @@ export interface OpenHeadgate extends Pick<Headgate, "port" | "ports" | "watcher
   readonly close: () => Promise<void>
 }
 
+const sourceOf = (configuration: Configuration): ConfigurationSource =>
+  typeof configuration === "string" ? fromText(configuration) : fromFile(configuration.file)
+
 /** What the policies of a registry need beyond what the proxy provides. */
 type Missing<L extends ReadonlyArray<AnyPolicy>> = Exclude<Services<L>, Ports>
 
@@ -108,8 +112,10 @@ export const makeHeadgate = <const L extends ReadonlyArray<AnyPolicy>>({ registr
       const own = ports(yield* portOptions(env))
       // Built into the scope, and anew: two proxies of one program share nothing.
       const context = yield* Layer.build(Layer.fresh(Layer.mergeAll(Layer.provideMerge(own, told), foreign)))
-      const source = typeof configuration === "string" ? fromText(configuration) : fromFile(configuration.file)
-      const running = yield* Effect.provideContext(run({ dialect, source, env, host, ephemeral }), context)
+      const running = yield* Effect.provideContext(
+        run({ dialect, source: sourceOf(configuration), env, host, ephemeral }),
+        context
+      )
       const { gateway, reload, adminPort, statsPort, readinessPort, shutdownRequested } = running
       return {
         port: (configured: number) => gateway.listeners().find((listener) => listener.configured === configured)?.port,
@@ -144,9 +150,27 @@ export const makeHeadgate = <const L extends ReadonlyArray<AnyPolicy>>({ registr
     }
   }
 
-  /** Every problem of a configuration text, without opening or starting anything. */
-  const problems = (text: string, options: Pick<StartOptions, "env"> = {}): ReadonlyArray<Problem> =>
-    check({ name: "<inline>", text, env: options.env ?? {} }, dialect).problems
+  /**
+   * Every problem of a configuration, as `headgatectl validate` tells them: mistakes, what this build does not serve (a
+   * warning with the code `unavailable`), and what is doubtful. It is compiled, with the files that it names and the layer of
+   * the policies' services, and nothing is listened on, called or kept. Rejects with `UnreadableConfiguration` alone.
+   */
+  const problems = (
+    configuration: Configuration,
+    { env = {} }: Pick<StartOptions, "env"> = {}
+  ): Promise<ReadonlyArray<Problem>> => {
+    const source = sourceOf(configuration)
+    return Effect.runPromise(
+      Effect.scoped(
+        Effect.gen(function* () {
+          const text = yield* source.read
+          const context = yield* Layer.build(Layer.fresh(Layer.merge(realPorts, foreign)))
+          const compiling = closed(dialect, configurationText(source, text, env))
+          return yield* Effect.provideContext(findingsOf(compiling), context)
+        })
+      )
+    )
+  }
 
   return { start, open, problems, dialect }
 }

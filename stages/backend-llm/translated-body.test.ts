@@ -5,7 +5,7 @@ import { StreamReader } from "../../src/protocols/llm/usage/stream.ts"
 import { TranslatedBody } from "./translated-body.ts"
 
 /** A stream whose events are put in brackets, and what reaches the client of it. */
-const translated = () => {
+const translated = (end = () => [{ data: "done" }]) => {
   let sink!: BodySink
   const provider = { resumed: 0, cancelled: 0 }
   const source: BodySource = {
@@ -30,7 +30,7 @@ const translated = () => {
   }
   const translation = {
     push: (event: object) => [{ data: `[${"data" in event ? event.data : ""}]` }],
-    end: () => [{ data: "done" }],
+    end,
     abort: () => [{ data: "broken" }],
     usage: undefined,
     error: undefined
@@ -68,6 +68,15 @@ describe("a translated stream", () => {
     sink().fail(new BodyAborted({ source: "backend", detail: "reset" }))
     sink().end()
     assert.deepStrictEqual(events, ["data: [a]", "data: broken", "fail: reset"])
+  })
+
+  it("whose translation throws at its end can still be broken off", () => {
+    const { events, sink } = translated(() => {
+      throw new Error("at the end")
+    })
+    assert.throws(() => sink().end(), "at the end")
+    sink().fail(new BodyAborted({ source: "backend", detail: "its reader failed" }))
+    assert.deepStrictEqual(events, ["data: broken", "fail: its reader failed"])
   })
 
   it("tells its usage while it is translated, and the client nothing of an event that was not over", () => {

@@ -78,8 +78,9 @@ export class TranslatedBody extends PassingBody {
       this.#break(broken.message)
       return
     }
-    this.#over = true
+    // First: while it is not over, whoever catches what this throws can still tell the client.
     this.#take(this.#translation.end())
+    this.#over = true
     this.#flush()
     this.sink!.end()
   }

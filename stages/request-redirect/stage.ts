@@ -40,7 +40,8 @@ export const requestRedirect = policy({
             const path =
               config.path === undefined ? x.request.pathAndQuery : rewritePath(x.request, config.path, x.matchedPrefix)
             if (path === undefined) return noPrefix
-            const headers = new HeaderList(["location", `${scheme}://${authority}${path}`])
+            // An asterisk is no path: it would end the name of the server.
+            const headers = new HeaderList(["location", `${scheme}://${authority}${path === "*" ? "" : path}`])
             return respond({ status: config.status, headers, body: undefined })
           }
         }

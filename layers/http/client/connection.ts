@@ -112,7 +112,12 @@ export class Connection implements Container, Uploading {
       const upload = new Upload(this, socket, body, caller.declared)
       this.#upload = upload
       process.nextTick(uncork, this)
-      upload.begin()
+      try {
+        upload.begin()
+      } catch (cause) {
+        // Here, and not further up: there the connection may be serving the end of an earlier call.
+        this.contain(cause)
+      }
     } else if (typeof body === "string") socket.write(head + body, "latin1")
     else if (body.length <= singleWrite) socket.write(head + latin1(body), "latin1")
     else {

@@ -117,6 +117,23 @@ describe("a pool", () => {
     assert.deepStrictEqual(log, ["a", "b", "c"])
   })
 
+  it("tells whoever a connection is being made for what becomes of that, and not that all are busy", () => {
+    const { ask, dialled, fail, log, pass, refused } = world({ most: 1 })
+    ask("a")
+    pass(100)
+    ask("b")
+    ask("c")
+    pass(400)
+    assert.deepStrictEqual(log, [])
+    fail()
+    assert.deepStrictEqual([log, dialled.length], [["a: TypeError"], 1])
+    pass(100)
+    assert.deepStrictEqual(log.slice(1), ["c: exhausted, time"])
+    fail()
+    assert.deepStrictEqual(log.slice(2), ["b: TypeError"])
+    assert.deepStrictEqual(refused, ["time"])
+  })
+
   it("opens no more than it may; the others wait in turn, and not for ever", () => {
     const { ask, connect, log, pool, dialled, pass, refused } = world({ most: 1 })
     ask("a")

@@ -260,25 +260,36 @@ export class Pool implements Home, Container {
   }
 
   #armExpiry(): void {
-    if (this.#expiring || this.#waiters === 0) return
+    if (this.#expiring) return
+    const next = this.#nextDeadline()
+    if (next === undefined) return
     this.#expiring = true
-    let next = Number.POSITIVE_INFINITY
-    for (const queue of [this.#waiting, this.#waitingFresh])
-      for (const deadline of queue.values()) {
-        next = Math.min(next, deadline)
-        break
-      }
     this.#settings.later(Math.max(1, Math.ceil(next - this.#settings.now())), () => {
       this.#expiring = false
       this.#expire()
     })
   }
 
+  /** Of those who wait while all connections are busy. What becomes of the first ones is told by the connections that are being made. */
+  #nextDeadline(): number | undefined {
+    let making = this.#pending
+    let next: number | undefined
+    for (const queue of [this.#waitingFresh, this.#waiting])
+      for (const deadline of queue.values()) {
+        if (making-- > 0) continue
+        if (next === undefined || deadline < next) next = deadline
+        break
+      }
+    return next
+  }
+
   /** Refuses those who have waited for too long while all connections were busy. */
   #expire(): void {
     const now = this.#settings.now()
-    for (const queue of [this.#waiting, this.#waitingFresh])
+    let making = this.#pending
+    for (const queue of [this.#waitingFresh, this.#waiting])
       for (const [waiter, deadline] of queue) {
+        if (making-- > 0) continue
         if (deadline > now) break
         queue.delete(waiter)
         this.#refuse(waiter, "time")

@@ -1,9 +1,10 @@
 /** Backends that do what they may not do between one answer and the next: nobody gets bytes that are not theirs. */
 import type { Socket } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
-import { Arbitrary, Effect, Exit, Fiber, Schema } from "effect"
+import { Arbitrary, Effect, Exit, Fiber, Option, Schema } from "effect"
 import { isSource, read } from "../../../src/http/body.ts"
 import type { Answer } from "../../../src/http/message.ts"
+import { Defects } from "../../../src/services/defects.ts"
 import type { Upstream, UpstreamRequest } from "../../../src/services/upstreams.ts"
 import { tcpBackend, upstreamRequest, upstreamTo } from "../../../test/http/edge.ts"
 import { post } from "../../../test/http/posts.ts"
@@ -438,6 +439,61 @@ describe("a connection whose peer says how long it keeps it", () => {
       yield* ask(upstream, "/bad")
       yield* ask(upstream, "/next")
       assert.strictEqual(sockets.length, connections)
+    })
+  )
+})
+
+describe("whoever throws within a call", () => {
+  /** Answers `/bad` in two pieces. */
+  const inTwoPieces = backendThat(says(answered.slice(0, -2), answered.slice(-2)))
+  const opened = (port: number, told: Array<unknown>) =>
+    Effect.provideService(upstreamTo(port, { maxConnections: 1 }), Defects, (_, cause) => told.push(cause))
+
+  it.live("at the end of an answer learns that it has broken, and whoever waits for the connection is served", () =>
+    Effect.gen(function* () {
+      const { port } = yield* inTwoPieces
+      const told: Array<unknown> = []
+      const upstream = yield* opened(port, told)
+      const { body } = yield* upstream.send(upstreamRequest({ pathAndQuery: "/bad" }))
+      const next = yield* Effect.forkChild(ask(upstream, "/next"), { startImmediately: true })
+      let failed = 0
+      if (isSource(body))
+        body.start({
+          data: () => true,
+          end: () => {
+            throw new Error("at the end")
+          },
+          fail: () => {
+            failed++
+          }
+        })
+      assert.deepStrictEqual(yield* Fiber.join(next), { status: 200, body: "/next" })
+      assert.strictEqual(failed, 1)
+      assert.deepStrictEqual(told.map(String), ["Error: at the end"])
+    })
+  )
+
+  it.live("as its body is begun ends alone, and not the answer that came before it", () =>
+    Effect.gen(function* () {
+      const { port } = yield* inTwoPieces
+      const told: Array<unknown> = []
+      const upstream = yield* opened(port, told)
+      const first = yield* Effect.forkChild(ask(upstream, "/bad"), { startImmediately: true })
+      yield* Effect.sleep(2)
+      const thrower = {
+        start: () => {
+          throw new Error("at the start")
+        },
+        resume: () => {},
+        cancel: () => {}
+      }
+      const post = upstreamRequest({ pathAndQuery: "/next", method: "POST", body: thrower })
+      const second = yield* Effect.forkChild(Effect.exit(upstream.send(post)), { startImmediately: true })
+      const outcome = yield* Effect.timeoutOption(Fiber.join(first), 1_000)
+      assert.deepStrictEqual(Option.getOrUndefined(outcome), { status: 200, body: "/bad" })
+      assert.isTrue(Exit.hasDies(yield* Fiber.join(second)))
+      yield* othersAreServed(upstream)
+      assert.deepStrictEqual(told.map(String), ["Error: at the start"])
     })
   )
 })

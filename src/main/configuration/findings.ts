@@ -4,13 +4,20 @@ import { inOrder, type Problem } from "../../../spec/config/problem.ts"
 import type { ConfigurationText } from "../../check/check.ts"
 import { cannotServe } from "../exit-codes.ts"
 import { compiled } from "./offline.ts"
+import type { InvalidConfiguration, Snapshot } from "./snapshot.ts"
 
 /**
  * All problems, in the order of the text. What the language allows and this build does not have is a warning here, with the
  * code `unavailable`; a start refuses it.
  */
 export const findings = (source: ConfigurationText): Effect.Effect<ReadonlyArray<Problem>> =>
-  Effect.match(compiled(source), {
+  findingsOf(compiled(source))
+
+/** The same, of a configuration that is being compiled. */
+export const findingsOf = <R>(
+  compiling: Effect.Effect<Snapshot, InvalidConfiguration, R>
+): Effect.Effect<ReadonlyArray<Problem>, never, R> =>
+  Effect.match(compiling, {
     onFailure: ({ problems, warnings = [] }) => inOrder([...problems.map(lenient), ...warnings]),
     onSuccess: ({ warnings }) => warnings
   })

@@ -5,28 +5,33 @@ import * as Prometheus from "../../../layers/metrics/prometheus.ts"
 import type { ConfigurationText } from "../../check/check.ts"
 import type { RouteGraph } from "../../pipeline/graph.ts"
 import { Upstreams } from "../../services/upstreams.ts"
-import { standard } from "./dialect.ts"
+import { type Dialect, standard } from "./dialect.ts"
 import { defaultPortOptions, ports } from "./ports.ts"
 import { type InvalidConfiguration, makeSnapshot, type Snapshot } from "./snapshot.ts"
 
 /** Nothing runs here, so nothing is to be said. */
 const quiet = ConsoleLog.layer({ filter: "off", format: "text", write: () => {}, now: () => 0 })
 
-const realPorts = Layer.provideMerge(ports(defaultPortOptions), Layer.merge(quiet, Prometheus.layer()))
-
-const closed = (source: ConfigurationText) =>
-  Effect.tap(makeSnapshot(standard, source, Math.random), ({ scope }) => Scope.close(scope, Exit.void))
+/** What the proxy's own policies and terminals need. */
+export const realPorts = Layer.provideMerge(ports(defaultPortOptions), Layer.merge(quiet, Prometheus.layer()))
 
 /** A snapshot that is closed already: what it says of itself is all there is to it. */
+export const closed = <R>(
+  dialect: Dialect<R>,
+  source: ConfigurationText
+): Effect.Effect<Snapshot, InvalidConfiguration, Exclude<R, Scope.Scope>> =>
+  Effect.tap(makeSnapshot(dialect, source, Math.random), ({ scope }) => Scope.close(scope, Exit.void))
+
+/** The same of what `headgate` itself understands. */
 export const compiled = (source: ConfigurationText): Effect.Effect<Snapshot, InvalidConfiguration> =>
-  Effect.provide(closed(source), realPorts)
+  Effect.provide(closed(standard, source), realPorts)
 
 /** The same, with every backend that it opens handed to somebody else. */
 export const compiledOver = (
   source: ConfigurationText,
   upstreams: Upstreams["Service"]
 ): Effect.Effect<Snapshot, InvalidConfiguration> =>
-  closed(source).pipe(Effect.provideService(Upstreams, upstreams), Effect.provide(realPorts))
+  closed(standard, source).pipe(Effect.provideService(Upstreams, upstreams), Effect.provide(realPorts))
 
 /** The graph of every route. */
 export const graphsOf = (source: ConfigurationText): Effect.Effect<ReadonlyArray<RouteGraph>, InvalidConfiguration> =>

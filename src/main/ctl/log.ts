@@ -20,9 +20,13 @@ export const logCommand = Command.make(
     set: Flag.String("set").pipe(
       Flag.atLeast(0),
       Flag.withDescription("The level of one target, as request=debug; may be given several times.")
+    ),
+    reset: Flag.Boolean("reset").pipe(
+      Flag.withDefault(false),
+      Flag.withDescription("Go back to the levels of the start, before anything else is changed.")
     )
   },
-  ({ adminPort, level, set }) =>
+  ({ adminPort, level, set, reset }) =>
     Effect.gen(function* () {
       if (Option.isSome(level) && set.length > 0)
         return yield* new Unable({ detail: "--level and --set exclude each other" })
@@ -33,8 +37,11 @@ export const logCommand = Command.make(
           return yield* new Unable({ detail: `there is no log target ${target}; did you mean ${meant}?` })
       }
       const wanted = Option.isSome(level) ? level.value : set.join(",")
-      const query = wanted === "" ? "" : `?${new URLSearchParams({ level: wanted })}`
-      const answer = yield* askAdmin(yield* adminAddress(adminPort), "POST", `/logging${query}`)
+      const query = new URLSearchParams({
+        ...(reset ? { reset: "" } : {}),
+        ...(wanted === "" ? {} : { level: wanted })
+      })
+      const answer = yield* askAdmin(yield* adminAddress(adminPort), "POST", `/logging?${query}`)
       yield* Console.log(String(answer).trimEnd())
     }).pipe(orExit())
 ).pipe(
@@ -42,6 +49,7 @@ export const logCommand = Command.make(
   Command.withExamples([
     { command: "headgatectl proxy log", description: "Show the level" },
     { command: "headgatectl proxy log --set request=debug --set mcp=trace" },
-    { command: "headgatectl proxy log --level info" }
+    { command: "headgatectl proxy log --level info" },
+    { command: "headgatectl proxy log --reset", description: "As it was at the start" }
   ])
 )

@@ -426,4 +426,27 @@ export const events = async () => watching(await open("routes: []"))
     assert.match(said, /^[0-9]+ laws hold$/)
     assert.strictEqual(status, 0)
   })
+
+  it.each([
+    [
+      "CaseFailed",
+      `import { Effect } from "effect"
+import { readCase, runWholeCase } from "headgate/testing"
+const configuration = JSON.stringify("gateways: { default: { port: 1 } }\\nroutes: [{ policies: { directResponse: { status: 200 } } }]")
+await Effect.runPromise(runWholeCase(readCase("shows: an answer\\nrequest: { path: / }\\nexpect: { status: 404 }\\nconfiguration: " + configuration)))`,
+      /^CaseFailed: an answer: .*404/m
+    ],
+    [
+      "InvalidConfiguration",
+      `import { open } from "headgate"
+await open("gateways: { default: { prot: 3000 } }")`,
+      /^InvalidConfiguration: <inline>:1:24: gateways\.default\.prot: /m
+    ]
+  ])("prints no more than it takes of an error that nobody caught: %s", (name, code, told) => {
+    writeFileSync(join(whole, `${name}.mjs`), code)
+    const { status, said } = run(whole, `${name}.mjs`)
+    assert.strictEqual(status, 1)
+    assert.match(said, told)
+    for (const line of said.split("\n")) assert.isAtMost(line.length, 250, line)
+  })
 })

@@ -24,7 +24,7 @@ routes:
       - host: 127.0.0.1:${address.port}
 `
 
-const problems = headgate.problems("routes: [{ policies: { tenant: { header: x-other } } }]")
+const problems = await headgate.problems("routes: [{ policies: { tenant: { header: x-other } } }]")
 assert.match(problems[0]?.message ?? "", /x-tenant/)
 assert.equal(problems[0]?.line, 1)
 
