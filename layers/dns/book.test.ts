@@ -271,6 +271,23 @@ describe("what is known of names", () => {
     )
   })
 
+  it("is told once, and not kept, when the files of the system changed while it was looked up", () => {
+    const { ask, answer, change, lookups } = world()
+    const { heard } = ask("a")
+    change()
+    ask("b")
+    answer(["192.0.2.1"])
+    assert.deepStrictEqual(heard.at(-1), one)
+    assert.deepStrictEqual(ask("a").heard, [])
+    assert.deepStrictEqual(
+      lookups.map(({ name }) => name),
+      ["b", "a"]
+    )
+    answer(["192.0.2.2"])
+    answer(["192.0.2.2"])
+    assert.deepStrictEqual([ask("a").heard, ask("b").heard], [[two], [two]])
+  })
+
   it("is bounded: whoever was asked for longest ago is forgotten first, unless somebody uses it", () => {
     const { book, ask, answer, evicted } = world()
     for (const name of ["used", "old", "asked"]) {

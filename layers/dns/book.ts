@@ -51,6 +51,8 @@ interface Entry {
   expires: number
   /** What a lookup that runs has found. */
   coming: Map<Family, Outcome> | undefined
+  /** The files of the system have changed since that lookup began. */
+  outdated: boolean
   readonly asking: Set<Asking>
   readonly following: Set<(addresses: ReadonlySet<string>) => void>
   callOffRefresh: (() => void) | undefined
@@ -128,6 +130,7 @@ export class Book {
         failure: undefined,
         expires: 0,
         coming: undefined,
+        outdated: false,
         asking: new Set(),
         following: new Set(),
         callOffRefresh: undefined
@@ -142,6 +145,7 @@ export class Book {
     if (!this.#settings.changed()) return
     for (const entry of this.#entries.values()) {
       entry.expires = 0
+      entry.outdated = entry.coming !== undefined
       if (entry.callOffRefresh === undefined) continue
       entry.callOffRefresh()
       entry.callOffRefresh = undefined
@@ -177,6 +181,8 @@ export class Book {
         if (this.#closed) return
         const before = entry.known
         this.#conclude(entry, coming, failure)
+        if (entry.outdated) entry.expires = 0
+        entry.outdated = false
         entry.coming = undefined
         // First: whoever is told below may begin to follow, and knows then.
         if (entry.following.size > 0) {
