@@ -63,9 +63,9 @@ const stopAll = async (groups: ReadonlySet<ProcessGroup>, millis: number): Promi
 
 /** What is to be done when this process ends: one listener for however many proxies run in it. */
 const atExit = new Set<() => void>()
-const exiting = () => {
+const exiting = contained(nobody, () => {
   for (const end of atExit) end()
-}
+})
 
 const beforeExit = (end: () => void) => {
   if (atExit.size === 0) process.once("exit", exiting)
