@@ -84,6 +84,10 @@ const naming: ReadonlyArray<readonly [files: RegExp, why: string]> = [
   [/^src\/routing\/normalise\/llm\.ts$/, "the llm section has keys of its own for them"],
   [/^src\/routing\/lint\/(deprecated|unguarded)\.ts$/, "the message says what to write"],
   [/^stages\/backend-(llm|mcp)\//, "a terminal applies them itself, and says which"],
+  [
+    /^src\/compile\/references\.ts$/,
+    "settings of a connection, which no stage applies yet, are taken out of those beside them"
+  ],
   [/^src\/main\/import\//, "a file of another gateway becomes one in which they are written"]
 ]
 

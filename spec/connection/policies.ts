@@ -48,9 +48,11 @@ export interface ConnectionPolicies {
 
 const nested: Schema.Codec<ConnectionPolicies, unknown> = recursive("ConnectionPolicies", () => ConnectionPolicies)
 
+const byName = "The server by its name in `backends`. It is called with the policies of that backend."
+
 const called = {
   host: required(TargetHost, "The server by its address."),
-  backend: required(BackendName, "The server by its name in `backends`."),
+  backend: required(BackendName, byName),
   service: required(ServiceReference, "The server as a service.")
 }
 
@@ -75,7 +77,7 @@ export const calling = <const F extends Fields>(
   const wire = Schema.toEncoded(
     Schema.Struct({
       host: optional(TargetHost, "The server by its address."),
-      backend: optional(BackendName, "The server by its name in `backends`."),
+      backend: optional(BackendName, byName),
       service: optional(ServiceReference, "The server as a service."),
       ...flat,
       ...shared

@@ -14,17 +14,26 @@ import type { Registry, Services } from "../pipeline/registry.ts"
 import type { Backend, EffectivePolicies, Listener, Route } from "../pipeline/route.ts"
 import type { Step } from "../pipeline/run.ts"
 import { type AnySlot, type ConfigPath, type ConfigProblem, unavailable } from "../pipeline/stage.ts"
+import { makeWays, type Ways } from "../pipeline/sub-call.ts"
 import type { AnyTerminal, CompiledBackend } from "../pipeline/terminal.ts"
 import { type Attached, attachments } from "../routing/attach.ts"
 import { compileListeners } from "../routing/listeners.ts"
 import { type BackendLevel, type Merging, merging, type PolicyAttachment } from "../routing/merge.ts"
+import { none } from "../routing/normalise/policies.ts"
 import type * as Normalised from "../routing/normalised.ts"
 import { chainKey, delegates, selection, type Tabled } from "../routing/selection.ts"
 import { compileRoutes, type RouteEntry, type RouteTable } from "../routing/table.ts"
 import { type Available, missing, type Part } from "../routing/unavailable.ts"
 import { type Random, weightedChoice } from "../routing/weights.ts"
 import { type Compiling, Problems } from "./problems.ts"
+import { References, withReferences } from "./references.ts"
 import { type CompileCondition, Sites } from "./sites.ts"
+
+/** What is in force before a backend is reached. */
+type Way = readonly [gateway: SiteGraph, route: SiteGraph]
+
+/** That of a backend which no route leads to. */
+const emptyWay = (registry: Registry): Way => [emptySite(registry, "gateway"), emptySite(registry, "route")]
 
 /** A port to listen on. */
 export interface AssembledBind {
@@ -62,7 +71,9 @@ export const assemble = <R extends Registry>(
   parts: Parts<R>,
   config: Normalised.Normalised
 ): Effect.Effect<Assembled, ReadonlyArray<ConfigProblem>, Services<R["policies"]> | Scope.Scope> =>
-  Effect.flatMap(StageTimes, (times) => new Assembly(parts, config, times).run())
+  Effect.gen(function* () {
+    return yield* new Assembly(parts, config, yield* StageTimes, yield* makeWays).run()
+  })
 
 /** What is neither a policy of the registry nor a terminal, and the parts that nothing here reads, are refused: never ignored. */
 const availableIn = ({ registry, terminals }: Parts<Registry>): Available => ({
@@ -96,21 +107,32 @@ class Assembly {
   readonly #problems = new Problems()
   readonly #merge: Merging
   readonly #routes: Array<ServedRoute> = []
-  readonly #terminals = new Map<string, CompiledTerminal | undefined>()
+  readonly #terminals = new Map<Normalised.Backend, CompiledTerminal | undefined>()
   readonly #sites: Sites
   readonly #reached = new Set<Normalised.RouteGroup | Normalised.Backend>()
-  readonly #attachedTo: (listener: Normalised.Listener) => Attached
+  readonly #attachedTo: (listener: Normalised.Listener | undefined) => Attached
+  readonly #references: References
+  /** What is in force, and what is attached, where no route leads. */
+  readonly #alone: { readonly attached: Attached; readonly way: Way }
 
-  constructor(parts: Parts<Registry>, config: Normalised.Normalised, times: StageTimes) {
+  constructor(parts: Parts<Registry>, config: Normalised.Normalised, times: StageTimes, ways: Ways) {
     this.#parts = parts
     this.#config = config
     this.#times = times
     this.#merge = merging(parts.specs)
     this.#sites = new Sites(parts.registry, parts.compileCondition, this.#problems)
     this.#attachedTo = attachments(config)
+    this.#alone = { attached: this.#attachedTo(undefined), way: emptyWay(parts.registry) }
+    this.#references = new References(config, parts.specs, ways, this.#problems, (source, beside, from) =>
+      this.#backendAlone(source, beside, from)
+    )
   }
 
   run(): Compiling<Assembled> {
+    return withReferences(this.#references, this.#assembled())
+  }
+
+  #assembled(): Compiling<Assembled> {
     return Effect.gen({ self: this }, function* () {
       const binds: Array<AssembledBind> = []
       for (const problem of yield* missing(this.#config, this.#parts.specs, availableIn(this.#parts)))
@@ -163,10 +185,7 @@ class Assembly {
       for (const group of Object.values(this.#config.routeGroups))
         if (!this.#reached.has(group)) yield* this.#table(tables, group.routes, [], group.path)
       for (const backend of Object.values(this.#config.backends))
-        if (!this.#reached.has(backend)) {
-          yield* this.#backendTerminal(backend, [])
-          yield* this.#sites.compile("backend", backend.policies)
-        }
+        if (!this.#reached.has(backend)) yield* this.#backendAlone(backend, none, undefined)
     })
   }
 
@@ -276,28 +295,62 @@ class Assembly {
     if (target.kind === "service") return Effect.succeed(new NoBackend({ detail: "service not found" }))
     const source = target.kind === "backend" ? this.#config.backends[target.key] : undefined
     if (source === undefined) return Effect.succeed(new NoBackend({ detail: "backend does not exist" }))
-    this.#reached.add(source)
     const { kind } = source.destination
-    const isForOthers = (name: string) => this.#parts.specs[name]?.backends?.includes(kind) === false
     // What is targeted at a whole gateway is meant for those among its backends that it can be for.
     const attachments = attached
       .backend(chain, source, reference)
-      .filter(({ level, policies }) => !wide.has(level) || !Object.keys(policies).some(isForOthers))
-    return Effect.flatMap(this.#backendTerminal(source, attachments), (compiled): Compiling<Backend | NoBackend> => {
-      if (compiled === undefined) return Effect.succeed(new NoBackend({ detail: "invalid backend type" }))
-      const policies = this.#merge.backend(attachments)
-      // No other backend knows what it is about: it would let everything through.
-      for (const { name, path } of Object.values(policies))
-        if (isForOthers(name))
-          this.#problems.add({
-            path,
-            message: `${name} needs ${this.#parts.specs[name]!.backends!.map(aBackend).join(" or ")}`
-          })
-      const [ofTerminal, ofStages] = parted(policies, this.#terminal(source)?.applies ?? [])
-      return Effect.map(this.#sites.compile("backend", ofStages), (graph) =>
-        compiledBackend(this.#parts.registry, this.#times, source, compiled, [gateway, route, graph], ofTerminal)
+      .filter(
+        ({ level, policies }) =>
+          !wide.has(level) || !Object.keys(policies).some((name) => this.#isForOthers(name, kind))
       )
-    })
+    return Effect.map(
+      this.#compiledBackend(source, attachments, [gateway, route], undefined),
+      (compiled) => compiled ?? new NoBackend({ detail: "invalid backend type" })
+    )
+  }
+
+  /** A backend with its own policies and with those beside a reference to it. */
+  #backendAlone(
+    source: Normalised.Backend,
+    policies: Normalised.Policies,
+    from: ConfigPath | undefined
+  ): Compiling<Backend | undefined> {
+    const { attached, way } = this.#alone
+    return this.#compiledBackend(source, attached.backend([], source, { policies }), way, from)
+  }
+
+  #isForOthers(policy: string, kind: string): boolean {
+    return this.#parts.specs[policy]?.backends?.includes(kind) === false
+  }
+
+  /** @param from the reference that leads to it, where no route does. */
+  #compiledBackend(
+    source: Normalised.Backend,
+    attachments: ReadonlyArray<PolicyAttachment<BackendLevel>>,
+    [gateway, route]: Way,
+    from: ConfigPath | undefined
+  ): Compiling<Backend | undefined> {
+    this.#reached.add(source)
+    const { kind } = source.destination
+    const compiling = Effect.flatMap(
+      this.#backendTerminal(source, attachments),
+      (compiled): Compiling<Backend | undefined> => {
+        if (compiled === undefined) return Effect.succeed(undefined)
+        const policies = this.#merge.backend(attachments)
+        // No other backend knows what it is about: it would let everything through.
+        for (const { name, path } of Object.values(policies))
+          if (this.#isForOthers(name, kind))
+            this.#problems.add({
+              path,
+              message: `${name} needs ${this.#parts.specs[name]!.backends!.map(aBackend).join(" or ")}`
+            })
+        const [ofTerminal, ofStages] = parted(policies, this.#terminal(source)?.applies ?? [])
+        return Effect.map(this.#sites.compile("backend", ofStages), (graph) =>
+          compiledBackend(this.#parts.registry, this.#times, source, compiled, [gateway, route, graph], ofTerminal)
+        )
+      }
+    )
+    return this.#references.entering(source.key, from, compiling)
   }
 
   #terminal({ destination }: Normalised.Backend): AnyTerminal | undefined {
@@ -316,9 +369,9 @@ class Assembly {
       const config = withInForce(destination.config, attachments, terminal.applies ?? [], this.#merge)
       return this.#problems.collect(compileTerminal(terminal, config, source))
     }
-    if (this.#terminals.has(source.key)) return Effect.succeed(this.#terminals.get(source.key))
+    if (this.#terminals.has(source)) return Effect.succeed(this.#terminals.get(source))
     return Effect.map(this.#problems.collect(compileTerminal(terminal, destination.config, source)), (compiled) => {
-      this.#terminals.set(source.key, compiled)
+      this.#terminals.set(source, compiled)
       return compiled
     })
   }

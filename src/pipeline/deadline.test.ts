@@ -8,9 +8,10 @@ import { Latency } from "./latency.ts"
 import { Passage } from "./passage.ts"
 import type { Backend, Listener, Route } from "./route.ts"
 import { observedLoop, plainLoop, type StageFinished, type Step } from "./run.ts"
-import { makeServe, noHooks } from "./serve.ts"
+import { makeReach, makeServe, noHooks } from "./serve.ts"
 import { timeouts } from "./slots.ts"
 import { next, type Phase, type StageError } from "./stage.ts"
+import { callerOf } from "./sub-call.ts"
 
 /** Time that stands still until it is moved. */
 class Time {
@@ -210,6 +211,103 @@ describe("the time of a request", () => {
       const way = wayOf("call", answer as Effect.Effect<never>)
       const served = yield* Effect.provideService(serve(new Passage(request()), way), Timer, time.after)
       assert.strictEqual(served.status, 200)
+      assert.isTrue(time.idle)
+    })
+  )
+})
+
+describe("a call beside that of the backend", () => {
+  /** A request of at most a second, in which a node of its route asks a server that answers with this effect. */
+  const asking = (work: Effect.Effect<Answer>, own: number | undefined, failOpen = false) =>
+    Effect.gen(function* () {
+      const time = new Time()
+      const contained = (): void => {}
+      const ways = { reach: makeReach(plainLoop(time.clock), noHooks, time.clock, contained), clock: time.clock }
+      let released = 0
+      const server: Backend = {
+        name: "server",
+        type: "static",
+        protocol: "http",
+        target: "server:1",
+        steps: [],
+        backendResponse: [],
+        response: [],
+        effective: () => ({}),
+        call: () => Effect.onInterrupt(work, () => Effect.sync(() => void released++))
+      }
+      const caller = callerOf({ ...ways, tell: contained }, server, "server:1", own)
+      const asked = { method: "GET", pathAndQuery: "/", authority: undefined, body: "", timeout: 5000 }
+      const step = stepOf(
+        "asking",
+        "route",
+        (x) =>
+          // What a node sees is the exchange itself.
+          Effect.as(caller.ask(x as Exchange, { ...asked, headers: new HeaderList() }), undefined),
+        failOpen
+      )
+      const way = wayOf("call", Effect.never)
+      const backend: Backend = {
+        ...server,
+        call: () => Exit.succeed({ status: 200, headers: new HeaderList(), body: undefined })
+      }
+      const select: Listener["select"] = (x) => {
+        const selection = way.select(x)
+        return { ...selection, route: { ...selection.route!, steps: [limit, step], choose: () => backend } }
+      }
+      const serve = makeServe(plainLoop(time.clock), noHooks, time.clock, contained)
+      const fiber = yield* Effect.forkChild(
+        Effect.provideService(serve(new Passage(request()), { ...way, select }), Timer, time.after),
+        { startImmediately: true }
+      )
+      return { time, fiber, released: () => released }
+    })
+
+  it.effect("has no more time than the request that it is made for, and ends with it", () =>
+    Effect.gen(function* () {
+      for (const failOpen of [false, true]) {
+        const { time, fiber, released } = yield* asking(Effect.never, undefined, failOpen)
+        time.pass(999)
+        assert.isUndefined(fiber.pollUnsafe())
+        time.pass(1)
+        const answer = yield* Fiber.join(fiber)
+        assert.deepStrictEqual([answer.status, answer.body], [504, "request timeout"])
+        assert.strictEqual(released(), 1)
+        assert.isTrue(time.idle)
+      }
+    })
+  )
+
+  it.effect("has a limit of its own, which covers its body as well", () =>
+    Effect.gen(function* () {
+      let cancelled = 0
+      const silent = { start: () => {}, resume: () => {}, cancel: () => void cancelled++ }
+      const trickling = Exit.succeed({ status: 200, headers: new HeaderList(), body: silent })
+      for (const work of [Effect.never, trickling]) {
+        const { time, fiber } = yield* asking(work, 300, true)
+        time.pass(299)
+        assert.isUndefined(fiber.pollUnsafe())
+        time.pass(1)
+        // Whoever asked fails open.
+        assert.strictEqual((yield* Fiber.join(fiber)).status, 200)
+        assert.isTrue(time.idle)
+      }
+      assert.isAtLeast(cancelled, 1)
+    })
+  )
+
+  it.effect("that meets a bug is no failure which anybody forgives", () =>
+    Effect.gen(function* () {
+      const { time, fiber } = yield* asking(Effect.die(new Error("bug")), undefined, true)
+      assert.strictEqual((yield* Fiber.join(fiber)).status, 500)
+      assert.isTrue(time.idle)
+    })
+  )
+
+  it.effect("is released when the client goes away", () =>
+    Effect.gen(function* () {
+      const { time, fiber, released } = yield* asking(Effect.never, undefined)
+      yield* Fiber.interrupt(fiber)
+      assert.strictEqual(released(), 1)
       assert.isTrue(time.idle)
     })
   )

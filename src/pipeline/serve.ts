@@ -55,7 +55,15 @@ export const noHooks: Hooks = {
 /** Serves one request on a listener. Never fails: whatever goes wrong is an answer, unless the fiber is interrupted. */
 export type Serve = (passage: Passage, listener: Listener | undefined) => Effect.Effect<Answer>
 
-export const makeServe = (loop: Loop, hooks: Hooks, clock: () => number, defects: (defect: Defect) => void): Serve => {
+/** The end of that way alone: a request that the proxy itself makes of a backend. Never fails either. */
+export type Reach = (passage: Passage, backend: Backend) => Effect.Effect<Answer>
+
+type Making<Way> = (loop: Loop, hooks: Hooks, clock: () => number, defects: (defect: Defect) => void) => Way
+
+export const makeServe: Making<Serve> = (...parts) => makeWays(...parts).serve
+export const makeReach: Making<Reach> = (...parts) => makeWays(...parts).reach
+
+const makeWays: Making<{ readonly serve: Serve; readonly reach: Reach }> = (loop, hooks, clock, defects) => {
   const serve: Serve = (p, listener) => {
     hooks.started(p)
     if (listener === undefined) return refuse(p, new NotFound({ what: "listener" }), [])
@@ -92,6 +100,10 @@ export const makeServe = (loop: Loop, hooks: Hooks, clock: () => number, defects
       p.attempts?.settle()
       return refuse(p, backend, route.response)
     }
+    return reach(p, backend)
+  }
+
+  const reach: Reach = (p, backend) => {
     p.backend = backend
     hooks.entering(p, "backend")
     const outcome = loop(backend.steps, p, 0)
@@ -256,5 +268,5 @@ export const makeServe = (loop: Loop, hooks: Hooks, clock: () => number, defects
     return Exit.succeed(answer!)
   }
 
-  return serve
+  return { serve, reach }
 }

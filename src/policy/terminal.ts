@@ -22,6 +22,7 @@ export { mcpAuthorizer } from "../pipeline/mcp-rules.ts"
 export type { OutboundWatch } from "../pipeline/outbound.ts"
 export type { Passage } from "../pipeline/passage.ts"
 export { placeLabels, placeOf } from "../pipeline/record.ts"
+export { type Caller, SubCalls } from "../pipeline/sub-calls.ts"
 // The contract.
 export { type Call, type CompiledBackend, terminal } from "../pipeline/terminal.ts"
 // Calls to backends, within their time, and watched.

@@ -7,7 +7,7 @@ import {
   type HeaderChanges,
   unavailable
 } from "../../src/policy/policy.ts"
-import type { Files, Kept, Upstreams } from "../../src/policy/terminal.ts"
+import type { Files, Kept, SubCalls, Upstreams } from "../../src/policy/terminal.ts"
 import { type AddPrompts, compilePrompts } from "../../src/protocols/llm/enrich/prompts.ts"
 import { compileAliases } from "../../src/protocols/llm/models/aliases.ts"
 import type { RouteType } from "../../src/protocols/llm/models/route-type.ts"
@@ -46,7 +46,7 @@ export interface Endpoint {
   readonly watched: Watched
 }
 
-export type EndpointNeeds = Files | Kept | Upstreams | Scope.Scope
+export type EndpointNeeds = Files | Kept | SubCalls | Upstreams | Scope.Scope
 
 /** What the schemas of the policies decoded gets its types back. */
 export const policiesOf = (config: EndpointConfig): EndpointPolicies =>
@@ -95,9 +95,7 @@ export const compileEndpoint = (
     const inAi = (part: ConfigPath) => originOf(config.policies["ai"], part) ?? [...pathOf("ai"), ...part]
     for (const [path, type] of Object.entries(ai.routes ?? {}))
       if (type === "realtime") problems.push(unavailable(inAi(["routes", path]), "realtime"))
-    const guards = yield* Effect.mapError(compileGuards(ai.promptGuard), (found) =>
-      found.map((problem) => ({ ...problem, path: inAi(["promptGuard", ...problem.path]) }))
-    )
+    const guards = yield* compileGuards(ai.promptGuard, (part) => inAi(["promptGuard", ...part]))
     const watched = yield* Effect.mapError(compileWatched(config, policies.health), (found) =>
       found.map((problem) => ({ ...problem, path: [...pathOf("health"), ...problem.path] }))
     )

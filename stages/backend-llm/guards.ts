@@ -1,6 +1,7 @@
 /** The guards over prompts and completions of a model: in order, each on what the ones before left, the first refusal counts. */
 import { Effect, Exit, Result } from "effect"
 import {
+  type ConfigPath,
   type ConfigProblem,
   compileHeaderChanges,
   HeaderList,
@@ -49,9 +50,13 @@ export interface Guards {
 /** Whether there is any guard. */
 export const isGuarding = ({ request, response }: Guards): boolean => request.length > 0 || response.length > 0
 
-/** Compiles the guards of a model, in order. Problems carry paths below its guards. */
+/**
+ * Compiles the guards of a model, in order.
+ * @param at where a part of them stands. Problems carry whole paths.
+ */
 export const compileGuards = (
-  section: PromptGuard | undefined
+  section: PromptGuard | undefined,
+  at: (part: ConfigPath) => ConfigPath
 ): Effect.Effect<Guards, ReadonlyArray<ConfigProblem>, WebhookNeeds> =>
   Effect.gen(function* () {
     const guards = {
@@ -62,27 +67,27 @@ export const compileGuards = (
     const problems: Array<ConfigProblem> = []
     for (const phase of ["request", "response"] as const)
       for (const [index, config] of (section?.[phase] ?? []).entries()) {
-        const compiled = yield* Effect.result(compileGuard(phase, config))
+        const compiled = yield* Effect.result(compileGuard(phase, config, (part) => at([phase, index, ...part])))
         if (Result.isSuccess(compiled)) guards[phase].push(compiled.success)
-        else
-          for (const problem of compiled.failure) problems.push({ ...problem, path: [phase, index, ...problem.path] })
+        else problems.push(...compiled.failure)
       }
     return problems.length > 0 ? yield* Effect.fail(problems) : guards
   })
 
 const compileGuard = (
   phase: GuardPhase,
-  config: GuardConfig
+  config: GuardConfig,
+  at: (part: ConfigPath) => ConfigPath
 ): Effect.Effect<Guard, ReadonlyArray<ConfigProblem>, WebhookNeeds> =>
   Effect.gen(function* () {
-    const rejection = rejectionOf(config)
+    const rejection = rejectionOf(config, at)
     if ("problems" in rejection) return yield* Effect.fail(rejection.problems)
     const { regex, webhook } = config
     if (regex !== undefined) {
       const compiled = compileRegexGuard(regex.rules)
       if (Result.isFailure(compiled))
         return yield* Effect.fail(
-          compiled.failure.map(({ index, problem }) => ({ path: ["regex", "rules", index], message: problem }))
+          compiled.failure.map(({ index, problem }) => ({ path: at(["regex", "rules", index]), message: problem }))
         )
       // An answer is one scope.
       const scopes = phase === "request" ? scopesOf(config) : everyScope
@@ -97,22 +102,28 @@ const compileGuard = (
     if (webhook !== undefined)
       return {
         enforcement: { audit: webhook.action === "audit", failureMode: webhook.failureMode },
-        evaluate: yield* compileWebhook(phase, webhook)
+        evaluate: yield* compileWebhook(phase, webhook, at)
       }
     const kind = Object.keys(config).find((key) => key !== "rejection" && key !== "scope") ?? "guard"
-    return yield* Effect.fail([unavailable([kind], `a ${kind} guard`)])
+    return yield* Effect.fail([unavailable(at([kind]), `a ${kind} guard`)])
   })
 
 const scopesOf = (config: GuardConfig): ReadonlySet<ContentScope> =>
   new Set("scope" in config ? config.scope : ["systemPrompt", "messages"])
 
-const rejectionOf = ({ rejection }: GuardConfig): GuardAnswer | { readonly problems: ReadonlyArray<ConfigProblem> } => {
+const rejectionOf = (
+  { rejection }: GuardConfig,
+  at: (part: ConfigPath) => ConfigPath
+): GuardAnswer | { readonly problems: ReadonlyArray<ConfigProblem> } => {
   const headers = new HeaderList()
   if (rejection.headers !== undefined) {
     const changes = compileHeaderChanges(rejection.headers)
     if ("problems" in changes)
       return {
-        problems: changes.problems.map(({ path, message }) => ({ path: ["rejection", "headers", ...path], message }))
+        problems: changes.problems.map(({ path, message }) => ({
+          path: at(["rejection", "headers", ...path]),
+          message
+        }))
       }
     changes.apply(headers)
   }

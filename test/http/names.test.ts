@@ -46,6 +46,18 @@ describe("a backend that is known by name", () => {
     })
   )
 
+  it.live(
+    "refuses, and is not said to be slow, when nobody says whether it has other addresses than those that refuse",
+    () =>
+      Effect.gen(function* () {
+        const { target } = yield* backendAt("127.0.0.2")
+        const { servers } = yield* nameServer((_, family) => (family === "v6" ? "silence" : { addresses: [nowhere] }))
+        const upstream = yield* upstreamTo(target, { connectTimeout: 300 }, { servers })
+        const { message } = yield* Effect.flip(upstream.send(upstreamRequest()))
+        assert.strictEqual(message, "upstream call failed: connection refused: ECONNREFUSED")
+      })
+  )
+
   it.live("is called at the next address when nobody listens at the first", () =>
     Effect.gen(function* () {
       const { target } = yield* backendAt("127.0.0.2")

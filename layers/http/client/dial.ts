@@ -99,7 +99,7 @@ export const dialTo = (
         conclude(errorOf(cause))
       }
     }
-    const late = contained(container, () => conclude(new ConnectTimedOut()))
+    const late = contained(container, () => conclude(race.failure ?? new ConnectTimedOut()))
     const callOff = later(connectTimeout, late)
 
     const attempt = (address: string): (() => void) => {

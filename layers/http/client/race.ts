@@ -103,6 +103,11 @@ export class Race {
     this.#next()
   }
 
+  /** Why every address that is known has failed, while others are still looked up. */
+  get failure(): Error | undefined {
+    return this.#over || this.#running.size > 0 ? undefined : this.#error
+  }
+
   /** This one wins: the others are given up. Returns whether there was still something to win. */
   connected(address: string): boolean {
     if (this.#over) return false

@@ -16,6 +16,7 @@ import { Problems } from "../../compile/problems.ts"
 import { ConfiguredFunctions } from "../../pipeline/expressions.ts"
 import type { Registry, Services } from "../../pipeline/registry.ts"
 import type { AnyPolicy, ConfigProblem } from "../../pipeline/stage.ts"
+import type { SubCalls } from "../../pipeline/sub-calls.ts"
 import { Catalogs } from "../../protocols/llm/cost/catalogs.ts"
 import { McpFamily, mcpFamily } from "../../protocols/mcp/family.ts"
 import { McpProcess } from "../../protocols/mcp/process.ts"
@@ -27,7 +28,10 @@ import { noCatalogs, openCatalogs } from "./catalogs.ts"
 
 /** What the terminals need to compile, but for what belongs to each configuration. */
 type TerminalPorts =
-  | Exclude<Effect.Services<ReturnType<(typeof terminals)[number]["compile"]>>, Scope.Scope | Catalogs | McpFamily>
+  | Exclude<
+      Effect.Services<ReturnType<(typeof terminals)[number]["compile"]>>,
+      Scope.Scope | Catalogs | McpFamily | SubCalls
+    >
   | McpProcess
 
 /** What the proxy's own policies and terminals need to compile. */

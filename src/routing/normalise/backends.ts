@@ -88,4 +88,4 @@ export const referenceOf = (
 const isForServices = ({ backends }: PolicySpec): boolean => backends?.every((kind) => kind === "service") === true
 
 /** A reference `/<name>` leads to the key `<name>`; one with a namespace keeps it. */
-const localKey = (reference: string): string => (reference.startsWith("/") ? reference.slice(1) : reference)
+export const localKey = (reference: string): string => (reference.startsWith("/") ? reference.slice(1) : reference)

@@ -1,0 +1,201 @@
+/**
+ * What policies and terminals call, by the references in their configuration: each leads to a compiled backend, once. A backend
+ * may refer to others in turn, a few steps deep and never back to where it came from.
+ */
+import { Context, Effect } from "effect"
+import { didYouMean } from "../../spec/config/nearest.ts"
+import { formatPath } from "../../spec/config/path.ts"
+import type { PolicySpecs } from "../../spec/standalone/policies.ts"
+import { type Address, formatAddress } from "../../spec/target.ts"
+import type { Backend } from "../pipeline/route.ts"
+import { type ConfigPath, type ConfigProblem, unavailable } from "../pipeline/stage.ts"
+import { callerOf, compileConnected, type Ways } from "../pipeline/sub-call.ts"
+import { type Caller, type Reference, SubCalls } from "../pipeline/sub-calls.ts"
+import { localKey } from "../routing/normalise/backends.ts"
+import { attached, none } from "../routing/normalise/policies.ts"
+import type * as Normalised from "../routing/normalised.ts"
+import type { Compiling, Problems } from "./problems.ts"
+
+/** A backend that is being compiled. */
+interface Entered {
+  readonly key: string
+  /** The reference that led to it; none where a route did. */
+  readonly from: ConfigPath | undefined
+  /** The references of the longest way on from it, as far as it was seen. */
+  longest: ReadonlyArray<ConfigPath>
+}
+
+/** The backends that are being compiled, each on behalf of the one before it. */
+const Following = Context.Reference<ReadonlyArray<Entered>>("headgate/compile/Following", { defaultValue: () => [] })
+
+const mostReferences = 4
+
+/** Compiles a backend that `from` refers to, with policies that stand beside the reference. */
+type CompileBackend = (
+  source: Normalised.Backend,
+  beside: Normalised.Policies,
+  from: ConfigPath
+) => Compiling<Backend | undefined>
+
+export class References {
+  readonly #config: Normalised.Normalised
+  readonly #specs: PolicySpecs
+  readonly #ways: Ways
+  readonly #problems: Problems
+  readonly #compile: CompileBackend
+  readonly #backends = new Map<string, Backend | undefined>()
+  readonly #longest = new Map<string, ReadonlyArray<ConfigPath>>()
+
+  constructor(
+    config: Normalised.Normalised,
+    specs: PolicySpecs,
+    ways: Ways,
+    problems: Problems,
+    compile: CompileBackend
+  ) {
+    this.#config = config
+    this.#specs = specs
+    this.#ways = ways
+    this.#problems = problems
+    this.#compile = compile
+  }
+
+  resolve(reference: Reference, path: ConfigPath): Compiling<Caller> {
+    const { host, backend } = reference
+    if (host !== undefined) return this.#host(host, reference, path)
+    if (backend !== undefined) return this.#named(backend, reference, path)
+    return Effect.fail([unavailable([...path, "service"], "a service as a target")])
+  }
+
+  /** Compiles what belongs to a backend: references in it go on from there. */
+  entering<A>(key: string, from: ConfigPath | undefined, compiling: Compiling<A>): Compiling<A> {
+    return Effect.flatMap(Following, (way) => {
+      const entered: Entered = { key, from, longest: this.#longest.get(key) ?? [] }
+      return Effect.map(Effect.provideService(compiling, Following, [...way, entered]), (result) => {
+        this.#longest.set(key, entered.longest)
+        return result
+      })
+    })
+  }
+
+  #host(host: Address, { policies = {} }: Reference, path: ConfigPath): Compiling<Caller> {
+    const { http, tcp, ...others } = policies
+    const key = formatPath(path)
+    const source: Normalised.Backend = {
+      key,
+      name: key,
+      namespace: "",
+      destination: { kind: "host", config: host },
+      policies: attached(others, [...path, "policies"], this.#specs),
+      path
+    }
+    return this.#caller(source, http, path, compileConnected(tcp, this.#compile(source, none, path)))
+  }
+
+  #named(name: string, { policies = {} }: Reference, path: ConfigPath): Compiling<Caller> {
+    const at = [...path, "backend"]
+    const source = this.#config.backends[localKey(name)]
+    if (source === undefined) return Effect.fail([{ path: at, message: this.#unknown(name) }])
+    const { http, tcp, ...others } = policies
+    if (tcp !== undefined)
+      return Effect.fail([unavailable([...path, "policies", "tcp"], "tcp beside the name of a backend")])
+    const beside = attached(others, [...path, "policies"], this.#specs)
+    return this.#caller(source, http, path, this.#followed(source, beside, at))
+  }
+
+  #unknown(name: string): string {
+    const known = Object.values(this.#config.backends).filter(({ path: [section] }) => section === "backends")
+    const named = known.map(({ key, namespace }) => (namespace === "" ? `/${key}` : key))
+    return `there is no backend ${name}${didYouMean(name, named)}`
+  }
+
+  /** The backend at the end of a reference, unless it leads in a circle, or too far. */
+  #followed(source: Normalised.Backend, beside: Normalised.Policies, at: ConfigPath): Compiling<Backend | undefined> {
+    const { key } = source
+    return Effect.flatMap(Following, (way): Compiling<Backend | undefined> => {
+      const before = way.findIndex((entered) => entered.key === key)
+      if (before >= 0) return Effect.fail([circle([...placesOf(way.slice(before + 1)), at])])
+      const places = [...placesOf(way), at]
+      if (places.length > mostReferences) return Effect.fail([tooFar(places)])
+      const isShared = Object.keys(beside).length === 0
+      const compiling =
+        isShared && this.#backends.has(key)
+          ? Effect.succeed(this.#backends.get(key))
+          : this.#compile(source, beside, at)
+      return Effect.flatMap(compiling, (backend): Compiling<Backend | undefined> => {
+        if (isShared) this.#backends.set(key, backend)
+        const further = this.#longest.get(key) ?? []
+        const caller = way.at(-1)
+        if (caller !== undefined && further.length >= caller.longest.length) caller.longest = [at, ...further]
+        const all = [...places, ...further]
+        return all.length > mostReferences ? Effect.fail([tooFar(all)]) : Effect.succeed(backend)
+      })
+    })
+  }
+
+  #caller(
+    source: Normalised.Backend,
+    http: NonNullable<Reference["policies"]>["http"],
+    path: ConfigPath,
+    compiling: Compiling<Backend | undefined>
+  ): Compiling<Caller> {
+    if (http?.version !== undefined)
+      return Effect.fail([unavailable([...path, "policies", "http", "version"], "version")])
+    return Effect.flatMap(
+      compiling,
+      (backend): Compiling<Caller> =>
+        // What is wrong with it is told where it stands, and is a reason to go no further here.
+        backend === undefined
+          ? Effect.fail(this.#problems.list)
+          : Effect.succeed(callerOf(this.#ways, backend, authorityOf(source), http?.requestTimeout))
+    )
+  }
+}
+
+/**
+ * Compiles with references at hand. What goes on running afterwards keeps the services that it began with: they must not keep
+ * everything that compiling needed.
+ */
+export const withReferences = <A>(references: References, compiling: Compiling<A>): Compiling<A> => {
+  const held: Held = { references }
+  const over = Effect.sync(() => {
+    held.references = undefined
+  })
+  return Effect.ensuring(Effect.provideService(compiling, SubCalls, portOf(held)), over)
+}
+
+interface Held {
+  references: References | undefined
+}
+
+const portOf = (held: Held): SubCalls["Service"] => ({
+  resolve: (reference, path) =>
+    held.references?.resolve(reference, path) ?? Effect.die(new Error("references are resolved while compiling"))
+})
+
+const placesOf = (way: ReadonlyArray<Entered>): ReadonlyArray<ConfigPath> =>
+  way.flatMap(({ from }) => (from ? [from] : []))
+
+const shown = (places: ReadonlyArray<ConfigPath>): string => places.map(formatPath).join(" -> ")
+
+/** The same problem, wherever on the circle it was entered. */
+const circle = (places: ReadonlyArray<ConfigPath>): ConfigProblem => {
+  const texts = places.map(formatPath)
+  const first = texts.indexOf(texts.toSorted()[0]!)
+  const around = [...places.slice(first), ...places.slice(0, first)]
+  return { path: around[0]!, message: `backends call one another in a circle: ${shown([...around, around[0]!])}` }
+}
+
+const tooFar = (places: ReadonlyArray<ConfigPath>): ConfigProblem => {
+  const some = places.slice(0, mostReferences + 1)
+  return {
+    path: some.at(-1)!,
+    message: `expected at most ${mostReferences} references from one backend to the next: ${shown(some)}`
+  }
+}
+
+/** What a backend is asked under: its address, with the port. */
+const authorityOf = ({ destination }: Normalised.Backend): string =>
+  destination.kind === "host" && destination.config.kind === "tcp"
+    ? formatAddress({ ...destination.config, tls: false })
+    : "localhost"
