@@ -162,7 +162,10 @@ describe("decoding", () => {
       return loaded.ok ? [] : loaded.problems.map(formatLine)
     }
     assert.deepStrictEqual(lines("prot: 3000"), ["c:1:1: prot: unknown key, did you mean port?"])
-    const preset = Schema.Struct({ port: defaulted(PortNumber, 1), protocol: Schema.optionalKey(Schema.Number) })
+    const preset = Schema.Struct({
+      port: defaulted(PortNumber, 1, "The port."),
+      protocol: Schema.optionalKey(Schema.Number)
+    })
     const withDefault = load({ name: "c", text: "prot: 3000", env: {} }, preset)
     assert.deepStrictEqual(
       withDefault.ok ? [] : withDefault.problems.map(formatLine),
