@@ -57,4 +57,20 @@ describe("problems of a configuration, for a program", () => {
     const failure = await problems({ file: join(folder, "none.yaml") }).catch((error) => error)
     assert.instanceOf(failure, UnreadableConfiguration)
   })
+
+  it("are found of many files at once, which the runtime does not take for a leak", async () => {
+    const warnings: Array<string> = []
+    const told = ({ name, message }: Error) => warnings.push(`${name}: ${message}`)
+    process.on("warning", told)
+    try {
+      const listeners = process.listenerCount("exit")
+      await Promise.all(Array.from({ length: 30 }, () => problems(served)))
+      // Warnings are told a turn later.
+      await new Promise((turn) => setImmediate(turn))
+      assert.deepStrictEqual(warnings, [])
+      assert.strictEqual(process.listenerCount("exit"), listeners)
+    } finally {
+      process.off("warning", told)
+    }
+  })
 })

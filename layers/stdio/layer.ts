@@ -61,6 +61,22 @@ const stopAll = async (groups: ReadonlySet<ProcessGroup>, millis: number): Promi
   clearTimeout(timer)
 }
 
+/** What is to be done when this process ends: one listener for however many proxies run in it. */
+const atExit = new Set<() => void>()
+const exiting = contained(nobody, () => {
+  for (const end of atExit) end()
+})
+
+const beforeExit = (end: () => void) => {
+  if (atExit.size === 0) process.once("exit", exiting)
+  atExit.add(end)
+}
+
+const notBeforeExit = (end: () => void) => {
+  atExit.delete(end)
+  if (atExit.size === 0) process.off("exit", exiting)
+}
+
 /** Children end with the scope; at the latest with this process. */
 export const layer = (options: Partial<StdioOptions> = {}): Layer.Layer<McpStdio> =>
   Layer.effect(
@@ -75,12 +91,12 @@ export const layer = (options: Partial<StdioOptions> = {}): Layer.Layer<McpStdio
       const killAll = contained(nobody, () => {
         for (const group of groups) group.kill()
       })
-      process.once("exit", killAll)
+      beforeExit(killAll)
       yield* Effect.addFinalizer(() =>
         Effect.map(
           Effect.promise(() => stopAll(groups, 2.5 * settings.graceMillis)),
           () => {
-            process.off("exit", killAll)
+            notBeforeExit(killAll)
             killAll()
             guardian.close()
           }

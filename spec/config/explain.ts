@@ -72,7 +72,9 @@ const unknownKey = (
   path: Path,
   lookup: Lookup
 ): Pick<Finding, "message" | "meant"> => {
-  const hints = SchemaAST.resolve(SchemaAST.toEncoded(issue.ast))?.["hints"]
+  // As it is written: what has a default is not missing.
+  const written = SchemaAST.toEncoded(issue.ast)
+  const hints = SchemaAST.resolve(written)?.["hints"]
   const key = String(path.at(-1))
   if (hints !== undefined && Object.hasOwn(hints, key)) return { message: hints[key]! }
   if (SchemaAST.isObjects(issue.ast)) {
@@ -84,7 +86,7 @@ const unknownKey = (
   const name = withoutBlank.exec(key)?.[1]
   if (name !== undefined && known.includes(name))
     return { message: `unknown key; a blank is missing after ${name}:`, meant: name }
-  const lacking = SchemaAST.isObjects(issue.ast) ? lackingIn(issue.ast, lookup(path.slice(0, -1)), lookup(path)) : []
+  const lacking = SchemaAST.isObjects(written) ? lackingIn(written, lookup(path.slice(0, -1)), lookup(path)) : []
   const meant = synonymOf(key, new Set(known)) ?? nearest(key, known, lacking)
   if (meant !== undefined) return { message: `unknown key, did you mean ${meant}?`, meant }
   return { message: known.length > 0 && known.length <= few ? `unknown key; ${these(known)}` : "unknown key" }

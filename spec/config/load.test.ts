@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Redacted, Schema } from "effect"
 import { stringify } from "yaml"
 import { Secret } from "../content.ts"
-import { exactlyOneOf } from "../field.ts"
+import { defaulted, exactlyOneOf } from "../field.ts"
 import { Duration, PortNumber } from "../primitives.ts"
 import { type Input, load } from "./load.ts"
 import { formatPath, parsePath } from "./path.ts"
@@ -162,6 +162,16 @@ describe("decoding", () => {
       return loaded.ok ? [] : loaded.problems.map(formatLine)
     }
     assert.deepStrictEqual(lines("prot: 3000"), ["c:1:1: prot: unknown key, did you mean port?"])
+    const preset = Schema.Struct({
+      port: defaulted(PortNumber, 1, "The port."),
+      protocol: Schema.optionalKey(Schema.Number)
+    })
+    const withDefault = load({ name: "c", text: "prot: 3000", env: {} }, preset)
+    assert.deepStrictEqual(
+      withDefault.ok ? [] : withDefault.problems.map(formatLine),
+      ["c:1:1: prot: unknown key, did you mean protocol?"],
+      "what has a default is not missing"
+    )
     assert.deepStrictEqual(lines("prot: HTTP"), [
       "c:1:1: prot: unknown key, did you mean protocol?",
       "c:1:1: port: required"

@@ -153,7 +153,7 @@ export const makeHeadgate = <const L extends ReadonlyArray<AnyPolicy>>({ registr
   /**
    * Every problem of a configuration, as `headgatectl validate` tells them: mistakes, what this build does not serve (a
    * warning with the code `unavailable`), and what is doubtful. It is compiled, with the files that it names and the layer of
-   * the policies' services, and nothing is listened on, called or kept. Rejects with `UnreadableConfiguration` alone.
+   * the policies' services; nothing is listened on, and nothing stays open. Rejects with `UnreadableConfiguration` alone.
    */
   const problems = (
     configuration: Configuration,
