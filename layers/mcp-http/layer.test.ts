@@ -354,10 +354,24 @@ describe("streamable HTTP to a target", () => {
       response.write("data: {}\n\n")
     })
     const { transport, messages, ends } = target.connect()
+    const real = { setTimeout: globalThis.setTimeout, clearTimeout: globalThis.clearTimeout }
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] })
-    const [started, stopped] = [vi.spyOn(globalThis, "setTimeout"), vi.spyOn(globalThis, "clearTimeout")]
-    /** How often something began to wait for as long as answered streams have. */
-    const waits = () => started.mock.calls.filter(([, millis]) => millis === 5_000).length
+    const fake = { setTimeout: globalThis.setTimeout, clearTimeout: globalThis.clearTimeout }
+    /** What began to wait for as long as answered streams have, and what waits no more. Spies of `vi` would leave the fakes behind. */
+    const started: Array<unknown> = []
+    const stopped: Array<unknown> = []
+    Object.assign(globalThis, {
+      setTimeout: (...given: Parameters<typeof setTimeout>) => {
+        const timer = fake.setTimeout(...given)
+        if (given[1] === 5_000) started.push(timer)
+        return timer
+      },
+      clearTimeout: (timer: NodeJS.Timeout) => {
+        stopped.push(timer)
+        fake.clearTimeout(timer)
+      }
+    })
+    const waits = () => started.length
     /** `until` of a time that stands still. */
     const turns = async (what: string, condition: () => boolean) => {
       for (let i = 0; i < 2_000; i++) {
@@ -376,8 +390,7 @@ describe("streamable HTTP to a target", () => {
       assert.strictEqual(await answered(1), 1)
       streams[0]!.end()
       await turns("the end of what was answered", () => closed === 1)
-      const timer = started.mock.results[started.mock.calls.findIndex(([, millis]) => millis === 5_000)]!.value
-      await turns("the end of the timer", () => stopped.mock.calls.some(([handle]) => handle === timer))
+      await turns("the end of the timer", () => stopped.includes(started[0]))
       assert.strictEqual(await answered(2), 2)
       vi.advanceTimersByTime(4_999)
       assert.strictEqual(await answered(3), 2)
@@ -391,9 +404,8 @@ describe("streamable HTTP to a target", () => {
       assert.strictEqual(waits(), 3)
       assert.deepStrictEqual(ends, [])
     } finally {
-      started.mockRestore()
-      stopped.mockRestore()
       vi.useRealTimers()
+      Object.assign(globalThis, real)
     }
     await target.close()
   })
