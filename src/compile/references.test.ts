@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Result } from "effect"
+import { Arbitrary, Effect, Result } from "effect"
 import { graphsOf } from "../main/configuration/offline.ts"
+import { oneOf } from "../main/testing/arbitraries.ts"
 
 const problemsOf = (text: string) =>
   Effect.map(Effect.result(graphsOf({ name: "config.yaml", text, env: {} })), (result) =>
@@ -125,4 +126,68 @@ describe("references to backends", () => {
       assert.include(found[0], "8 backends[1].policies.authorization.rules[0]: ")
     })
   )
+
+  const size = 9
+  const guards = Arbitrary.array(oneOf(0, 1, 2, 3, 4, 5, 6, 7, 8), { minLength: 0, maxLength: 2 })
+  const reached = { circle: 0, far: 0, fine: 0 }
+
+  it.effect.prop(
+    "are refused where they lead in a circle or too far, and nowhere else",
+    [
+      Arbitrary.all(Array.from({ length: size }, () => guards)),
+      Arbitrary.all([oneOf(true, false), oneOf(true, false)])
+    ],
+    ([drawn, [forwards, backwards]]) =>
+      Effect.gen(function* () {
+        // Some of them without circles, in both orders of the file, and then by small steps.
+        const edges = drawn.map((targets, from) =>
+          targets
+            .map((to) => (forwards ? from + 1 + (to % 2) : backwards ? from - 1 - (to % 2) : to))
+            .filter((to) => to >= 0 && to < size)
+        )
+        const found = yield* problemsOf(`
+gateways: { default: { port: 8080 } }
+routes: [{ backends: [{ backend: /b0 }] }]
+backends:
+${edges
+  .map((targets, from) => {
+    const asked = targets.map((to) => `{ webhook: { target: { backend: /b${to} } } }`).join(", ")
+    return `- { name: b${from}, ai: { name: m, provider: { openAI: {} } }, policies: { ai: { promptGuard: { request: [${asked}] } } } }`
+  })
+  .join("\n")}
+`)
+        const longest = longestOf(edges)
+        reached[longest === Infinity ? "circle" : longest > 4 ? "far" : "fine"]++
+        assert.strictEqual(found.length > 0, longest > 4, found.join("\n"))
+        assert.strictEqual(
+          found.some((line) => line.includes("in a circle")),
+          longest === Infinity
+        )
+        for (const line of found) {
+          // What is told is there, step by step.
+          const steps = [
+            ...line
+              .split(": ")
+              .at(-1)!
+              .matchAll(/backends\[(\d+)\]\S*request\[(\d+)\]/g)
+          ].map(([, from, guard]) => ({ from: Number(from), to: edges[Number(from)]![Number(guard)]! }))
+          for (const [index, { to }] of steps.entries())
+            if (index + 1 < steps.length) assert.strictEqual(steps[index + 1]!.from, to, line)
+          if (line.includes("in a circle")) assert.deepStrictEqual(steps.at(-1), steps[0], line)
+          else assert.strictEqual(steps.length, 5, line)
+        }
+      }),
+    { arbitrary: { runs: 80 } }
+  )
+
+  it("came to every end", () => {
+    for (const [end, times] of Object.entries(reached)) assert.isAbove(times, 2, end)
+  })
 })
+
+/** The references in a row that there are at most. */
+const longestOf = (edges: ReadonlyArray<ReadonlyArray<number>>): number => {
+  const from = (node: number, before: ReadonlyArray<number>): number =>
+    before.includes(node) ? Infinity : Math.max(0, ...edges[node]!.map((to) => 1 + from(to, [...before, node])))
+  return Math.max(...edges.map((_, node) => from(node, [])))
+}
