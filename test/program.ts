@@ -84,7 +84,14 @@ export const startProgram = (
   }
 }
 
-/** The proxy with a configuration, and every management server on a port of the system's choice. */
+/** Every management server on a port of the system's choice, for proxies that run side by side. */
+export const anyManagementPorts = {
+  ADMIN_ADDR: "127.0.0.1:0",
+  STATS_ADDR: "127.0.0.1:0",
+  READINESS_ADDR: "127.0.0.1:0"
+} as const
+
+/** The proxy with a configuration. */
 export const startHeadgate = async (
   args: ReadonlyArray<string>,
   env: Readonly<Record<string, string>> = {},
@@ -93,7 +100,7 @@ export const startHeadgate = async (
   const program = startProgram(
     process.execPath,
     [join(root, "bin/headgate.mjs"), ...args],
-    { ADMIN_ADDR: "127.0.0.1:0", STATS_ADDR: "127.0.0.1:0", READINESS_ADDR: "127.0.0.1:0", ...env },
+    { ...anyManagementPorts, ...env },
     cwd
   )
   try {
