@@ -84,14 +84,7 @@ export const startProgram = (
   }
 }
 
-/** Every management server on a port of the system's choice, for proxies that run side by side. */
-export const anyManagementPorts = {
-  ADMIN_ADDR: "127.0.0.1:0",
-  STATS_ADDR: "127.0.0.1:0",
-  READINESS_ADDR: "127.0.0.1:0"
-} as const
-
-/** The proxy with a configuration. */
+/** The proxy with a configuration, and every management server on a port of the system's choice. */
 export const startHeadgate = async (
   args: ReadonlyArray<string>,
   env: Readonly<Record<string, string>> = {},
@@ -100,7 +93,7 @@ export const startHeadgate = async (
   const program = startProgram(
     process.execPath,
     [join(root, "bin/headgate.mjs"), ...args],
-    { ...anyManagementPorts, ...env },
+    { ADMIN_ADDR: "127.0.0.1:0", STATS_ADDR: "127.0.0.1:0", READINESS_ADDR: "127.0.0.1:0", ...env },
     cwd
   )
   try {

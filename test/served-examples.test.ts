@@ -11,7 +11,7 @@ import { afterAll, assert, describe, it } from "@effect/vitest"
 import { suggestions } from "../src/check/suggestions.ts"
 import { environmentOf } from "./fences.ts"
 import { portOf } from "./http/edge.ts"
-import { accepts, anyManagementPorts, type Program, root, startHeadgate, startProgram, until } from "./program.ts"
+import { accepts, type Program, root, startHeadgate, startProgram, until } from "./program.ts"
 
 // In the repository: where `npx` finds what the project depends on.
 const folder = mkdtempSync(join(root, ".examples-"))
@@ -99,7 +99,7 @@ describe.concurrent("an example that this build serves", () => {
     try {
       for (const need of needs) {
         if (assignment.test(need)) continue
-        running.push(startProgram("sh", ["-c", need], { ...anyManagementPorts, ...env }))
+        running.push(startProgram("sh", ["-c", need], env))
         for (const [port] of need.matchAll(aPort)) await until(`${need} listens`, () => accepts(Number(port)))
       }
       const program = await startHeadgate(["-f", file], env)
