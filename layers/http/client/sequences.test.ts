@@ -170,7 +170,11 @@ describe("a backend that does one thing after the other", () => {
     ([titles]) =>
       Effect.gen(function* () {
         let act: Misdeed["act"] = () => {}
-        const { port, sockets } = yield* backendThat((socket) => act(socket))
+        let culprit: Socket | undefined
+        const { port, sockets } = yield* backendThat((socket) => {
+          culprit = socket
+          act(socket)
+        })
         const upstream = yield* upstreamTo(port, { maxConnections: 3 })
         for (const [place, title] of titles.entries()) {
           const misdeed = misdeeds.find((one) => one.title === title)
@@ -199,7 +203,9 @@ describe("a backend that does one thing after the other", () => {
                 () => sockets.filter(({ destroyed, readableEnded }) => !destroyed && !readableEnded).length <= 3
               )
             )
-            if (misdeed.late === true) yield* Effect.sleep(30)
+            // It has come, and was known for what it is.
+            if (misdeed.late === true)
+              yield* Effect.promise(() => eventually(() => culprit!.destroyed || culprit!.readableEnded))
           }
         }
       }).pipe(Effect.scoped),
