@@ -73,6 +73,7 @@ interface Llhttp {
   initialize(type: number, resource: object, maxHeadBytes: number, lenient: number): void
   execute(bytes: Buffer): number | Error
   finish(): Error | undefined
+  close(): void
   [callback: number]: (...given: ReadonlyArray<never>) => unknown
 }
 const builtin = getBuiltinModule as (name: string) => unknown
@@ -95,9 +96,18 @@ const [response, onHeaders, onHead, onBody, onEnd] = [
 const lowered = (lines: ReadonlyArray<string>) => lines.map((text, i) => (i % 2 === 0 ? text.toLowerCase() : text))
 
 /** As node's client reads them, which takes the first final response. */
-export const llhttpVerdict = ({ pieces, closes, bodiless }: Received): Verdict => {
-  const verdict = blankVerdict()
+export const llhttpVerdict = (received: Received): Verdict => {
   const parser = new HTTPParser()
+  try {
+    return verdictBy(parser, received)
+  } finally {
+    // Nobody else frees what it has outside of the heap.
+    parser.close()
+  }
+}
+
+const verdictBy = (parser: Llhttp, { pieces, closes, bodiless }: Received): Verdict => {
+  const verdict = blankVerdict()
   parser.initialize(response, {}, 65_536, 0)
   let lines: Array<string> = []
   let final = false
