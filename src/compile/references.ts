@@ -7,6 +7,7 @@ import { didYouMean } from "../../spec/config/nearest.ts"
 import { formatPath } from "../../spec/config/path.ts"
 import type { PolicySpecs } from "../../spec/standalone/policies.ts"
 import { type Address, formatAddress } from "../../spec/target.ts"
+import type { Purpose } from "../pipeline/call-times.ts"
 import type { Backend } from "../pipeline/route.ts"
 import { type ConfigPath, type ConfigProblem, unavailable } from "../pipeline/stage.ts"
 import { callerOf, compileConnected, type Ways } from "../pipeline/sub-call.ts"
@@ -60,10 +61,10 @@ export class References {
     this.#compile = compile
   }
 
-  resolve(reference: Reference, path: ConfigPath): Compiling<Caller> {
+  resolve(reference: Reference, path: ConfigPath, purpose: Purpose): Compiling<Caller> {
     const { host, backend } = reference
-    if (host !== undefined) return this.#host(host, reference, path)
-    if (backend !== undefined) return this.#named(backend, reference, path)
+    if (host !== undefined) return this.#host(host, reference, path, purpose)
+    if (backend !== undefined) return this.#named(backend, reference, path, purpose)
     return Effect.fail([unavailable([...path, "service"], "a service as a target")])
   }
 
@@ -78,7 +79,7 @@ export class References {
     })
   }
 
-  #host(host: Address, { policies = {} }: Reference, path: ConfigPath): Compiling<Caller> {
+  #host(host: Address, { policies = {} }: Reference, path: ConfigPath, purpose: Purpose): Compiling<Caller> {
     const { http, tcp, ...others } = policies
     const key = formatPath(path)
     const source: Normalised.Backend = {
@@ -89,10 +90,10 @@ export class References {
       policies: attached(others, [...path, "policies"], this.#specs),
       path
     }
-    return this.#caller(source, http, path, compileConnected(tcp, this.#compile(source, none, path)))
+    return this.#caller(source, http, path, purpose, compileConnected(tcp, this.#compile(source, none, path)))
   }
 
-  #named(name: string, { policies = {} }: Reference, path: ConfigPath): Compiling<Caller> {
+  #named(name: string, { policies = {} }: Reference, path: ConfigPath, purpose: Purpose): Compiling<Caller> {
     const at = [...path, "backend"]
     const source = this.#config.backends[localKey(name)]
     if (source === undefined) return Effect.fail([{ path: at, message: this.#unknown(name) }])
@@ -100,7 +101,7 @@ export class References {
     if (tcp !== undefined)
       return Effect.fail([unavailable([...path, "policies", "tcp"], "tcp beside the name of a backend")])
     const beside = attached(others, [...path, "policies"], this.#specs)
-    return this.#caller(source, http, path, this.#followed(source, beside, at))
+    return this.#caller(source, http, path, purpose, this.#followed(source, beside, at))
   }
 
   #unknown(name: string): string {
@@ -137,6 +138,7 @@ export class References {
     source: Normalised.Backend,
     http: NonNullable<Reference["policies"]>["http"],
     path: ConfigPath,
+    purpose: Purpose,
     compiling: Compiling<Backend | undefined>
   ): Compiling<Caller> {
     if (http?.version !== undefined)
@@ -147,7 +149,7 @@ export class References {
         // What is wrong with it is told where it stands, and is a reason to go no further here.
         backend === undefined
           ? Effect.fail(this.#problems.list)
-          : Effect.succeed(callerOf(this.#ways, backend, authorityOf(source), http?.requestTimeout))
+          : Effect.succeed(callerOf(this.#ways, backend, authorityOf(source), http?.requestTimeout, purpose))
     )
   }
 }
@@ -169,8 +171,9 @@ interface Held {
 }
 
 const portOf = (held: Held): SubCalls["Service"] => ({
-  resolve: (reference, path) =>
-    held.references?.resolve(reference, path) ?? Effect.die(new Error("references are resolved while compiling"))
+  resolve: (reference, path, purpose) =>
+    held.references?.resolve(reference, path, purpose) ??
+    Effect.die(new Error("references are resolved while compiling"))
 })
 
 const placesOf = (way: ReadonlyArray<Entered>): ReadonlyArray<ConfigPath> =>

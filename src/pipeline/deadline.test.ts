@@ -235,7 +235,13 @@ describe("a call beside that of the backend", () => {
         effective: () => ({}),
         call: () => Effect.onInterrupt(work, () => Effect.sync(() => void released++))
       }
-      const caller = callerOf({ ...ways, tell: contained }, server, "server:1", own)
+      const caller = callerOf(
+        { ...ways, times: () => ({ record: contained }), tell: contained },
+        server,
+        "server:1",
+        own,
+        "http"
+      )
       const asked = { method: "GET", pathAndQuery: "/", authority: undefined, body: "", timeout: 5000 }
       const step = stepOf(
         "asking",
