@@ -339,10 +339,11 @@ class Assembly {
     const { kind } = source.destination
     const policies = this.#merge.backend(attachments)
     const [ofConnection, ofCalls] = this.#connections.parted(policies)
+    const terminal = this.#terminal(source)
+    if (terminal === undefined) return Effect.succeed(undefined)
     const compiling = Effect.flatMap(
-      this.#backendTerminal(source, attachments, ofConnection),
+      this.#backendTerminal(terminal, source, attachments, ofConnection),
       (opened): Compiling<Backend | undefined> => {
-        if (opened === undefined) return Effect.succeed(undefined)
         // No other backend knows what it is about: it would let everything through.
         for (const { name, path } of Object.values(policies))
           if (this.#isForOthers(name, kind))
@@ -350,9 +351,12 @@ class Assembly {
               path,
               message: `${name} needs ${this.#parts.specs[name]!.backends!.map(aBackend).join(" or ")}`
             })
-        const [ofTerminal, ofStages] = parted(ofCalls, this.#terminal(source)?.applies ?? [])
-        return Effect.map(this.#sites.compile("backend", ofStages), (graph) =>
-          compiledBackend(this.#parts.registry, this.#times, source, opened, [gateway, route, graph], ofTerminal)
+        const [ofTerminal, ofStages] = parted(ofCalls, terminal.applies ?? [])
+        return Effect.map(
+          this.#sites.compile("backend", ofStages),
+          (graph) =>
+            opened &&
+            compiledBackend(this.#parts.registry, this.#times, source, opened, [gateway, route, graph], ofTerminal)
         )
       }
     )
@@ -368,12 +372,11 @@ class Assembly {
    * on the route, for each of them.
    */
   #backendTerminal(
+    terminal: AnyTerminal,
     source: Normalised.Backend,
     attachments: ReadonlyArray<PolicyAttachment<BackendLevel>>,
     ofConnection: Normalised.Policies
   ): Compiling<OpenedTerminal | undefined> {
-    const terminal = this.#terminal(source)
-    if (terminal === undefined) return Effect.succeed(undefined)
     const opened = this.#connections.compile(ofConnection).pipe(
       Effect.flatMap((connection) =>
         Effect.flatMap(this.#configOf(source, terminal, attachments), (config) =>
