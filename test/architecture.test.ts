@@ -116,8 +116,9 @@ const costlyCalls = function* (
   let member = ""
   for (const [index, text] of source.split("\n").entries()) {
     const [, opened, defines] =
-      /^(?:export )?(?:const|(?:abstract )?class|(?:async )?function\*?) (\w+)(?: = (policy|terminal|connectionPolicy)\()?/.exec(text) ??
-      []
+      /^(?:export )?(?:const|(?:abstract )?class|(?:async )?function\*?) (\w+)(?: = (policy|terminal|connectionPolicy)\()?/.exec(
+        text
+      ) ?? []
     if (opened !== undefined) {
       declaration = opened
       member = defines ?? ""
