@@ -233,15 +233,11 @@ describe("a call beside that of the backend", () => {
         backendResponse: [],
         response: [],
         effective: () => ({}),
+        requestTimeout: own,
         call: () => Effect.onInterrupt(work, () => Effect.sync(() => void released++))
       }
-      const caller = callerOf(
-        { ...ways, times: () => ({ record: contained }), tell: contained },
-        server,
-        "server:1",
-        own,
-        "http"
-      )
+      const untimed = () => ({ record: contained })
+      const caller = callerOf({ ...ways, times: untimed, tell: contained }, server, "server:1", "http")
       const asked = { method: "GET", pathAndQuery: "/", authority: undefined, body: "", timeout: 5000 }
       const step = stepOf(
         "asking",
