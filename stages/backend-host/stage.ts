@@ -23,9 +23,9 @@ export const backendHost = terminal({
   writes: [],
   outcomes: ["next", "fail"],
   maturity: { status: "stable", untrusted: "client+backend" },
-  compile: (target) =>
+  compile: (target, _at, _name, connections) =>
     Effect.flatMap(Upstreams, (upstreams) =>
-      Effect.map(upstreams.open(target, {}), (upstream) =>
+      Effect.map(upstreams.open(target, connections), (upstream) =>
         compiledBackend(formatAddress(target), ownAuthority(target), upstream)
       )
     )
