@@ -25,7 +25,8 @@ export type { Passage } from "../pipeline/passage.ts"
 export { placeLabels, placeOf } from "../pipeline/record.ts"
 export { type Caller, SubCalls } from "../pipeline/sub-calls.ts"
 // The contract.
-export { type Call, type CompiledBackend, terminal } from "../pipeline/terminal.ts"
+export { type Call, type CompiledBackend, type TerminalNode, terminal } from "../pipeline/terminal.ts"
+export { instead, type Left, type OptionalNode, TerminalGraph } from "../pipeline/terminal-graph.ts"
 // Calls to backends, within their time, and watched.
 export { callUpstream, ownAuthority, timeoutOf } from "../pipeline/upstream-call.ts"
 // Services.
