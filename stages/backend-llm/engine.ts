@@ -1,6 +1,6 @@
 /** What calls of models have in common, whatever chose the model: preparing, calling, reading the answer, closing the books. */
 import { Effect, Exit } from "effect"
-import { type Answer, Monotonic, type StageError } from "../../src/policy/policy.ts"
+import { type Answer, Monotonic, type StageError, slots } from "../../src/policy/policy.ts"
 import { type CompiledBackend, callUpstream, Metrics, type Passage, Tokenizer } from "../../src/policy/terminal.ts"
 import { Catalogs } from "../../src/protocols/llm/cost/catalogs.ts"
 import type { GuardOutcome } from "../../src/protocols/llm/guard/outcome.ts"
@@ -109,7 +109,8 @@ const send = (x: Exchange, passage: Passage, prepared: Prepared): Effect.Effect<
   if (destination.type === "mock")
     return isMockFormat(upstreamFormat) ? destination.answer(upstreamFormat, json, x.now) : Exit.fail(noAddress)
   const { request } = x
-  destination.withoutClientsKeys(request)
+  const client = x.get(slots.jwt)
+  destination.withoutClientsKeys(request, client)
   const target = provider.target({
     format: interfaceOf(upstreamFormat),
     model: providerModel,
@@ -124,10 +125,11 @@ const send = (x: Exchange, passage: Passage, prepared: Prepared): Effect.Effect<
   if (upstream === undefined) return Exit.fail(noAddress)
   for (const name of target.removeHeaders) request.headers.delete(name)
   for (const [name, value] of target.setHeaders) request.headers.set(name, value)
-  destination.authorize(request.headers, target)
   request.pathAndQuery = target.path
   // From here on it is the provider's own path, whatever the client's could be read as.
   request.otherPath = undefined
+  const unauthorised = destination.authorize(request, client, target)
+  if (unauthorised !== undefined) return Exit.fail(unauthorised)
   const usual = target.port === (target.scheme === "https" ? 443 : 80)
   request.authority = usual ? target.host : `${target.host}:${target.port}`
   return callUpstream(x, passage, upstream)
