@@ -6,6 +6,7 @@ import { Context, type Effect, type Scope } from "effect"
 import type { ConnectionPolicies } from "../../spec/connection/policies.ts"
 import type { Address } from "../../spec/target.ts"
 import type { HeaderList } from "../http/header-list.ts"
+import type { Answer } from "../http/message.ts"
 import type { Exchange } from "./exchange.ts"
 import type { ConfigPath, ConfigProblem, StageError } from "./stage.ts"
 
@@ -27,10 +28,13 @@ export interface SubRequest {
   readonly authority: string | undefined
   /** Those of this call alone. */
   readonly headers: HeaderList
-  readonly body: string
-  /** Milliseconds until the reply must be there as a whole, where the reference does not say. */
-  readonly timeout: number
+  readonly body: string | Uint8Array | undefined
+  /** It does no harm twice, though its method does not say so. */
+  readonly repeatable?: boolean | undefined
 }
+
+/** For whom a call is made: its time is reckoned from when they came, and it runs on the same configuration. */
+export type CallOrigin = Pick<Exchange, "arrived" | "now" | "settings">
 
 export interface Reply {
   readonly status: number
@@ -39,14 +43,29 @@ export interface Reply {
 
 /** Calls one backend. */
 export interface Caller {
+  /** The address that is called, as far as it is known: as `Backend.target`. */
+  readonly target: string
+  /** What it is asked under where nobody says otherwise: scheme, host, and the port unless that is the usual one. */
+  readonly origin: string
   /**
    * Asks it, and reads its reply whole. Whoever waits for it in a node waits within the time of the caller's request; interrupting
    * it ends the call.
+   * @param timeout milliseconds until the reply must be there as a whole, where the reference does not say.
    */
-  readonly ask: (
-    caller: Pick<Exchange, "arrived" | "now" | "settings">,
-    request: SubRequest
-  ) => Effect.Effect<Reply, StageError>
+  readonly ask: (caller: CallOrigin, request: SubRequest, timeout: number) => Effect.Effect<Reply, StageError>
+  /**
+   * Ends with the head of the answer, whose body may go on for as long as it likes. What the reference says of time holds for the
+   * head. Interrupting it, or cancelling the body, ends the call.
+   */
+  readonly send: (caller: CallOrigin, request: SubRequest) => Effect.Effect<Answer, StageError>
+}
+
+/** How whoever asks for a caller is going to use it. */
+export interface Use {
+  /** Calls last for as long as somebody listens: of those to an address, there may be as many at a time as are made. */
+  readonly lasting?: boolean
+  /** Where the policies beside it stand. Default: under `policies` beside it. */
+  readonly policiesAt?: ConfigPath
 }
 
 export class SubCalls extends Context.Service<
@@ -58,7 +77,8 @@ export class SubCalls extends Context.Service<
      */
     readonly resolve: (
       reference: Reference,
-      path: ConfigPath
+      path: ConfigPath,
+      use?: Use
     ) => Effect.Effect<Caller, ReadonlyArray<ConfigProblem>, Scope.Scope>
   }
 >()("headgate/pipeline/SubCalls") {}

@@ -22,7 +22,7 @@ export { mcpAuthorizer } from "../pipeline/mcp-rules.ts"
 export type { OutboundWatch } from "../pipeline/outbound.ts"
 export type { Passage } from "../pipeline/passage.ts"
 export { placeLabels, placeOf } from "../pipeline/record.ts"
-export { type Caller, SubCalls } from "../pipeline/sub-calls.ts"
+export { type Caller, type CallOrigin, type Reference, SubCalls } from "../pipeline/sub-calls.ts"
 // The contract.
 export { type Call, type CompiledBackend, terminal } from "../pipeline/terminal.ts"
 // Calls to backends, within their time, and watched.
@@ -31,7 +31,6 @@ export { callUpstream, ownAuthority, timeoutOf } from "../pipeline/upstream-call
 export { Files } from "../services/files.ts"
 export { Kept, KeptKind } from "../services/kept.ts"
 export { Log } from "../services/log.ts"
-export type { McpHttpAddress } from "../services/mcp-http.ts"
 export { McpStdio, type McpStdioCommand } from "../services/mcp-stdio.ts"
 export { Metrics, type Series } from "../services/metrics.ts"
 export { Tokenizer } from "../services/tokenizer.ts"

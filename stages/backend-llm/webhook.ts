@@ -91,13 +91,11 @@ export const compileWebhook = (
         else if (name === ":authority") authority = text
         else list.set(name, text)
       }
-      return server
-        .ask(x, { method, pathAndQuery, authority, headers: list, body: content, timeout: webhookTimeout })
-        .pipe(
-          Effect.map((reply) =>
-            applyWebhookReply(readWebhookReply(phase, new TextDecoder().decode(reply.body)), format, document, body)
-          ),
-          Effect.catch(() => Effect.succeed(failed))
-        )
+      return server.ask(x, { method, pathAndQuery, authority, headers: list, body: content }, webhookTimeout).pipe(
+        Effect.map((reply) =>
+          applyWebhookReply(readWebhookReply(phase, new TextDecoder().decode(reply.body)), format, document, body)
+        ),
+        Effect.catch(() => Effect.succeed(failed))
+      )
     }
   })

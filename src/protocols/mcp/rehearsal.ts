@@ -1,6 +1,5 @@
 /** A relay for tests: its targets are functions, its clock is moved by hand, its answers are collected. */
-import { Effect, Exit, Fiber, Layer, Scope } from "effect"
-import { McpHttp, type McpPlainAnswer, type McpUpstreamRequest } from "../../services/mcp-http.ts"
+import { Effect, Exit, Fiber, Scope } from "effect"
 import { McpStdio } from "../../services/mcp-stdio.ts"
 import type {
   McpEventMark,
@@ -11,6 +10,7 @@ import type {
 } from "../../services/mcp-transport.ts"
 import { type McpBackendConfig, type McpTarget, mcpBackendConfig } from "./config.ts"
 import type { McpEventStream, McpFacts, McpRelay, McpRequest, McpWarning } from "./contract.ts"
+import type { McpHttpServer, McpPlainAnswer, McpUpstreamRequest } from "./http/contract.ts"
 import { makeMcpRelay } from "./relay.ts"
 import { makeSessionIds } from "./session-id.ts"
 
@@ -61,11 +61,7 @@ export class FakeTarget {
     const { name } = this
     return this.shared
       ? { name, kind: "stdio", command: { cmd: name, args: [], env: {}, inheritEnv: [], clearEnv: false } }
-      : {
-          name,
-          kind: "http",
-          endpoint: { protocol: "streamable", scheme: "http", host: name, port: 80, path: "/mcp" }
-        }
+      : { name, kind: "http", address: `${name}:80`, dialogue: { protocol: "streamable", path: "/mcp" } }
   }
 
   get last(): Heard {
@@ -280,30 +276,29 @@ export const rehearse = async (
   const clock = new FakeClock()
   const warnings: Array<McpWarning> = []
   const byName = (name: string) => targets.find((target) => target.name === name)!
-  const services = Layer.mergeAll(
-    Layer.succeed(McpStdio, { open: ({ cmd }, _, events) => byName(cmd).open(undefined, events) }),
-    Layer.succeed(McpHttp, {
-      at: ({ host }) =>
-        Effect.succeed({
-          // A fake HTTP target never refuses to open: nothing is sent yet.
-          open: (_, session, events) => byName(host).open(session, events) as McpTransport,
-          ask: (request, told) => {
-            const answer = options.ask?.(request)
-            if (answer !== undefined) told(answer)
-            return () => {}
-          }
-        })
-    })
-  )
+  const serverOf = (name: string): McpHttpServer => ({
+    // A fake HTTP target never refuses to open: nothing is sent yet.
+    open: (_, session, events) => byName(name).open(session, events) as McpTransport,
+    ask: (request, told) => {
+      const answer = options.ask?.(request)
+      if (answer !== undefined) told(answer)
+      return () => {}
+    }
+  })
+  const configured = mcpBackendConfig({ backend: "backend", targets: targets.map(({ config }) => config), ...config })
   const scope = Scope.makeUnsafe()
   const relay = await Effect.runPromise(
-    makeMcpRelay(mcpBackendConfig({ backend: "backend", targets: targets.map(({ config }) => config), ...config }), {
+    makeMcpRelay(configured, {
       sessionIds: makeSessionIds(options.key ?? new Uint8Array(32).fill(7)),
       owner: options.owner ?? "one",
       product: { name: "headgate", title: "Headgate", version: "0.0.0" },
       clock,
+      servers: new Map(configured.targets.map(({ name }) => [name, serverOf(name)])),
       warn: (warning) => warnings.push(warning)
-    }).pipe(Effect.provide(services), Scope.provide(scope))
+    }).pipe(
+      Effect.provideService(McpStdio, { open: ({ cmd }, _, events) => byName(cmd).open(undefined, events) }),
+      Scope.provide(scope)
+    )
   )
   const ready = options.ready ?? (() => true)
   const begin = (request: Partial<McpRequest>) => {
