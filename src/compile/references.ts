@@ -79,21 +79,19 @@ export class References {
   }
 
   #host(host: Address, { policies = {} }: Reference, path: ConfigPath, use: Use): Compiling<Caller> {
-    const { http, tcp, ...others } = policies
     const key = formatPath(path)
     const source: Normalised.Backend = {
       key,
       name: key,
       namespace: "",
       destination: { kind: "host", config: host },
-      policies: attached(others, policiesAt(path, use), this.#specs),
+      policies: attached(policies, policiesAt(path, use), this.#specs),
       path
     }
+    const compiling = this.#compile(source, none, path)
     return this.#caller(
       source,
-      http,
-      policiesAt(path, use),
-      compileConnected(tcp, use, this.#compile(source, none, path))
+      use.connections === undefined ? compiling : compileConnected(use.connections, compiling)
     )
   }
 
@@ -101,11 +99,8 @@ export class References {
     const at = [...path, "backend"]
     const source = this.#config.backends[localKey(name)]
     if (source === undefined) return Effect.fail([{ path: at, message: this.#unknown(name) }])
-    const { http, tcp, ...others } = policies
-    if (tcp !== undefined)
-      return Effect.fail([unavailable([...policiesAt(path, use), "tcp"], "tcp beside the name of a backend")])
-    const beside = attached(others, policiesAt(path, use), this.#specs)
-    return this.#caller(source, http, policiesAt(path, use), this.#followed(source, beside, at))
+    const beside = attached(policies, policiesAt(path, use), this.#specs)
+    return this.#caller(source, this.#followed(source, beside, at))
   }
 
   #unknown(name: string): string {
@@ -138,20 +133,14 @@ export class References {
     })
   }
 
-  #caller(
-    source: Normalised.Backend,
-    http: NonNullable<Reference["policies"]>["http"],
-    policies: ConfigPath,
-    compiling: Compiling<Backend | undefined>
-  ): Compiling<Caller> {
-    if (http?.version !== undefined) this.#problems.add(unavailable([...policies, "http", "version"], "version"))
+  #caller(source: Normalised.Backend, compiling: Compiling<Backend | undefined>): Compiling<Caller> {
     return Effect.flatMap(
       compiling,
       (backend): Compiling<Caller> =>
         // What is wrong with it is told where it stands, and is a reason to go no further here.
         backend === undefined
           ? Effect.fail(this.#problems.list)
-          : Effect.succeed(callerOf(this.#ways, backend, addressOf(source), http?.requestTimeout))
+          : Effect.succeed(callerOf(this.#ways, backend, addressOf(source)))
     )
   }
 }

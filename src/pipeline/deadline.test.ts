@@ -233,9 +233,10 @@ describe("a call beside that of the backend", () => {
         backendResponse: [],
         response: [],
         effective: () => ({}),
+        requestTimeout: own,
         call: () => Effect.onInterrupt(work, () => Effect.sync(() => void released++))
       }
-      const caller = callerOf({ ...ways, tell: contained }, server, undefined, own)
+      const caller = callerOf({ ...ways, tell: contained }, server, undefined)
       const asked = { method: "GET", pathAndQuery: "/", authority: undefined, body: "" }
       const step = stepOf(
         "asking",

@@ -3,14 +3,13 @@
  * takes over nothing of the request that it is made for.
  */
 import { Effect, Exit } from "effect"
-import type { ConnectionPolicies } from "../../spec/connection/policies.ts"
 import { type Address, formatAddress } from "../../spec/target.ts"
 import { canonicalAuthority } from "../http/authority.ts"
 import { type BodyObserver, isSource, observe } from "../http/body.ts"
 import { type Answer, RequestHead, type Scheme } from "../http/message.ts"
 import { Defects } from "../services/defects.ts"
 import { Monotonic } from "../services/monotonic.ts"
-import { probesOf, Upstreams, UpstreamTimedOut, withDefaults } from "../services/upstreams.ts"
+import { type UpstreamOptions, Upstreams, UpstreamTimedOut, withDefaults } from "../services/upstreams.ts"
 import { requestTimedOut, within } from "./deadline.ts"
 import { Defect, FilterFailed } from "./errors.ts"
 import { defaultBodyLimit, Exchange } from "./exchange.ts"
@@ -20,7 +19,7 @@ import { plainLoop } from "./run.ts"
 import { makeReach, noHooks, type Reach } from "./serve.ts"
 import { authorityRewritten, type Timeouts, timeouts } from "./slots.ts"
 import type { StageError } from "./stage.ts"
-import type { Caller, CallOrigin, Reply, SubRequest, Use } from "./sub-calls.ts"
+import type { Caller, CallOrigin, Reply, SubRequest } from "./sub-calls.ts"
 import type { Peer } from "./view.ts"
 
 /** The client of a sub-call is the proxy, which is at no address that a rule could mean. */
@@ -42,21 +41,14 @@ export const makeWays: Effect.Effect<Ways> = Effect.gen(function* () {
   return { reach, clock, tell: (cause: unknown) => tell("engine", cause) }
 })
 
-/** Compiles what opens connections, which are opened as `tcp` says, and as many as are made where they last. */
+/** Compiles what opens connections, which are opened so where nothing else is said. */
 export const compileConnected = <A, E, R>(
-  tcp: ConnectionPolicies["tcp"],
-  { lasting = false }: Use,
+  connections: UpstreamOptions,
   compiling: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R | Upstreams> =>
-  tcp === undefined && !lasting
-    ? compiling
-    : Effect.flatMap(Upstreams, (upstreams) => {
-        const { connectTimeout, keepalives } = tcp ?? {}
-        const probes = keepalives && probesOf(keepalives)
-        const maxConnections = lasting ? Infinity : undefined
-        const options = { connectTimeout, probes, maxConnections }
-        return Effect.provideService(compiling, Upstreams, withDefaults(upstreams, options))
-      })
+  Effect.flatMap(Upstreams, (upstreams) =>
+    Effect.provideService(compiling, Upstreams, withDefaults(upstreams, connections))
+  )
 
 /** What a backend is asked under where nobody says otherwise. */
 const originOf = (address: Address | undefined): { readonly scheme: Scheme; readonly authority: string } => {
@@ -66,16 +58,8 @@ const originOf = (address: Address | undefined): { readonly scheme: Scheme; read
   return { scheme, authority: canonicalAuthority(authority, scheme) ?? authority }
 }
 
-/**
- * @param address that of the backend, if it is known by one.
- * @param limit milliseconds for a call, if the reference says so.
- */
-export const callerOf = (
-  ways: Ways,
-  backend: Backend,
-  address: Address | undefined,
-  limit: number | undefined
-): Caller => {
+/** @param address that of the backend, if it is known by one. */
+export const callerOf = (ways: Ways, backend: Backend, address: Address | undefined): Caller => {
   const { clock, tell } = ways
   const { scheme, authority } = originOf(address)
   return {
@@ -83,7 +67,7 @@ export const callerOf = (
     origin: `${scheme}://${authority}`,
     ask: (caller, asked, timeout) =>
       Effect.suspend((): Effect.Effect<Reply, StageError> => {
-        const most = limit ?? timeout
+        const most = backend.requestTimeout ?? timeout
         const x = begun(caller, asked, authority, clock(), { request: most, backend: undefined })
         if (!(x instanceof Exchange)) return Exit.fail(x)
         const replied = Effect.flatMap(answered(ways, x, backend), ({ status }) =>
@@ -99,7 +83,7 @@ export const callerOf = (
       }),
     send: (caller, asked) =>
       Effect.suspend((): Effect.Effect<Answer, StageError> => {
-        const x = begun(caller, asked, authority, clock(), { request: undefined, backend: limit })
+        const x = begun(caller, asked, authority, clock(), undefined)
         if (!(x instanceof Exchange)) return Exit.fail(x)
         return Effect.onExit(answered(ways, x, backend), (exit) =>
           Effect.sync(() => {
@@ -119,7 +103,7 @@ const begun = (
   { method, pathAndQuery, headers, body, repeatable, ...asked }: SubRequest,
   authority: string,
   arrived: number,
-  limits: Timeouts
+  limits: Timeouts | undefined
 ): Exchange | FilterFailed => {
   const head = new RequestHead(method, "http", asked.authority ?? authority, "/", headers)
   const fault = head.moveTo(pathAndQuery)
@@ -129,7 +113,7 @@ const begun = (
   x.repeatable = repeatable === true
   // The name of the backend need not replace that of a client.
   x.set(authorityRewritten, true)
-  x.set(timeouts, limits)
+  if (limits !== undefined) x.set(timeouts, limits)
   return x
 }
 

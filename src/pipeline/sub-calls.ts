@@ -7,6 +7,7 @@ import type { ConnectionPolicies } from "../../spec/connection/policies.ts"
 import type { Address } from "../../spec/target.ts"
 import type { HeaderList } from "../http/header-list.ts"
 import type { Answer } from "../http/message.ts"
+import type { UpstreamOptions } from "../services/upstreams.ts"
 import type { Exchange } from "./exchange.ts"
 import type { ConfigPath, ConfigProblem, StageError } from "./stage.ts"
 
@@ -62,8 +63,8 @@ export interface Caller {
 
 /** How whoever asks for a caller is going to use it. */
 export interface Use {
-  /** Calls last for as long as somebody listens: of those to an address, there may be as many at a time as are made. */
-  readonly lasting?: boolean
+  /** How connections to an address are opened where its policies do not say it. */
+  readonly connections?: UpstreamOptions
   /** Where the policies beside it stand. Default: under `policies` beside it. */
   readonly policiesAt?: ConfigPath
 }

@@ -37,7 +37,7 @@ export { Tokenizer } from "../services/tokenizer.ts"
 export {
   callTimeout,
   type Upstream,
+  type UpstreamOptions,
   Upstreams,
-  type UpstreamTimedOut,
-  type UpstreamTls
+  type UpstreamTimedOut
 } from "../services/upstreams.ts"

@@ -20,6 +20,7 @@ import {
   mcpAuthorizer,
   type Passage,
   timeoutOf,
+  type UpstreamOptions,
   type UpstreamTimedOut,
   within
 } from "../../src/policy/terminal.ts"
@@ -48,13 +49,18 @@ interface Relaying {
 
 const relays = new KeptKind<Relaying>("mcp relay")
 
-export const compileServers = (config: (typeof McpBackend)["Type"], at: ConfigPath, name: string) =>
+export const compileServers = (
+  config: (typeof McpBackend)["Type"],
+  at: ConfigPath,
+  name: string,
+  connections: UpstreamOptions
+) =>
   Effect.gen(function* () {
     const targets: Array<McpTarget> = []
     const callers = new Map<string, Caller>()
     const problems: Array<ConfigProblem> = []
     for (const [index, target] of config.targets.entries()) {
-      const found = yield* Effect.result(targetOf(target, [...at, "targets", index]))
+      const found = yield* Effect.result(targetOf(target, [...at, "targets", index], connections))
       if (Result.isFailure(found)) {
         problems.push(...found.failure)
         continue

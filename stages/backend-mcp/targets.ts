@@ -9,7 +9,8 @@ import {
   McpStdio,
   type McpStdioCommand,
   type Reference,
-  SubCalls
+  SubCalls,
+  type UpstreamOptions
 } from "../../src/policy/terminal.ts"
 import type { McpTarget } from "../../src/protocols/mcp/config.ts"
 import { interfaceOf } from "../../src/protocols/mcp/openapi.ts"
@@ -26,10 +27,11 @@ export interface CompiledTarget {
 
 export const targetOf = (
   config: TargetConfig,
-  at: ConfigPath
+  at: ConfigPath,
+  connections: UpstreamOptions
 ): Effect.Effect<CompiledTarget, Problems, Files | McpStdio | SubCalls | Scope.Scope> =>
   config.stdio === undefined
-    ? compileRemote(config, at)
+    ? compileRemote(config, at, connections)
     : Effect.mapError(child(config.name, config.stdio, at), (one) => [one])
 
 const child = (name: string, stdio: NonNullable<TargetConfig["stdio"]>, at: ConfigPath) =>
@@ -42,13 +44,17 @@ const child = (name: string, stdio: NonNullable<TargetConfig["stdio"]>, at: Conf
   )
 
 /** A server behind HTTP is called like any backend: at the end of a reference, with the policies beside it. */
-const compileRemote = ({ name, policies, mcp, sse, openapi }: TargetConfig, at: ConfigPath) =>
+const compileRemote = (
+  { name, policies, mcp, sse, openapi }: TargetConfig,
+  at: ConfigPath,
+  connections: UpstreamOptions
+) =>
   Effect.gen(function* () {
     const kind = openapi !== undefined ? "openapi" : mcp !== undefined ? "mcp" : "sse"
     const endpoint = openapi?.endpoint ?? mcp ?? sse!
     const { resolve } = yield* SubCalls
-    // Streams last for as long as somebody listens.
-    const use = { policiesAt: [...at, "policies"], lasting: true }
+    // What is said of connections at the backend holds where the target says nothing. Streams last for as long as somebody listens.
+    const use = { policiesAt: [...at, "policies"], connections: { ...connections, maxConnections: Infinity } }
     const resolved = yield* Effect.result(resolve(referenceTo(endpoint, policies), [...at, kind], use))
     const api = yield* Effect.result(openapi === undefined ? noApi : apiOf(openapi.schema, [...at, "openapi"]))
     const problems = [

@@ -1,39 +1,23 @@
 import { assert, describe, it } from "@effect/vitest"
 import { NameUnresolved } from "../../../src/services/names.ts"
+import { FakeClock } from "../../../test/fake-clock.ts"
 import { Race } from "./race.ts"
 
 /** A race of which the test decides who connects when. */
 const world = (preferred: "v4" | "v6" = "v6") => {
-  let now = 0
-  let timers: Array<{ readonly at: number; readonly action: () => void }> = []
+  const clock = new FakeClock()
   const log: Array<string> = []
   const race = new Race({
     preferred,
-    later: (milliseconds, action) => {
-      const timer = { at: now + milliseconds, action }
-      timers.push(timer)
-      return () => {
-        timers = timers.filter((one) => one !== timer)
-      }
-    },
+    later: clock.after,
     attempt: (address) => {
-      log.push(`${now} ${address}`)
-      return () => log.push(`${now} no ${address}`)
+      log.push(`${clock.now()} ${address}`)
+      return () => log.push(`${clock.now()} no ${address}`)
     },
-    lost: (error) => log.push(`${now} lost: ${error.message || error.name}`)
+    lost: (error) => log.push(`${clock.now()} lost: ${error.message || error.name}`)
   })
-  const pass = (milliseconds: number) => {
-    const until = now + milliseconds
-    for (;;) {
-      const [due] = timers.filter(({ at }) => at <= until).sort((one, other) => one.at - other.at)
-      if (due === undefined) break
-      timers = timers.filter((one) => one !== due)
-      now = due.at
-      due.action()
-    }
-    now = until
-  }
-  return { race, log, pass, waits: () => timers.length }
+  const pass = (milliseconds: number) => clock.advance(milliseconds)
+  return { race, log, pass, waits: () => clock.timers }
 }
 
 const v6 = ["2001:db8::1", "2001:db8::2"]
@@ -124,6 +108,32 @@ describe("a race of addresses", () => {
     assert.deepStrictEqual(log, ["0 2001:db8::1", "400 192.0.2.1"])
     race.failed("192.0.2.1", new Error("refused"))
     assert.deepStrictEqual(log.slice(2), ["400 lost: refused"])
+  })
+
+  it("waits a second for a family that nobody tells of when all that is known has failed", () => {
+    const { race, log, pass, waits } = world()
+    race.hear({ v4: ["192.0.2.1", "192.0.2.2"], v6: undefined })
+    pass(60)
+    race.failed("192.0.2.1", new Error("refused"))
+    race.failed("192.0.2.2", new Error("refused, too"))
+    pass(999)
+    assert.deepStrictEqual(log, ["50 192.0.2.1", "60 192.0.2.2"])
+    pass(1)
+    assert.deepStrictEqual(log.slice(2), ["1060 lost: refused, too"])
+    assert.strictEqual(waits(), 0)
+  })
+
+  it("and no longer when something is told in that time, but for what is then to be tried", () => {
+    const { race, log, pass, waits } = world()
+    race.hear({ v4: ["192.0.2.1"], v6: undefined })
+    pass(50)
+    race.failed("192.0.2.1", new Error("refused"))
+    pass(900)
+    race.hear({ v4: ["192.0.2.1"], v6 })
+    pass(260)
+    assert.deepStrictEqual(log, ["50 192.0.2.1", "950 2001:db8::1", "1200 2001:db8::2"])
+    pass(5000)
+    assert.deepStrictEqual([log.length, waits()], [3, 0])
   })
 
   it("is lost when there is no such name", () => {
