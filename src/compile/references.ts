@@ -60,7 +60,7 @@ export class References {
     this.#compile = compile
   }
 
-  resolve(reference: Reference, path: ConfigPath, use: Use = {}): Compiling<Caller> {
+  resolve(reference: Reference, path: ConfigPath, use: Use): Compiling<Caller> {
     const { host, backend } = reference
     if (host !== undefined) return this.#host(host, reference, path, use)
     if (backend !== undefined) return this.#named(backend, reference, path, use)
@@ -91,6 +91,7 @@ export class References {
     const compiling = this.#compile(source, none, path)
     return this.#caller(
       source,
+      use,
       use.connections === undefined ? compiling : compileConnected(use.connections, compiling)
     )
   }
@@ -100,7 +101,7 @@ export class References {
     const source = this.#config.backends[localKey(name)]
     if (source === undefined) return Effect.fail([{ path: at, message: this.#unknown(name) }])
     const beside = attached(policies, policiesAt(path, use), this.#specs)
-    return this.#caller(source, this.#followed(source, beside, at))
+    return this.#caller(source, use, this.#followed(source, beside, at))
   }
 
   #unknown(name: string): string {
@@ -133,14 +134,14 @@ export class References {
     })
   }
 
-  #caller(source: Normalised.Backend, compiling: Compiling<Backend | undefined>): Compiling<Caller> {
+  #caller(source: Normalised.Backend, use: Use, compiling: Compiling<Backend | undefined>): Compiling<Caller> {
     return Effect.flatMap(
       compiling,
       (backend): Compiling<Caller> =>
         // What is wrong with it is told where it stands, and is a reason to go no further here.
         backend === undefined
           ? Effect.fail(this.#problems.list)
-          : Effect.succeed(callerOf(this.#ways, backend, addressOf(source)))
+          : Effect.succeed(callerOf(this.#ways, backend, addressOf(source), use.purpose))
     )
   }
 }

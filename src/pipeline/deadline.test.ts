@@ -236,7 +236,8 @@ describe("a call beside that of the backend", () => {
         requestTimeout: own,
         call: () => Effect.onInterrupt(work, () => Effect.sync(() => void released++))
       }
-      const caller = callerOf({ ...ways, tell: contained }, server, undefined)
+      const untimed = () => ({ record: contained })
+      const caller = callerOf({ ...ways, times: untimed, tell: contained }, server, undefined, "http")
       const asked = { method: "GET", pathAndQuery: "/", authority: undefined, body: "" }
       const step = stepOf(
         "asking",

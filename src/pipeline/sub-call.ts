@@ -7,19 +7,22 @@ import { type Address, formatAddress } from "../../spec/target.ts"
 import { canonicalAuthority } from "../http/authority.ts"
 import { type BodyObserver, isSource, observe } from "../http/body.ts"
 import { type Answer, RequestHead, type Scheme } from "../http/message.ts"
+import { formatTraceparent } from "../http/trace-context.ts"
 import { Defects } from "../services/defects.ts"
 import { Monotonic } from "../services/monotonic.ts"
 import { type UpstreamOptions, Upstreams, UpstreamTimedOut, withDefaults } from "../services/upstreams.ts"
+import { CallTimes, type Purpose, timeOf } from "./call-times.ts"
 import { requestTimedOut, within } from "./deadline.ts"
 import { Defect, FilterFailed } from "./errors.ts"
 import { defaultBodyLimit, Exchange } from "./exchange.ts"
+import { toldCall } from "./outbound.ts"
 import { Passage } from "./passage.ts"
 import type { Backend } from "./route.ts"
 import { plainLoop } from "./run.ts"
 import { makeReach, noHooks, type Reach } from "./serve.ts"
-import { authorityRewritten, type Timeouts, timeouts } from "./slots.ts"
+import { authorityRewritten, timeouts } from "./slots.ts"
 import type { StageError } from "./stage.ts"
-import type { Caller, CallOrigin, Reply, SubRequest } from "./sub-calls.ts"
+import type { Asking, Caller, Reply, SubRequest } from "./sub-calls.ts"
 import type { Peer } from "./view.ts"
 
 /** The client of a sub-call is the proxy, which is at no address that a rule could mean. */
@@ -29,6 +32,7 @@ const proxyItself: Peer = { address: "0.0.0.0", port: 0, rawAddress: "0.0.0.0", 
 export interface Ways {
   readonly reach: Reach
   readonly clock: () => number
+  readonly times: CallTimes
   /** Told what is thrown when a call is over. */
   readonly tell: (cause: unknown) => void
 }
@@ -38,7 +42,7 @@ export const makeWays: Effect.Effect<Ways> = Effect.gen(function* () {
   const tell = yield* Defects
   // A defect goes on to whoever made the call, and is told there.
   const reach = makeReach(plainLoop(clock), noHooks, clock, () => {})
-  return { reach, clock, tell: (cause: unknown) => tell("engine", cause) }
+  return { reach, clock, times: yield* CallTimes, tell: (cause: unknown) => tell("engine", cause) }
 })
 
 /** Compiles what opens connections, which are opened so where nothing else is said. */
@@ -58,33 +62,57 @@ const originOf = (address: Address | undefined): { readonly scheme: Scheme; read
   return { scheme, authority: canonicalAuthority(authority, scheme) ?? authority }
 }
 
-/** @param address that of the backend, if it is known by one. */
-export const callerOf = (ways: Ways, backend: Backend, address: Address | undefined): Caller => {
-  const { clock, tell } = ways
+/**
+ * @param address that of the backend, if it is known by one.
+ * @param purpose what replies are told and timed as, if they are.
+ */
+export const callerOf = (
+  ways: Ways,
+  backend: Backend,
+  address: Address | undefined,
+  purpose: Purpose | undefined
+): Caller => {
+  const { clock, tell, times } = ways
   const { scheme, authority } = originOf(address)
+  const { target } = backend
+  const telling = purpose && { purpose, clock, time: timeOf(times, purpose), why: ({ message }: StageError) => message }
+  const asking = (caller: Asking, asked: SubRequest, head: RequestHead, timeout: number) =>
+    Effect.suspend((): Effect.Effect<Reply, StageError> => {
+      const most = backend.requestTimeout ?? timeout
+      const x = begun(caller, asked, head, clock())
+      x.set(timeouts, { request: most, backend: undefined })
+      const replied = Effect.flatMap(answered(ways, x, backend), ({ status }) =>
+        Effect.map(x.readResponseBody(defaultBodyLimit), (body) => ({ status, body }))
+      )
+      // That the time of this call is up says nothing of the time of whoever made it.
+      const inTime = Effect.mapError(within(x, clock, replied), (error) =>
+        error === requestTimedOut ? new UpstreamTimedOut({ after: most, reached: "sent" }) : error
+      )
+      return Effect.onExit(inTime, (exit) =>
+        Effect.sync(() => over(x, Exit.isSuccess(exit) ? exit.value.body.length : undefined, tell))
+      )
+    })
   return {
-    target: backend.target,
+    target,
     origin: `${scheme}://${authority}`,
     ask: (caller, asked, timeout) =>
       Effect.suspend((): Effect.Effect<Reply, StageError> => {
-        const most = backend.requestTimeout ?? timeout
-        const x = begun(caller, asked, authority, clock(), { request: most, backend: undefined })
-        if (!(x instanceof Exchange)) return Exit.fail(x)
-        const replied = Effect.flatMap(answered(ways, x, backend), ({ status }) =>
-          Effect.map(x.readResponseBody(defaultBodyLimit), (body) => ({ status, body }))
-        )
-        // That the time of this call is up says nothing of the time of whoever made it.
-        const inTime = Effect.mapError(within(x, clock, replied), (error) =>
-          error === requestTimedOut ? new UpstreamTimedOut({ after: most, reached: "sent" }) : error
-        )
-        return Effect.onExit(inTime, (exit) =>
-          Effect.sync(() => over(x, Exit.isSuccess(exit) ? exit.value.body.length : undefined, tell))
-        )
+        const head = headOf(asked, authority)
+        if (head instanceof FilterFailed) return Exit.fail(head)
+        if (telling === undefined) return asking(caller, asked, head, timeout)
+        const told = { target, method: head.method, authority: head.authority, path: head.path }
+        return toldCall(telling, told, (trace) => {
+          // A request of the proxy belongs to the trace of the one that it is made for.
+          if (trace !== undefined && !head.headers.has("traceparent"))
+            head.headers.set("traceparent", formatTraceparent(trace))
+          return asking(caller, asked, head, timeout)
+        })
       }),
     send: (caller, asked) =>
       Effect.suspend((): Effect.Effect<Answer, StageError> => {
-        const x = begun(caller, asked, authority, clock(), undefined)
-        if (!(x instanceof Exchange)) return Exit.fail(x)
+        const head = headOf(asked, authority)
+        if (head instanceof FilterFailed) return Exit.fail(head)
+        const x = begun(caller, asked, head, clock())
         return Effect.onExit(answered(ways, x, backend), (exit) =>
           Effect.sync(() => {
             if (Exit.isFailure(exit)) return over(x, undefined, tell)
@@ -97,23 +125,19 @@ export const callerOf = (ways: Ways, backend: Backend, address: Address | undefi
   }
 }
 
+const headOf = (asked: SubRequest, authority: string): RequestHead | FilterFailed => {
+  const head = new RequestHead(asked.method, "http", asked.authority ?? authority, "/", asked.headers)
+  const fault = head.moveTo(asked.pathAndQuery)
+  return fault === undefined ? head : new FilterFailed({ detail: fault.fault })
+}
+
 /** The exchange of a call, which has nothing of the one that it is made for but its configuration and the time. */
-const begun = (
-  caller: CallOrigin,
-  { method, pathAndQuery, headers, body, repeatable, ...asked }: SubRequest,
-  authority: string,
-  arrived: number,
-  limits: Timeouts | undefined
-): Exchange | FilterFailed => {
-  const head = new RequestHead(method, "http", asked.authority ?? authority, "/", headers)
-  const fault = head.moveTo(pathAndQuery)
-  if (fault !== undefined) return new FilterFailed({ detail: fault.fault })
+const begun = (caller: Asking, { body, repeatable }: SubRequest, head: RequestHead, arrived: number): Exchange => {
   const x = new Exchange(head, body, proxyItself, caller.now + arrived - caller.arrived, arrived)
   x.settings = caller.settings
   x.repeatable = repeatable === true
   // The name of the backend need not replace that of a client.
   x.set(authorityRewritten, true)
-  if (limits !== undefined) x.set(timeouts, limits)
   return x
 }
 

@@ -8,6 +8,7 @@ import type { Address } from "../../spec/target.ts"
 import type { HeaderList } from "../http/header-list.ts"
 import type { Answer } from "../http/message.ts"
 import type { UpstreamOptions } from "../services/upstreams.ts"
+import type { Purpose } from "./call-times.ts"
 import type { Exchange } from "./exchange.ts"
 import type { ConfigPath, ConfigProblem, StageError } from "./stage.ts"
 
@@ -34,8 +35,8 @@ export interface SubRequest {
   readonly repeatable?: boolean | undefined
 }
 
-/** For whom a call is made: its time is reckoned from when they came, and it runs on the same configuration. */
-export type CallOrigin = Pick<Exchange, "arrived" | "now" | "settings">
+/** The exchange that a call is made for: the time is reckoned from it, and it runs on the same configuration. */
+export type Asking = Pick<Exchange, "arrived" | "now" | "settings">
 
 export interface Reply {
   readonly status: number
@@ -53,16 +54,18 @@ export interface Caller {
    * it ends the call.
    * @param timeout milliseconds until the reply must be there as a whole, where the reference does not say.
    */
-  readonly ask: (caller: CallOrigin, request: SubRequest, timeout: number) => Effect.Effect<Reply, StageError>
+  readonly ask: (caller: Asking, request: SubRequest, timeout: number) => Effect.Effect<Reply, StageError>
   /**
    * Ends with the head of the answer, whose body may go on for as long as it likes. What the reference says of time holds for the
    * head. Interrupting it, or cancelling the body, ends the call.
    */
-  readonly send: (caller: CallOrigin, request: SubRequest) => Effect.Effect<Answer, StageError>
+  readonly send: (caller: Asking, request: SubRequest) => Effect.Effect<Answer, StageError>
 }
 
 /** How whoever asks for a caller is going to use it. */
 export interface Use {
+  /** What replies are told and timed as. A relay, which asks for none, tells and times what it sends by itself. */
+  readonly purpose?: Purpose
   /** How connections to an address are opened where its policies do not say it. */
   readonly connections?: UpstreamOptions
   /** Where the policies beside it stand. Default: under `policies` beside it. */
@@ -79,7 +82,7 @@ export class SubCalls extends Context.Service<
     readonly resolve: (
       reference: Reference,
       path: ConfigPath,
-      use?: Use
+      use: Use
     ) => Effect.Effect<Caller, ReadonlyArray<ConfigProblem>, Scope.Scope>
   }
 >()("headgate/pipeline/SubCalls") {}

@@ -4,7 +4,7 @@
  */
 
 import { HeaderList } from "../../src/policy/policy.ts"
-import type { Caller, CallOrigin } from "../../src/policy/terminal.ts"
+import type { Asking, Caller } from "../../src/policy/terminal.ts"
 import type { McpCaller } from "../../src/protocols/mcp/http/contract.ts"
 
 /** How one configuration calls the targets, by name. */
@@ -19,14 +19,14 @@ export class ConfiguredCallers {
 
 export class CurrentCallers {
   #configured: ConfiguredCallers
-  #origin: CallOrigin | undefined = undefined
+  #origin: Asking | undefined = undefined
 
   constructor(configured: ConfiguredCallers) {
     this.#configured = configured
   }
 
   /** A request has come that runs on this configuration. */
-  use(configured: ConfiguredCallers, { arrived, now, settings }: CallOrigin): void {
+  use(configured: ConfiguredCallers, { arrived, now, settings }: Asking): void {
     if (this.#origin !== undefined && configured.number <= this.#configured.number) return
     this.#configured = configured
     // Whatever is sent for a session has no request of its own; the time and the settings are what counts of it.

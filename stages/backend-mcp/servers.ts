@@ -12,6 +12,7 @@ import {
 } from "../../src/policy/policy.ts"
 import {
   type Caller,
+  CallTimes,
   type CompiledBackend,
   Kept,
   KeptKind,
@@ -107,7 +108,7 @@ export const compileServers = (
       configured,
       targets,
       alone: targets.length === 1 && targets[0]!.kind !== "stdio",
-      count: makeMcpSeries(yield* Metrics)
+      count: makeMcpSeries(yield* Metrics, (yield* CallTimes)("Primary", "Mcp"))
     }
     const compiled: CompiledBackend<McpSlots> = {
       type: "mcp",
