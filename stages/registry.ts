@@ -83,6 +83,7 @@ export const policies = registry(
       "responseHeaderModifier",
       "requestRedirect"
     ],
+    call: [],
     backendResponse: [],
     response: [
       "route responseHeaderModifier",

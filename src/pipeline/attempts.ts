@@ -72,7 +72,7 @@ export class Attempts {
       }
     passage.exchange = fork
     passage.choices = this.#choices === undefined ? undefined : new Map(this.#choices)
-    passage.backend = passage.called = passage.answered = undefined
+    passage.backend = passage.beside = passage.called = passage.answered = undefined
   }
 
   /** Milliseconds until another one follows, if one does. */
@@ -99,7 +99,8 @@ export class Attempts {
  * A failure of the call speaks for itself; one that does not is taken for the worst. A policy may have failed on a call of its
  * own, which says nothing of this one.
  */
-const reachedBy = ({ called, exchange }: Passage, error: StageError | undefined): Reached => {
+const reachedBy = ({ called, exchange, beside }: Passage, error: StageError | undefined): Reached => {
   if (called === undefined) return "nothing sent"
-  return exchange.response === undefined ? (error?.reached ?? "sent") : "body begun"
+  if (exchange.response !== undefined) return "body begun"
+  return beside?.stopped === true ? "sent" : (error?.reached ?? "sent")
 }
