@@ -154,8 +154,9 @@ describe("a node beside the call", () => {
         let calledOff = 0
         const pending = Effect.onInterrupt(Effect.never, () => Effect.sync(() => void calledOff++))
         const call = () => (++calls === 1 ? pending : Exit.succeed(answer(200)))
+        const plan: Plan = { attempts: 3, again: ({ error }) => (error === undefined ? undefined : 0) }
         const { seen, beside } = failingOnce()
-        const { status, ended } = yield* served({ beside, call, plan: always(3) })
+        const { status, ended } = yield* served({ beside, call, plan })
         assert.deepStrictEqual([status, calls, calledOff, seen.length], [200, 2, 1, 2])
         assert.deepStrictEqual(ended[0], { number: 1, reached: "sent" })
       })
