@@ -19,6 +19,7 @@ import { mcpAuthorization } from "./mcp-authorization/stage.ts"
 import { requestHeaderModifier } from "./request-header-modifier/stage.ts"
 import { requestRedirect } from "./request-redirect/stage.ts"
 import { responseHeaderModifier } from "./response-header-modifier/stage.ts"
+import { sessionAffinity } from "./session-affinity/stage.ts"
 import { timeout } from "./timeout/stage.ts"
 import { urlRewrite } from "./url-rewrite/stage.ts"
 
@@ -36,6 +37,7 @@ export const policies = registry(
     requestHeaderModifier,
     requestRedirect,
     responseHeaderModifier,
+    sessionAffinity,
     timeout,
     urlRewrite
   ],
@@ -73,7 +75,9 @@ export const policies = registry(
       "mcpAuthorization",
       "requestHeaderModifier",
       "responseHeaderModifier",
-      "requestRedirect"
+      "requestRedirect",
+      // After everything that may change what it reads, before the endpoint is chosen.
+      "sessionAffinity"
     ],
     backendResponse: [],
     response: [

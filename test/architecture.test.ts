@@ -17,6 +17,8 @@ const allowed: ReadonlyArray<readonly [from: RegExp, to: RegExp]> = [
   [/^spec\//, /^spec\//],
   // JSON as text is about nothing but JSON.
   [/^src\/json\//, /^src\/json\//],
+  // Which of several endpoints is called depends on how they do, and on nothing of what they are.
+  [/^src\/balance\//, /^src\/balance\//],
   // Regular expressions know nothing of those who use them.
   [/^src\/regex\//, /^(src\/regex|spec)\//],
   // The HTTP message model is the vocabulary of everyone.
@@ -62,10 +64,10 @@ const allowed: ReadonlyArray<readonly [from: RegExp, to: RegExp]> = [
   // The one place that lists the policies.
   [/^stages\/[^/]+\.ts$/, /^(stages|src\/(pipeline|services|cel|http)|spec)\//],
   // Wire shapes load without the engine. Those of terminals are parts of the file besides.
-  [/^stages\/backend-(host|llm|mcp)\/schema\.ts$/, /^(spec\/|stages\/[^/]+\/schema\.ts)/],
+  [/^stages\/backend-(host|llm|mcp|service)\/schema\.ts$/, /^(spec\/|stages\/[^/]+\/schema\.ts)/],
   [/^stages\/[^/]+\/schema\.ts$/, /^(spec\/policy\.ts|stages\/[^/]+\/schema\.ts)/],
   // Terminals are written with what policies are, their own contract, and the engines of protocols.
-  [/^stages\/backend-(host|llm|mcp)\//, /^src\/(policy|protocols)\//],
+  [/^stages\/backend-(host|llm|mcp|service)\//, /^src\/(policy|protocols|balance)\//],
   // A policy is written with what `headgate/policy` exports, and with nothing else: no other policy, and no layer.
   [/^stages\/[^/]+\//, /^src\/policy\/policy\.ts/],
   [/^(test|bench|examples|judges)\//, /./]

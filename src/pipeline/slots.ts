@@ -90,6 +90,9 @@ export interface TokenBudgets {
 /** Unset where nothing limits the tokens of models. */
 export const tokenBudgets = slot<TokenBudgets>()("tokenBudgets")
 
+/** What kind a request is, by `sessionAffinity`: those of one kind go to the same of several endpoints. Unset where it may be any. */
+export const affinity = slot<string>()("affinity", "attempt")
+
 /** The rules over tools, prompts and resources that an MCP backend asks for each of them. */
 export const mcpRules = slot<Rules>()("mcpRules", "attempt")
 

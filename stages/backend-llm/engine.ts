@@ -11,7 +11,7 @@ import { interfaceOf } from "../../src/protocols/llm/providers/wire-format.ts"
 import { type Accounting, makeAccounting } from "./account.ts"
 import { answered } from "./answer.ts"
 import type { Endpoint } from "./endpoint.ts"
-import { type Exchange, type ModelSlots, preparedCall } from "./exchange.ts"
+import { type Exchange, type ModelSlots, openCall, preparedCall } from "./exchange.ts"
 import type { Fork } from "./guarded-stream.ts"
 import { isMockFormat } from "./mock-upstream.ts"
 import { LlmFailed } from "./refused.ts"
@@ -64,12 +64,16 @@ export const modelCalls = (
     if (prepared === undefined) return Exit.fail(notPrepared)
     // What a client asked for in vain says nothing of the provider's health.
     return Effect.tapError(send(x, passage, prepared), ({ source }) =>
-      source === "backend" ? Effect.sync(prepared.endpoint.watched.failed) : Effect.void
+      Effect.sync(() => {
+        x.get(openCall)?.answered()
+        if (source === "backend") prepared.endpoint.watched.failed()
+      })
     )
   },
   answered: (x, passage) => {
     const prepared = x.get(preparedCall)
     if (prepared === undefined) return Exit.succeed(undefined)
+    x.get(openCall)?.answered()
     prepared.endpoint.watched.answered(x, passage)
     return answered(engine, x, prepared)
   }
@@ -78,9 +82,12 @@ export const modelCalls = (
 /** From here on the call is on the books: they are closed when the exchange is over, however it ends. */
 const begin = (engine: Engine, x: Exchange, passage: Passage, prepared: Prepared): void => {
   x.set(preparedCall, prepared)
-  const over = prepared.endpoint.watched.health.begin()
+  const call = prepared.endpoint.watched.health.begin()
+  x.set(openCall, call)
+  // Its body is whole in memory.
+  call.sent(engine.clock())
   x.onFinish(() => {
-    over()
+    call.over(engine.clock())
     engine.accounting.settle(x, passage, prepared, prepared.attempt)
   })
   const { headers } = x.request

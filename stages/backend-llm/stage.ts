@@ -1,7 +1,7 @@
 /** llm: routes a request to the model that it names, and watches what the answer used and cost. */
 import { Effect } from "effect"
 import { terminal } from "../../src/policy/terminal.ts"
-import { preparedCall, reads } from "./exchange.ts"
+import { openCall, preparedCall, reads } from "./exchange.ts"
 import { guardReadings, routerReadings } from "./readings.ts"
 import { LlmRouterSchema } from "./schema.ts"
 
@@ -9,7 +9,7 @@ export const backendLlm = terminal({
   name: "llm",
   schema: LlmRouterSchema,
   reads,
-  writes: [preparedCall],
+  writes: [preparedCall, openCall],
   outcomes: ["next", "respond", "fail"],
   nodes: { prepare: ["next", "respond", "fail"], answered: ["next", "fail"] },
   maturity: { status: "stable", untrusted: "client+backend" },

@@ -1,9 +1,9 @@
 /** The health of an endpoint as its calls show it: which answers are bad ones, and what follows from them. */
 import { Effect, type Scope } from "effect"
+import { EndpointHealth } from "../../src/balance/endpoint-health.ts"
+import { retryHint } from "../../src/balance/retry-hint.ts"
 import { type ConfigProblem, compileExpression, Monotonic } from "../../src/policy/policy.ts"
 import { Kept, KeptKind, type Passage } from "../../src/policy/terminal.ts"
-import { EndpointHealth } from "../../src/protocols/llm/balance/health.ts"
-import { retryHint } from "../../src/protocols/llm/balance/retry-hint.ts"
 import type { Exchange } from "./exchange.ts"
 import type { EndpointConfig, EndpointPolicies } from "./schema.ts"
 
