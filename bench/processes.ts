@@ -1,24 +1,15 @@
 /** The processes of a measurement: started on free ports, asked over IPC, and ended with it. */
 import { type ChildProcess, fork, spawn } from "node:child_process"
 import { mkdtemp, open, rm, writeFile } from "node:fs/promises"
-import { connect, createServer } from "node:net"
+import { connect } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { freePort } from "../test/free-ports.ts"
 import type { Job, Result } from "./load.ts"
 import type { Pauses, Usage } from "./probe.ts"
 import type { Scenario } from "./scenarios.ts"
 
 const here = import.meta.dirname
-
-export const freePort = (): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const server = createServer()
-    server.once("error", reject)
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0))
-    })
-  })
 
 /** Milliseconds until something accepts on a port, asked again and again. */
 const listening = async (port: number, child: ChildProcess, patience = 60_000): Promise<number> => {

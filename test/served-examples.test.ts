@@ -5,12 +5,11 @@
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { createServer } from "node:net"
 import { join } from "node:path"
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { suggestions } from "../src/check/suggestions.ts"
 import { environmentOf } from "./fences.ts"
-import { portOf } from "./http/edge.ts"
+import { freePorts } from "./free-ports.ts"
 import { accepts, type Program, root, startHeadgate, startProgram, until } from "./program.ts"
 
 // In the repository: where `npx` finds what the project depends on.
@@ -27,20 +26,6 @@ const linesOf = (text: string, word: string): ReadonlyArray<string> =>
 
 /** The ports that an example and its commands speak of. */
 const aPort = /(?<=localhost:|127\.0\.0\.1:|port: |--port |PORT=|"port":|\.mjs(?: \d+)* )\d{4,5}\b/g
-
-/** As many ports as wanted that nobody listens on. */
-const freePorts = async (count: number): Promise<ReadonlyArray<number>> => {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer().listen(0, "127.0.0.1")
-      await once(server, "listening")
-      return server
-    })
-  )
-  const ports = servers.map((server) => portOf(server.address()))
-  await Promise.all(servers.map((server) => new Promise((closed) => server.close(closed))))
-  return ports
-}
 
 /** A copy of it on ports of its own, so that several run side by side. */
 const copied = async (name: string) => {

@@ -17,11 +17,11 @@ import {
   statSync,
   writeFileSync
 } from "node:fs"
-import { type AddressInfo, createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client"
 import { billProblems } from "../../test/cyclonedx.ts"
+import { freePort } from "../../test/free-ports.ts"
 import { install } from "../debian.ts"
 import { until } from "../package/terminal.ts"
 import { readContainerfile } from "./containerfile.ts"
@@ -47,14 +47,6 @@ const said = (command: string, args: ReadonlyArray<string>, options: object = {}
 const must = (command: string, args: ReadonlyArray<string>, options: object = {}) => {
   const { status, said: text } = said(command, args, options)
   if (status !== 0) throw new Error(`${command}: ${text}`)
-}
-
-const freePort = async () => {
-  const server = createServer().listen(0)
-  await new Promise((listening) => server.once("listening", listening))
-  const { port } = server.address() as AddressInfo
-  await new Promise((closed) => server.close(closed))
-  return port
 }
 
 const sum = (file: string) => createHash("sha256").update(readFileSync(file)).digest("hex")

@@ -15,9 +15,9 @@ import {
   symlinkSync,
   writeFileSync
 } from "node:fs"
-import { type AddressInfo, createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
+import { freePort } from "../../test/free-ports.ts"
 import { install } from "../debian.ts"
 import { project, runtime, versions } from "./runtimes.ts"
 import { accepts, clear, inTerminal, isAlive, type Placed, until, withoutTerminal } from "./terminal.ts"
@@ -57,14 +57,6 @@ const node = runtime(home, versions.supported)
 const oldNode = runtime(home, versions.old)
 const own = join(bare, "node_modules", "headgate")
 const launcher = (name: string) => join(own, "bin", `${name}.mjs`)
-
-const freePort = async () => {
-  const server = createServer().listen(0)
-  await new Promise((listening) => server.once("listening", listening))
-  const { port } = server.address() as AddressInfo
-  await new Promise((closed) => server.close(closed))
-  return port
-}
 
 const configured = async (name: string) => {
   const port = await freePort()

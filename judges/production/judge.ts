@@ -6,9 +6,9 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { Agent, get } from "node:https"
-import { type AddressInfo, createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
+import { freePorts } from "../../test/free-ports.ts"
 import { stepsOf } from "../../test/guides/steps.ts"
 import { install } from "../debian.ts"
 import { until } from "../package/terminal.ts"
@@ -39,13 +39,6 @@ const verified = spawnSync("systemd-analyze", ["verify", "--man=no", unit], { en
 holds("systemd finds nothing wrong with the unit", verified.status === 0 && verified.stderr === "", verified.stderr)
 
 // The balancer.
-const freePorts = async (count: number) => {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"))
-  await Promise.all(servers.map((server) => once(server, "listening")))
-  const ports = servers.map((server) => (server.address() as AddressInfo).port)
-  await Promise.all(servers.map((server) => new Promise((closed) => server.close(closed))))
-  return ports
-}
 const [front, one, two, readyOne, readyTwo] = (await freePorts(5)) as [number, number, number, number, number]
 const configuration = steps.find(({ use }) => use._tag === "File" && use.path === "config.yaml")!.text
 

@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { type Families, type Known, NameUnresolved } from "../../src/services/names.ts"
+import { FakeClock } from "../../test/fake-clock.ts"
 import { Book } from "./book.ts"
 import type { Found } from "./search.ts"
 
 /** A book whose lookups end as the test says, in a time that the test makes pass. */
 const world = () => {
-  let now = 0
-  let timers: Array<{ readonly at: number; readonly action: () => void }> = []
+  const clock = new FakeClock()
   let changed = false
   const lookups: Array<Found & { readonly name: string; readonly families: Families; readonly steadfast: boolean }> = []
   const counted: Array<string> = []
@@ -18,14 +18,8 @@ const world = () => {
       changed = false
       return before
     },
-    now: () => now,
-    later: (milliseconds, action) => {
-      const timer = { at: now + milliseconds, action }
-      timers.push(timer)
-      return () => {
-        timers = timers.filter((one) => one !== timer)
-      }
-    },
+    now: clock.now,
+    later: clock.after,
     count: (outcome) => counted.push(outcome),
     evicted: () => evicted++
   })
@@ -34,7 +28,7 @@ const world = () => {
     lookups,
     counted,
     evicted: () => evicted,
-    timers: () => timers.length,
+    timers: () => clock.timers,
     change: () => {
       changed = true
     },
@@ -56,17 +50,7 @@ const world = () => {
       over(undefined)
     },
     fail: (code: string) => lookups.shift()!.over(code),
-    pass: (milliseconds: number) => {
-      const until = now + milliseconds
-      for (;;) {
-        const [due] = timers.filter(({ at }) => at <= until).sort((one, other) => one.at - other.at)
-        if (due === undefined) break
-        timers = timers.filter((one) => one !== due)
-        now = due.at
-        due.action()
-      }
-      now = until
-    }
+    pass: (milliseconds: number) => clock.advance(milliseconds)
   }
 }
 

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { send } from "../client.ts"
+import { freePort } from "../free-ports.ts"
 import { httpBackend, portOf } from "../http/edge.ts"
 import { startHeadgate, until } from "../program.ts"
 
@@ -48,18 +49,11 @@ routes:
       - host: 127.0.0.1:${backend}
 `
 
-const freePort = Effect.scoped(
-  Effect.map(
-    httpBackend(() => {}),
-    (server) => portOf(server.address())
-  )
-)
-
 describe("under load", () => {
   it.live("a bad edit changes nothing, says where it is wrong, and the next good one is taken", () =>
     Effect.gen(function* () {
       const port = yield* immediate
-      const listener = yield* freePort
+      const listener = yield* Effect.promise(freePort)
       yield* Effect.promise(async () => {
         const folder = await mkdtemp(join(tmpdir(), "headgate-"))
         const file = join(folder, "config.yaml")
@@ -80,7 +74,7 @@ describe("under load", () => {
   it.live("SIGTERM lets requests in flight finish, and takes no more", () =>
     Effect.gen(function* () {
       const { state, port } = yield* holding
-      const listener = yield* freePort
+      const listener = yield* Effect.promise(freePort)
       yield* Effect.promise(async () => {
         await using program = await startHeadgate(["-c", configuration(port, "1", listener)])
         const answers = Array.from({ length: 200 }, () => send(listener))
@@ -103,7 +97,7 @@ describe("under load", () => {
   it.live("what SIGTERM gives: connections are taken for the minimum, requests may last until the deadline", () =>
     Effect.gen(function* () {
       const { state, port } = yield* holding
-      const listener = yield* freePort
+      const listener = yield* Effect.promise(freePort)
       const deadlines = "connectionMinTerminationDeadline: 2s, connectionTerminationDeadline: 6s"
       yield* Effect.promise(async () => {
         const text = configuration(port, "1", listener).replace("connectionTerminationDeadline: 10s", deadlines)
@@ -134,7 +128,7 @@ describe("under load", () => {
   it.live("a request that does not end is cut at the deadline", () =>
     Effect.gen(function* () {
       const { state, port } = yield* holding
-      const listener = yield* freePort
+      const listener = yield* Effect.promise(freePort)
       yield* Effect.promise(async () => {
         const text = configuration(port, "1", listener).replace("10s", "1s")
         await using program = await startHeadgate(["-c", text])
@@ -153,7 +147,7 @@ describe("under load", () => {
   it.live("one Ctrl-C that arrives twice drains; another one later does not wait", () =>
     Effect.gen(function* () {
       const { state, port } = yield* holding
-      const listener = yield* freePort
+      const listener = yield* Effect.promise(freePort)
       yield* Effect.promise(async () => {
         await using program = await startHeadgate(["-c", configuration(port, "1", listener)])
         const answer = send(listener).then(

@@ -6,10 +6,9 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdirSync, writeFileSync } from "node:fs"
-import type { AddressInfo } from "node:net"
-import { createServer } from "node:net"
 import { delimiter, dirname, join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
+import { freePorts } from "../free-ports.ts"
 import { until } from "../program.ts"
 import { type Step, shows } from "./steps.ts"
 
@@ -22,19 +21,6 @@ interface Terminal {
   said: string
   /** Up to where a fence has shown what was said. */
   shown: number
-}
-
-const freePorts = async (count: number): Promise<ReadonlyArray<number>> => {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer().listen(0)
-      await once(server, "listening")
-      return server
-    })
-  )
-  const ports = servers.map((server) => (server.address() as AddressInfo).port)
-  await Promise.all(servers.map((server) => new Promise((closed) => server.close(closed))))
-  return ports
 }
 
 /** Those that programs of this package take where nothing is said. */

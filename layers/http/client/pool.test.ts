@@ -1,13 +1,13 @@
 import { Socket } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
+import { FakeClock } from "../../../test/fake-clock.ts"
 import { Connection } from "./connection.ts"
 import { PoolClosed, PoolExhausted } from "./failures.ts"
 import { Pool, type PoolSettings, type Waiter } from "./pool.ts"
 
 /** A pool whose connections come when the test says so, in a time that the test makes pass. */
 const world = (changes: Partial<PoolSettings> = {}) => {
-  let now = 0
-  let timers: Array<{ readonly at: number; readonly action: () => void }> = []
+  const clock = new FakeClock()
   const dialled: Array<(made: "connection" | Error, address?: string) => Connection | undefined> = []
   const sockets = new Map<Connection, Socket>()
   const followers = new Set<(addresses: ReadonlySet<string>) => void>()
@@ -29,14 +29,8 @@ const world = (changes: Partial<PoolSettings> = {}) => {
     most: undefined,
     idleTimeout: 1000,
     acquireTimeout: 500,
-    now: () => now,
-    later: (milliseconds, action) => {
-      const timer = { at: now + milliseconds, action }
-      timers.push(timer)
-      return () => {
-        timers = timers.filter((one) => one !== timer)
-      }
-    },
+    now: clock.now,
+    later: clock.after,
     follow: (changed) => {
       followers.add(changed)
       return () => followers.delete(changed)
@@ -82,12 +76,7 @@ const world = (changes: Partial<PoolSettings> = {}) => {
       for (const changed of followers) changed(new Set(addresses))
     },
     fail: () => dialled.shift()!(new TypeError("refused")),
-    pass: (milliseconds: number) => {
-      now += milliseconds
-      const due = timers.filter(({ at }) => at <= now)
-      timers = timers.filter(({ at }) => at > now)
-      for (const { action } of due) action()
-    }
+    pass: (milliseconds: number) => clock.advance(milliseconds)
   }
 }
 

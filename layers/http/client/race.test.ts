@@ -1,39 +1,23 @@
 import { assert, describe, it } from "@effect/vitest"
 import { NameUnresolved } from "../../../src/services/names.ts"
+import { FakeClock } from "../../../test/fake-clock.ts"
 import { Race } from "./race.ts"
 
 /** A race of which the test decides who connects when. */
 const world = (preferred: "v4" | "v6" = "v6") => {
-  let now = 0
-  let timers: Array<{ readonly at: number; readonly action: () => void }> = []
+  const clock = new FakeClock()
   const log: Array<string> = []
   const race = new Race({
     preferred,
-    later: (milliseconds, action) => {
-      const timer = { at: now + milliseconds, action }
-      timers.push(timer)
-      return () => {
-        timers = timers.filter((one) => one !== timer)
-      }
-    },
+    later: clock.after,
     attempt: (address) => {
-      log.push(`${now} ${address}`)
-      return () => log.push(`${now} no ${address}`)
+      log.push(`${clock.now()} ${address}`)
+      return () => log.push(`${clock.now()} no ${address}`)
     },
-    lost: (error) => log.push(`${now} lost: ${error.message || error.name}`)
+    lost: (error) => log.push(`${clock.now()} lost: ${error.message || error.name}`)
   })
-  const pass = (milliseconds: number) => {
-    const until = now + milliseconds
-    for (;;) {
-      const [due] = timers.filter(({ at }) => at <= until).sort((one, other) => one.at - other.at)
-      if (due === undefined) break
-      timers = timers.filter((one) => one !== due)
-      now = due.at
-      due.action()
-    }
-    now = until
-  }
-  return { race, log, pass, waits: () => timers.length }
+  const pass = (milliseconds: number) => clock.advance(milliseconds)
+  return { race, log, pass, waits: () => clock.timers }
 }
 
 const v6 = ["2001:db8::1", "2001:db8::2"]

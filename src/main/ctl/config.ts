@@ -10,15 +10,11 @@ import { fromFile } from "../configuration/source.ts"
 import { adminAddress, adminPort } from "./admin-address.ts"
 import { type Dump, decodeDump, decodeTarget, type Target } from "./dump.ts"
 import { orExit, Unable } from "./failure.ts"
-import { oneFile } from "./one-file.ts"
+import { fileFlag, oneFile } from "./one-file.ts"
 import { table } from "./table.ts"
 
 const flags = {
-  file: Flag.String("file").pipe(
-    Flag.withAlias("f"),
-    Flag.optional,
-    Flag.withDescription("The saved dump, as the argument.")
-  ),
+  file: fileFlag,
   operand: Argument.String("file").pipe(
     Argument.optional,
     Argument.withDescription(

@@ -6,17 +6,13 @@ import { shapeOf } from "../../../spec/config/shape.ts"
 import { source } from "../../../spec/config/source.ts"
 import { fromFile } from "../configuration/source.ts"
 import { exitWith, orExit, Unable } from "./failure.ts"
-import { oneFile } from "./one-file.ts"
+import { fileFlag, oneFile } from "./one-file.ts"
 import { replaceFile } from "./replace-file.ts"
 
 export const fmtCommand = Command.make(
   "fmt",
   {
-    file: Flag.String("file").pipe(
-      Flag.withAlias("f"),
-      Flag.optional,
-      Flag.withDescription("The file, as the argument.")
-    ),
+    file: fileFlag,
     operand: Argument.String("file").pipe(
       Argument.optional,
       Argument.withDescription(

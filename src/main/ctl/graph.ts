@@ -3,16 +3,12 @@ import { Console, Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { configurationText, fromFile } from "../configuration/source.ts"
 import { orExit } from "./failure.ts"
-import { namedFile } from "./one-file.ts"
+import { fileFlag, namedFile } from "./one-file.ts"
 
 export const graphCommand = Command.make(
   "graph",
   {
-    file: Flag.String("file").pipe(
-      Flag.withAlias("f"),
-      Flag.optional,
-      Flag.withDescription("The file, as the argument.")
-    ),
+    file: fileFlag,
     operand: Argument.String("file").pipe(
       Argument.optional,
       Argument.withDescription("The configuration file; - for standard input.")

@@ -1,21 +1,17 @@
 /** `migrate`: writes a configuration file without forms that others have replaced. A command of both programs. */
 import { Console, Effect } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
+import { Argument, Command } from "effect/cli"
 import { formatText } from "../../../spec/config/problem.ts"
 import { configurationText, fromFile } from "../configuration/source.ts"
 import { orExit, Unable } from "./failure.ts"
 import { findingText } from "./finding.ts"
-import { namedFile } from "./one-file.ts"
+import { fileFlag, namedFile } from "./one-file.ts"
 import { replaceFile } from "./replace-file.ts"
 
 export const migrateCommand = Command.make(
   "migrate",
   {
-    file: Flag.String("file").pipe(
-      Flag.withAlias("f"),
-      Flag.optional,
-      Flag.withDescription("The file, as the argument.")
-    ),
+    file: fileFlag,
     operand: Argument.String("file").pipe(
       Argument.optional,
       Argument.withDescription("The file, which is changed; - for standard input, which is printed.")

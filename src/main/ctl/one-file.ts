@@ -1,6 +1,13 @@
 /** The file of a command that takes it as an argument, as all do, and with `-f`. */
 import { Effect, Option } from "effect"
+import { Flag } from "effect/cli"
 import { Unable } from "./failure.ts"
+
+export const fileFlag = Flag.String("file").pipe(
+  Flag.withAlias("f"),
+  Flag.optional,
+  Flag.withDescription("The file, as the argument.")
+)
 
 export const oneFile = (
   flag: Option.Option<string>,

@@ -4,16 +4,12 @@ import { Argument, Command, Flag } from "effect/cli"
 import { countOf, formatProblems, problemFormats } from "../../../spec/config/problem.ts"
 import { configurationText, fromFile } from "../configuration/source.ts"
 import { exitWith, orExit } from "./failure.ts"
-import { namedFile } from "./one-file.ts"
+import { fileFlag, namedFile } from "./one-file.ts"
 
 export const validateCommand = Command.make(
   "validate",
   {
-    file: Flag.String("file").pipe(
-      Flag.withAlias("f"),
-      Flag.optional,
-      Flag.withDescription("The file, as the argument.")
-    ),
+    file: fileFlag,
     operand: Argument.String("file").pipe(
       Argument.optional,
       Argument.withDescription("The configuration file; - for standard input.")

@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
+import { listening, posting, type RehearsalOptions, rehearse } from "../../../test/mcp-rehearsal.ts"
 import type { McpSink } from "./contract.ts"
 import { EventStream } from "./event-stream.ts"
-import { FakeTarget, listening, posting, type RehearsalOptions, rehearse, serving } from "./rehearsal.ts"
+import { FakeTarget, serving } from "./fake-target.ts"
 import { event } from "./sse.ts"
 
 const silent = (name: string, shared: boolean) => {

@@ -1,8 +1,9 @@
 /** Guards over prompts and answers: regular expressions, and webhooks that are real HTTP servers. */
 import { assert, describe, it } from "@effect/vitest"
 import { afterAll, afterEach, beforeAll } from "vitest"
+import { freePort } from "../../free-ports.ts"
 import { type Answering, chunks, completion, events, json, type Provider, startProvider } from "./provider.ts"
-import { eventually, freePort, type Headgate, startHeadgate } from "./running.ts"
+import { eventually, type Headgate, startHeadgate } from "./running.ts"
 
 const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 }
 

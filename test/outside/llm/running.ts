@@ -1,6 +1,5 @@
 /** A whole Headgate in the test's own process: configuration text in; port, access log and metrics out. */
 
-import { createServer } from "node:net"
 import { Exit, Layer, ManagedRuntime, Scope } from "effect"
 import * as ConsoleLog from "../../../layers/log/console.ts"
 import * as Prometheus from "../../../layers/metrics/prometheus.ts"
@@ -8,6 +7,7 @@ import { standard } from "../../../src/main/configuration/dialect.ts"
 import { defaultPortOptions, ports } from "../../../src/main/configuration/ports.ts"
 import { type ConfigurationSource, fromText } from "../../../src/main/configuration/source.ts"
 import { run } from "../../../src/main/proxy/run.ts"
+import { freePort } from "../../free-ports.ts"
 
 export interface Headgate {
   readonly port: number
@@ -24,15 +24,6 @@ export interface Headgate {
   readonly scrape: () => Promise<string>
   readonly stop: () => Promise<void>
 }
-
-export const freePort = (): Promise<number> =>
-  new Promise((resolve) => {
-    const server = createServer()
-    server.listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as { port: number }
-      server.close(() => resolve(port))
-    })
-  })
 
 export const sleep = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
 

@@ -1,9 +1,9 @@
 /** The reference server of the MCP project, as a child of the relay or as an HTTP server of its own. */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
-import { type AddressInfo, createServer } from "node:net"
 import { fileURLToPath } from "node:url"
 import type { McpTarget } from "../../../src/protocols/mcp/config.ts"
+import { freePort } from "../../free-ports.ts"
 
 const script = fileURLToPath(import.meta.resolve("@modelcontextprotocol/server-everything/dist/index.js"))
 
@@ -18,16 +18,6 @@ export const httpTarget = (name: string, port: number, protocol: "streamable" | 
   kind: "http",
   endpoint: { protocol, scheme: "http", host: "127.0.0.1", port, path: protocol === "sse" ? "/sse" : "/mcp" }
 })
-
-const freePort = async (): Promise<number> => {
-  const server = createServer()
-  server.listen(0, "127.0.0.1")
-  await once(server, "listening")
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, "close")
-  return port
-}
 
 export interface EverythingServer {
   readonly port: number

@@ -8,10 +8,11 @@ import { Client as ClientTwo, StreamableHTTPClientTransport as TransportTwo } fr
 import { Client as ClientOne } from "@modelcontextprotocol/sdk/client/index.js"
 import { StreamableHTTPClientTransport as TransportOne } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import { Effect } from "effect"
+import { freePort } from "../../free-ports.ts"
 import { startFixture } from "../mcp/fixture-http.ts"
 import { authorizeAs } from "./browser.ts"
 import { startIdentityProvider } from "./identity-provider.ts"
-import { freePort, proxy } from "./proxy.ts"
+import { proxy } from "./proxy.ts"
 
 const redirectUrl = "http://localhost:8976/callback"
 
@@ -88,7 +89,7 @@ const world = Effect.gen(function* () {
     (provider) => Effect.promise(provider.close)
   )
   const server = yield* Effect.acquireRelease(Effect.promise(startFixture), (fixture) => Effect.promise(fixture.close))
-  const port = yield* freePort
+  const port = yield* Effect.promise(freePort)
   const base = `http://localhost:${port}`
   yield* proxy({
     gateways: { default: { port } },

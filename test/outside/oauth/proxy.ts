@@ -1,7 +1,5 @@
 /** The whole proxy, run in this process for the time of a test. */
 
-import type { AddressInfo } from "node:net"
-import { createServer } from "node:net"
 import { Effect, Layer } from "effect"
 import * as ConsoleLog from "../../../layers/log/console.ts"
 import * as Prometheus from "../../../layers/metrics/prometheus.ts"
@@ -12,16 +10,6 @@ import { run } from "../../../src/main/proxy/run.ts"
 import { Log } from "../../../src/services/log.ts"
 
 /** A port that was free a moment ago. */
-export const freePort = Effect.promise(
-  () =>
-    new Promise<number>((resolve) => {
-      const server = createServer().listen(0, "127.0.0.1", () => {
-        const { port } = server.address() as AddressInfo
-        server.close(() => resolve(port))
-      })
-    })
-)
-
 /** Runs a configuration until the scope ends. Only its listeners are opened. */
 export const proxy = (config: unknown) =>
   Effect.gen(function* () {

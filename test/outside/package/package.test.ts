@@ -19,7 +19,6 @@ import {
   rmSync,
   writeFileSync
 } from "node:fs"
-import { type AddressInfo, createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { basename, join, relative, resolve } from "node:path"
 import { createInterface } from "node:readline"
@@ -28,6 +27,7 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Component } from "../../../build/sbom.ts"
 import { billProblems } from "../../cyclonedx.ts"
+import { freePort } from "../../free-ports.ts"
 import { nowhere } from "../../origin.ts"
 import { packed, patience } from "../../packed.ts"
 import { until } from "../../program.ts"
@@ -307,10 +307,7 @@ describe("the package that is built", () => {
 
 describe("a program of the package", () => {
   const small = async () => {
-    const free = createServer().listen(0)
-    await once(free, "listening")
-    const { port } = free.address() as AddressInfo
-    await new Promise((resolve) => free.close(resolve))
+    const port = await freePort()
     const file = join(bare, "small.yaml")
     writeFileSync(
       file,
