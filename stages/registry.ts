@@ -9,9 +9,11 @@ import { backendHost } from "./backend-host/stage.ts"
 import { backendAi } from "./backend-llm/ai.ts"
 import { backendLlm } from "./backend-llm/stage.ts"
 import { backendMcp } from "./backend-mcp/stage.ts"
+import { backendService } from "./backend-service/stage.ts"
 import { buffer } from "./buffer/stage.ts"
 import { cors } from "./cors/stage.ts"
 import { directResponse } from "./direct-response/stage.ts"
+import { health } from "./health/stage.ts"
 import { jwtAuth } from "./jwt-auth/stage.ts"
 import { localRateLimit } from "./local-rate-limit/stage.ts"
 import { mcpAuthentication } from "./mcp-authentication/stage.ts"
@@ -30,6 +32,7 @@ export const policies = registry(
     buffer,
     cors,
     directResponse,
+    health,
     jwtAuth,
     localRateLimit,
     mcpAuthentication,
@@ -77,7 +80,8 @@ export const policies = registry(
       "responseHeaderModifier",
       "requestRedirect",
       // After everything that may change what it reads, before the endpoint is chosen.
-      "sessionAffinity"
+      "sessionAffinity",
+      "health"
     ],
     backendResponse: [],
     response: [
@@ -89,4 +93,4 @@ export const policies = registry(
   }
 )
 
-export const terminals = terminalsBehind(policies, [backendAi, backendHost, backendLlm, backendMcp])
+export const terminals = terminalsBehind(policies, [backendAi, backendHost, backendLlm, backendMcp, backendService])

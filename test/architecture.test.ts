@@ -34,7 +34,7 @@ const allowed: ReadonlyArray<readonly [from: RegExp, to: RegExp]> = [
   // Off the loop that serves, as in a thread: a text becomes the normalised form.
   [/^src\/check\//, /^(src\/(check|routing|pipeline)|spec)\/|^stages\/schemas\.ts|^layers\/thread\.ts/],
   // The normalised form becomes what runs: whose policies these are, it is told.
-  [/^src\/compile\//, /^(src\/(compile|routing|pipeline|cel)|spec)\//],
+  [/^src\/compile\//, /^(src\/(compile|routing|pipeline|services|cel)|spec)\//],
   // The rooms of the programs, each built on those before it.
   [
     /^src\/main\/configuration\//,

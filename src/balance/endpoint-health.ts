@@ -26,8 +26,8 @@ export interface Eviction {
 export interface OpenCall {
   /** The endpoint has all of the request: from here on it is the one that we wait for. */
   sent(now: number): void
-  /** There is an answer; its body may last. */
-  answered(): void
+  /** There is an answer, or will be none: for so many seconds it was waited for. The body of an answer may last. */
+  answered(now: number): number
   /** The call has ended, however it did. One that has no answer by then would have taken longer than it did. Further calls do nothing. */
   over(now: number): void
 }
@@ -42,13 +42,13 @@ export class EndpointHealth {
   #evictedUntil: number | undefined = undefined
   #restoreHealth: number | undefined = undefined
   /** Since when it is there again, while it is not yet fully grown. */
-  #since: number | undefined
+  #since: number | undefined = undefined
   #answers = 0
   readonly #open = new Unanswered()
 
-  /** @param since when it came, where there were others already: then it grows to its share. */
-  constructor(since?: number) {
-    this.#since = since
+  /** It has come, or come back, where there are others: from now on it grows to its share. */
+  grow(now: number): void {
+    this.#since = now
   }
 
   get health(): number {
@@ -202,19 +202,21 @@ class Pending implements OpenCall {
     this.#open.add(this)
   }
 
-  answered(): void {
+  answered(now: number): number {
     this.#mayWait = false
-    if (this.since === undefined) return
+    const { since } = this
+    if (since === undefined) return 0
     this.since = undefined
     this.#open.remove(this)
+    return (now - since) / 1000
   }
 
   over(now: number): void {
     const ended = this.#ended
     if (ended === undefined) return
     this.#ended = undefined
-    const { since } = this
-    this.answered()
-    ended(since === undefined ? undefined : (now - since) / 1000)
+    const isAnswered = this.since === undefined
+    const waited = this.answered(now)
+    ended(isAnswered ? undefined : waited)
   }
 }

@@ -32,7 +32,6 @@ export interface Load {
 interface Call {
   readonly endpoint: number
   readonly call: OpenCall
-  readonly begun: number
   readonly ends: number
   readonly answers: boolean
 }
@@ -51,7 +50,9 @@ export class Balancing {
 
   /** Another endpoint comes. */
   join(): void {
-    this.#endpoints.push({ key: String(this.#endpoints.length), health: new EndpointHealth(this.#now) })
+    const health = new EndpointHealth()
+    health.grow(this.#now)
+    this.#endpoints.push({ key: String(this.#endpoints.length), health })
   }
 
   run({ seconds, rate, answersAfter, givenUpAfter = Number.POSITIVE_INFINITY }: Load): void {
@@ -66,21 +67,20 @@ export class Balancing {
       call.sent(now)
       const after = answersAfter(endpoint, now / 1000) ?? Number.POSITIVE_INFINITY
       const ends = now + 1000 * Math.min(after, givenUpAfter)
-      this.#open.push({ endpoint, call, begun: now, ends, answers: after <= givenUpAfter })
+      this.#open.push({ endpoint, call, ends, answers: after <= givenUpAfter })
     }
   }
 
   #settle(): void {
     const still: Array<Call> = []
     for (const each of this.#open) {
-      const { endpoint, call, begun, ends, answers } = each
+      const { endpoint, call, ends, answers } = each
       if (ends > this.#now) {
         still.push(each)
         continue
       }
       if (answers) {
-        call.answered()
-        this.#endpoints[endpoint]!.health.succeeded((ends - begun) / 1000)
+        this.#endpoints[endpoint]!.health.succeeded(call.answered(ends))
       }
       call.over(ends)
     }

@@ -28,12 +28,14 @@ export { type Call, type CompiledBackend, terminal } from "../pipeline/terminal.
 // Calls to backends, within their time, and watched.
 export { callUpstream, ownAuthority, timeoutOf } from "../pipeline/upstream-call.ts"
 // Services.
+export { Discovery, type EndpointSet, type ServiceEndpoint } from "../services/discovery.ts"
 export { Files } from "../services/files.ts"
 export { Kept, KeptKind } from "../services/kept.ts"
 export { Log } from "../services/log.ts"
 export type { McpHttpAddress } from "../services/mcp-http.ts"
 export { McpStdio, type McpStdioCommand } from "../services/mcp-stdio.ts"
 export { Metrics, type Series } from "../services/metrics.ts"
+export { Random } from "../services/random.ts"
 export { Tokenizer } from "../services/tokenizer.ts"
 export {
   callTimeout,

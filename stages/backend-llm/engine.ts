@@ -65,7 +65,7 @@ export const modelCalls = (
     // What a client asked for in vain says nothing of the provider's health.
     return Effect.tapError(send(x, passage, prepared), ({ source }) =>
       Effect.sync(() => {
-        x.get(openCall)?.answered()
+        x.get(openCall)?.answered(engine.clock())
         if (source === "backend") prepared.endpoint.watched.failed()
       })
     )
@@ -73,7 +73,7 @@ export const modelCalls = (
   answered: (x, passage) => {
     const prepared = x.get(preparedCall)
     if (prepared === undefined) return Exit.succeed(undefined)
-    x.get(openCall)?.answered()
+    x.get(openCall)?.answered(engine.clock())
     prepared.endpoint.watched.answered(x, passage)
     return answered(engine, x, prepared)
   }

@@ -1,6 +1,7 @@
 /** The health of an endpoint as its calls show it: which answers are bad ones, and what follows from them. */
 import { Effect, type Scope } from "effect"
 import { EndpointHealth } from "../../src/balance/endpoint-health.ts"
+import { isFailure } from "../../src/balance/judgement.ts"
 import { retryHint } from "../../src/balance/retry-hint.ts"
 import { type ConfigProblem, compileExpression, Monotonic } from "../../src/policy/policy.ts"
 import { Kept, KeptKind, type Passage } from "../../src/policy/terminal.ts"
@@ -35,7 +36,8 @@ export const compileWatched = (
       policy?.unhealthyExpression === undefined
         ? undefined
         : yield* compileExpression(policy.unhealthyExpression, "log", ["unhealthyExpression"])
-    const isBad = unhealthy === undefined ? failedByStatus : (x: Exchange) => unhealthy.test(x.variables)
+    const isBad =
+      unhealthy === undefined ? (x: Exchange) => isFailure(x.response!) : (x: Exchange) => unhealthy.test(x.variables)
     return {
       health,
       answered: (x, passage) => {
@@ -50,8 +52,3 @@ export const compileWatched = (
       failed: () => health.failed(clock(), policy?.eviction, undefined)
     }
   })
-
-const failedByStatus = ({ response }: Exchange): boolean => {
-  const grpc = response?.headers.get("grpc-status")
-  return response === undefined || response.status >= 500 || (grpc !== undefined && grpc !== "0")
-}

@@ -7,7 +7,6 @@ import { Effect } from "effect"
 import {
   type CelError,
   type CelValue,
-  type ContentFailure,
   compileExpression,
   next,
   policy,
@@ -26,9 +25,8 @@ export const sessionAffinity = policy({
   responds: [],
   reads: slots.expressionSlots,
   writes: [slots.affinity],
-  outcomes: ["next", "fail"],
+  outcomes: ["next"],
   maturity: { status: "stable", untrusted: "client+backend" },
-  failOpen: () => true,
   compile: ({ source }) =>
     Effect.map(compileExpression(source, "backend", ["source"]), (expression) => {
       const prepare = preparation([expression])
@@ -36,13 +34,14 @@ export const sessionAffinity = policy({
         {
           name: "sessionAffinity",
           phase: "request",
-          run: (x): Effect.Effect<Verdict, ContentFailure> => {
+          run: (x): Effect.Effect<Verdict> => {
             const note = () => {
               const kind = textOf(expression.evaluate(x.variables))
               if (kind !== undefined) x.set(slots.affinity, kind)
               return next
             }
-            return prepare === undefined ? note() : Effect.flatMapEager(prepare(x), note)
+            // A body that cannot be read says nothing of its kind.
+            return prepare === undefined ? note() : Effect.matchEffect(prepare(x), { onFailure: note, onSuccess: note })
           }
         }
       ]
