@@ -63,13 +63,15 @@ const allowed: ReadonlyArray<readonly [from: RegExp, to: RegExp]> = [
   [/^layers\//, /^(layers|src\/(services|pipeline|http)|spec)\//],
   // The one place that lists the policies.
   [/^stages\/[^/]+\.ts$/, /^(stages|src\/(pipeline|services|cel|http)|spec)\//],
+  // What the terminals for models are made from is no wire shape: parts of the file with what is in force for each.
+  [/^stages\/backend-llm\/schema\.ts$/, /^(spec\/|stages\/[^/]+\/schema\.ts|src\/policy\/terminal\.ts)/],
   // Wire shapes load without the engine. Those of terminals are parts of the file besides.
   [/^stages\/backend-(host|llm|mcp|service)\/schema\.ts$/, /^(spec\/|stages\/[^/]+\/schema\.ts)/],
   [/^stages\/[^/]+\/schema\.ts$/, /^(spec\/policy\.ts|stages\/[^/]+\/schema\.ts)/],
   // Terminals are written with what policies are, their own contract, and the engines of protocols.
   [/^stages\/backend-(host|llm|mcp|service)\//, /^src\/(policy|protocols|balance)\//],
-  // A policy is written with what `headgate/policy` exports, and with nothing else: no other policy, and no layer.
-  [/^stages\/[^/]+\//, /^src\/policy\/policy\.ts/],
+  // A policy is written with what `headgate/policy` exports, or how connections are opened, and with nothing else: no other policy, and no layer.
+  [/^stages\/[^/]+\//, /^src\/policy\/(policy|connection)\.ts/],
   [/^(test|bench|examples|judges)\//, /./]
 ]
 
@@ -86,10 +88,6 @@ const naming: ReadonlyArray<readonly [files: RegExp, why: string]> = [
   [/^src\/routing\/normalise\/llm\.ts$/, "the llm section has keys of its own for them"],
   [/^src\/routing\/lint\/(deprecated|unguarded)\.ts$/, "the message says what to write"],
   [/^stages\/backend-(llm|mcp)\//, "a terminal applies them itself, and says which"],
-  [
-    /^src\/compile\/references\.ts$/,
-    "settings of a connection, which no stage applies yet, are taken out of those beside them"
-  ],
   [/^src\/main\/import\//, "a file of another gateway becomes one in which they are written"]
 ]
 
@@ -120,8 +118,9 @@ const costlyCalls = function* (
   let member = ""
   for (const [index, text] of source.split("\n").entries()) {
     const [, opened, defines] =
-      /^(?:export )?(?:const|(?:abstract )?class|(?:async )?function\*?) (\w+)(?: = (policy|terminal)\()?/.exec(text) ??
-      []
+      /^(?:export )?(?:const|(?:abstract )?class|(?:async )?function\*?) (\w+)(?: = (policy|terminal|connectionPolicy)\()?/.exec(
+        text
+      ) ?? []
     if (opened !== undefined) {
       declaration = opened
       member = defines ?? ""

@@ -9,7 +9,7 @@ import type { PolicySpecs } from "../../spec/standalone/policies.ts"
 import { type Address, formatAddress } from "../../spec/target.ts"
 import type { Backend } from "../pipeline/route.ts"
 import { type ConfigPath, type ConfigProblem, unavailable } from "../pipeline/stage.ts"
-import { callerOf, compileConnected, type Ways } from "../pipeline/sub-call.ts"
+import { callerOf, type Ways } from "../pipeline/sub-call.ts"
 import { type Caller, type Reference, SubCalls } from "../pipeline/sub-calls.ts"
 import { localKey } from "../routing/normalise/backends.ts"
 import { attached, none } from "../routing/normalise/policies.ts"
@@ -79,28 +79,24 @@ export class References {
   }
 
   #host(host: Address, { policies = {} }: Reference, path: ConfigPath): Compiling<Caller> {
-    const { http, tcp, ...others } = policies
     const key = formatPath(path)
     const source: Normalised.Backend = {
       key,
       name: key,
       namespace: "",
       destination: { kind: "host", config: host },
-      policies: attached(others, [...path, "policies"], this.#specs),
+      policies: attached(policies, [...path, "policies"], this.#specs),
       path
     }
-    return this.#caller(source, http, path, compileConnected(tcp, this.#compile(source, none, path)))
+    return this.#caller(source, this.#compile(source, none, path))
   }
 
   #named(name: string, { policies = {} }: Reference, path: ConfigPath): Compiling<Caller> {
     const at = [...path, "backend"]
     const source = this.#config.backends[localKey(name)]
     if (source === undefined) return Effect.fail([{ path: at, message: this.#unknown(name) }])
-    const { http, tcp, ...others } = policies
-    if (tcp !== undefined)
-      return Effect.fail([unavailable([...path, "policies", "tcp"], "tcp beside the name of a backend")])
-    const beside = attached(others, [...path, "policies"], this.#specs)
-    return this.#caller(source, http, path, this.#followed(source, beside, at))
+    const beside = attached(policies, [...path, "policies"], this.#specs)
+    return this.#caller(source, this.#followed(source, beside, at))
   }
 
   #unknown(name: string): string {
@@ -133,21 +129,14 @@ export class References {
     })
   }
 
-  #caller(
-    source: Normalised.Backend,
-    http: NonNullable<Reference["policies"]>["http"],
-    path: ConfigPath,
-    compiling: Compiling<Backend | undefined>
-  ): Compiling<Caller> {
-    if (http?.version !== undefined)
-      return Effect.fail([unavailable([...path, "policies", "http", "version"], "version")])
+  #caller(source: Normalised.Backend, compiling: Compiling<Backend | undefined>): Compiling<Caller> {
     return Effect.flatMap(
       compiling,
       (backend): Compiling<Caller> =>
         // What is wrong with it is told where it stands, and is a reason to go no further here.
         backend === undefined
           ? Effect.fail(this.#problems.list)
-          : Effect.succeed(callerOf(this.#ways, backend, authorityOf(source), http?.requestTimeout))
+          : Effect.succeed(callerOf(this.#ways, backend, authorityOf(source)))
     )
   }
 }

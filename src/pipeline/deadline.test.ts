@@ -233,9 +233,10 @@ describe("a call beside that of the backend", () => {
         backendResponse: [],
         response: [],
         effective: () => ({}),
+        requestTimeout: own,
         call: () => Effect.onInterrupt(work, () => Effect.sync(() => void released++))
       }
-      const caller = callerOf({ ...ways, tell: contained }, server, "server:1", own)
+      const caller = callerOf({ ...ways, tell: contained }, server, "server:1")
       const asked = { method: "GET", pathAndQuery: "/", authority: undefined, body: "", timeout: 5000 }
       const step = stepOf(
         "asking",

@@ -3,12 +3,11 @@
  * takes over nothing of the request that it is made for.
  */
 import { Effect, Exit } from "effect"
-import type { ConnectionPolicies } from "../../spec/connection/policies.ts"
 import { isSource } from "../http/body.ts"
 import { RequestHead } from "../http/message.ts"
 import { Defects } from "../services/defects.ts"
 import { Monotonic } from "../services/monotonic.ts"
-import { probesOf, Upstreams, UpstreamTimedOut, withDefaults } from "../services/upstreams.ts"
+import { UpstreamTimedOut } from "../services/upstreams.ts"
 import { requestTimedOut, within } from "./deadline.ts"
 import { Defect, FilterFailed } from "./errors.ts"
 import { defaultBodyLimit, Exchange } from "./exchange.ts"
@@ -40,29 +39,8 @@ export const makeWays: Effect.Effect<Ways> = Effect.gen(function* () {
   return { reach, clock, tell: (cause: unknown) => tell("engine", cause) }
 })
 
-/** Compiles what opens connections, which are opened as `tcp` says. */
-export const compileConnected = <A, E, R>(
-  tcp: ConnectionPolicies["tcp"],
-  compiling: Effect.Effect<A, E, R>
-): Effect.Effect<A, E, R | Upstreams> =>
-  tcp === undefined
-    ? compiling
-    : Effect.flatMap(Upstreams, (upstreams) => {
-        const { connectTimeout, keepalives } = tcp
-        const probes = keepalives && probesOf(keepalives)
-        return Effect.provideService(compiling, Upstreams, withDefaults(upstreams, { connectTimeout, probes }))
-      })
-
-/**
- * @param authority what the backend is asked under where nobody says otherwise.
- * @param limit milliseconds for the whole of a call, if the reference says so.
- */
-export const callerOf = (
-  { reach, clock, tell }: Ways,
-  backend: Backend,
-  authority: string,
-  limit: number | undefined
-): Caller => ({
+/** @param authority what the backend is asked under where nobody says otherwise. */
+export const callerOf = ({ reach, clock, tell }: Ways, backend: Backend, authority: string): Caller => ({
   ask: (caller, asked) =>
     Effect.suspend((): Effect.Effect<Reply, StageError> => {
       const head = new RequestHead(asked.method, "http", asked.authority ?? authority, "/", asked.headers)
@@ -73,7 +51,7 @@ export const callerOf = (
       x.settings = caller.settings
       // The name of the backend need not replace that of a client.
       x.set(authorityRewritten, true)
-      const most = limit ?? asked.timeout
+      const most = backend.requestTimeout ?? asked.timeout
       x.set(timeouts, { request: most, backend: undefined })
       const replied = Effect.flatMap(reach(new Passage(x), backend), ({ status }): Effect.Effect<Reply, StageError> => {
         const { error } = x

@@ -1,6 +1,7 @@
 /** The contract of a terminal: the stage at the end of a route, which calls a backend and returns its response. */
 import type { Effect, Schema, Scope } from "effect"
 import type { Answer } from "../http/message.ts"
+import type { UpstreamOptions } from "../services/upstreams.ts"
 import type { Exchange } from "./exchange.ts"
 import type { FailedReading } from "./fail-closed.ts"
 import type { Passage } from "./passage.ts"
@@ -49,13 +50,14 @@ export interface Terminal<
   /** Policies of its backends that it applies itself, by configuration key. None of them runs as a stage there. */
   readonly applies?: ReadonlyArray<string>
   /**
-   * Runs once per configuration. `at` is where the configuration stands; problems carry whole paths. `name` is what the
-   * log calls the backend.
+   * Runs once per configuration and set of connection policies. `at` is where the configuration stands; problems carry whole
+   * paths. `name` is what the log calls the backend. `connections` is how they are opened.
    */
   readonly compile: (
     config: S["Type"],
     at: ConfigPath,
-    name: string
+    name: string,
+    connections: UpstreamOptions
   ) => Effect.Effect<CompiledBackend<Reads | Writes>, ReadonlyArray<ConfigProblem>, R | Scope.Scope>
 }
 // biome-ignore lint/suspicious/noExplicitAny: existential over every terminal.

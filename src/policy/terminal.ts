@@ -31,6 +31,7 @@ export { callUpstream, ownAuthority, timeoutOf } from "../pipeline/upstream-call
 export { Discovery, type EndpointSet, type ServiceEndpoint } from "../services/discovery.ts"
 export { Files } from "../services/files.ts"
 export { Kept, KeptKind } from "../services/kept.ts"
+export { keyedDigest } from "../services/keyed-digest.ts"
 export { Log } from "../services/log.ts"
 export type { McpHttpAddress } from "../services/mcp-http.ts"
 export { McpStdio, type McpStdioCommand } from "../services/mcp-stdio.ts"
@@ -40,7 +41,7 @@ export { Tokenizer } from "../services/tokenizer.ts"
 export {
   callTimeout,
   type Upstream,
+  type UpstreamOptions,
   Upstreams,
-  type UpstreamTimedOut,
-  type UpstreamTls
+  type UpstreamTimedOut
 } from "../services/upstreams.ts"

@@ -165,15 +165,13 @@ export class Upstreams extends Context.Service<
   }
 >()("headgate/services/Upstreams") {}
 
+/** The options with `defaults` where they say nothing. */
+export const filled = (options: UpstreamOptions, defaults: UpstreamOptions): UpstreamOptions => {
+  const said = Object.entries(options).filter(([, value]) => value !== undefined)
+  return { ...defaults, ...Object.fromEntries(said) }
+}
+
 /** The same backends, opened with `defaults` where nobody says otherwise. */
 export const withDefaults = ({ open }: Upstreams["Service"], defaults: UpstreamOptions): Upstreams["Service"] => ({
-  open: (target, options) =>
-    open(target, {
-      ...options,
-      connectTimeout: options.connectTimeout ?? defaults.connectTimeout,
-      idleTimeout: options.idleTimeout ?? defaults.idleTimeout,
-      maxConnections: options.maxConnections ?? defaults.maxConnections,
-      probes: options.probes ?? defaults.probes,
-      addresses: options.addresses ?? defaults.addresses
-    })
+  open: (target, options) => open(target, filled(options, defaults))
 })

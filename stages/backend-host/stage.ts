@@ -24,9 +24,9 @@ export const backendHost = terminal({
   outcomes: ["next", "fail"],
   nodes: { prepare: ["next"], answered: [] },
   maturity: { status: "stable", untrusted: "client+backend" },
-  compile: (target) =>
+  compile: (target, _at, _name, connections) =>
     Effect.flatMap(Upstreams, (upstreams) =>
-      Effect.map(upstreams.open(target, {}), (upstream) =>
+      Effect.map(upstreams.open(target, connections), (upstream) =>
         compiledBackend(formatAddress(target), ownAuthority(target), upstream)
       )
     )

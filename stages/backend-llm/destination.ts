@@ -1,5 +1,5 @@
 /** Where the calls of an endpoint go: to a provider over HTTP, or into the built-in mock. */
-import { Effect, Redacted, Result, type Scope } from "effect"
+import { Effect, type Scope } from "effect"
 import {
   type ConfigPath,
   type ConfigProblem,
@@ -7,7 +7,7 @@ import {
   type RequestHead,
   unavailable
 } from "../../src/policy/policy.ts"
-import { Files, type MockParams, type Upstream, Upstreams, type UpstreamTls } from "../../src/policy/terminal.ts"
+import { type Files, type MockParams, type Upstream, Upstreams } from "../../src/policy/terminal.ts"
 import type { Provider } from "../../src/protocols/llm/providers/provider.ts"
 import type { Target } from "../../src/protocols/llm/providers/target.ts"
 import { wireFormats } from "../../src/protocols/llm/providers/wire-format.ts"
@@ -28,7 +28,7 @@ export type Destination =
   | { readonly type: "mock"; readonly answer: ReturnType<typeof mockUpstream> }
 
 /** Where something was written. */
-type PathOf = (policy: "backendAuth" | "backendTLS") => ConfigPath
+type PathOf = (policy: "backendAuth") => ConfigPath
 
 type Compiling<A, R> = Effect.Effect<A, ReadonlyArray<ConfigProblem>, R>
 
@@ -54,13 +54,12 @@ const mockSettings = ({ seed, latency, tokensPerSecond, failureRate }: MockParam
 const compileHttpDestination = (
   provider: Provider,
   config: EndpointConfig,
-  { backendAuth, backendTLS }: EndpointPolicies,
+  { backendAuth }: EndpointPolicies,
   pathOf: PathOf
 ): Compiling<Destination, Files | Upstreams | Scope.Scope> =>
   Effect.gen(function* () {
     const { open } = yield* Upstreams
     const key = yield* below(pathOf("backendAuth"), compileKey(backendAuth))
-    const tls = yield* below(pathOf("backendTLS"), compileTls(backendTLS))
     const upstreams = new Map<string, Upstream>()
     const model = config.provider.config.model ?? config.name.replace("*", "x")
     for (const format of [...wireFormats, "passthrough" as const]) {
@@ -81,7 +80,7 @@ const compileHttpDestination = (
       }
       const socket = config.hostOverride?.kind === "unix" ? config.hostOverride : undefined
       const address = socket ?? ({ kind: "tcp", host, port, tls: scheme === "https" } as const)
-      upstreams.set(addressKey(target), yield* open(address, { tls }))
+      upstreams.set(addressKey(target), yield* open(address, config.connections))
     }
     return {
       type: "http",
@@ -97,47 +96,3 @@ const below = <A, R>(path: ConfigPath, compiling: Compiling<A, R>): Compiling<A,
   )
 
 const addressKey = ({ scheme, host, port }: Target) => `${scheme}://${host}:${port}`
-
-/** What of `backendTLS` is applied; the rest is refused, because it says whom to trust. */
-const tlsApplied = new Set(["root", "hostname", "cert", "key", "insecure", "insecureHost"])
-
-const pemBlocks = {
-  root: /-----BEGIN (?:TRUSTED )?CERTIFICATE-----/,
-  cert: /-----BEGIN (?:TRUSTED )?CERTIFICATE-----/,
-  key: /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----/
-}
-const blocksNamed = { root: "certificate", cert: "certificate", key: "private key" } as const
-
-/** Problems carry paths below the policy. */
-const compileTls = (config: EndpointPolicies["backendTLS"]): Compiling<UpstreamTls | undefined, Files | Scope.Scope> =>
-  Effect.gen(function* () {
-    if (config === undefined) return undefined
-    const unknown = Object.entries(config).flatMap(([key, value]) =>
-      value === undefined || tlsApplied.has(key) ? [] : [unavailable([key], key)]
-    )
-    if (unknown.length > 0) return yield* Effect.fail(unknown)
-    const { read } = yield* Files
-    const problems: Array<ConfigProblem> = []
-    const textOf = function* (name: keyof typeof pemBlocks) {
-      const file = config[name]
-      if (file === undefined) return undefined
-      const found = yield* Effect.result(read(file))
-      const problem = Result.isFailure(found)
-        ? found.failure.message
-        : pemBlocks[name].test(found.success)
-          ? undefined
-          : `${file} holds no ${blocksNamed[name]} in PEM form`
-      if (problem !== undefined) problems.push({ path: [name], message: problem })
-      return Result.getOrUndefined(found)
-    }
-    const root = yield* textOf("root")
-    const certificate = yield* textOf("cert")
-    const key = yield* textOf("key")
-    if (problems.length > 0) return yield* Effect.fail(problems)
-    return {
-      root,
-      hostname: config.hostname,
-      client: certificate === undefined || key === undefined ? undefined : { certificate, key: Redacted.make(key) },
-      verify: config.insecure ? "nothing" : config.insecureHost ? "chain" : "everything"
-    }
-  })

@@ -14,11 +14,14 @@ import {
   type CompiledBackend,
   Kept,
   KeptKind,
+  keyedDigest,
   Log,
+  type McpHttpAddress,
   Metrics,
   mcpAuthorizer,
   type Passage,
   timeoutOf,
+  type UpstreamOptions,
   type UpstreamTimedOut,
   within
 } from "../../src/policy/terminal.ts"
@@ -39,7 +42,12 @@ import { observerOf } from "./watched.ts"
 
 const relays = new KeptKind<McpRelay>("mcp relay")
 
-export const compileServers = (config: (typeof McpBackend)["Type"], at: ConfigPath, name: string) =>
+export const compileServers = (
+  config: (typeof McpBackend)["Type"],
+  at: ConfigPath,
+  name: string,
+  { maxConnections: _, ...connections }: UpstreamOptions
+) =>
   Effect.gen(function* () {
     const targets: Array<McpTarget> = []
     const problems: Array<ConfigProblem> = []
@@ -59,10 +67,11 @@ export const compileServers = (config: (typeof McpBackend)["Type"], at: ConfigPa
     const limits = { ...defaultLimits, sessions, sessionsPerAddress, children }
     // Bounds are no part of what a backend is: its sessions outlive a change of them where their ids alone bring them back.
     const backend = identify(JSON.stringify(content))
+    const connected = { ...content, targets: targets.map((target) => connectedBy(target, connections)) }
     const relay = yield* (yield* Kept).keep(
       relays,
-      `${backend} ${sessionTtl} ${sessions} ${sessionsPerAddress} ${children}`,
-      makeMcpRelay(mcpBackendConfig({ ...content, backend, name, limits, sessionTtlMillis: sessionTtl }), {
+      `${backend} ${sessionTtl} ${sessions} ${sessionsPerAddress} ${children} ${keyedDigest(connections)}`,
+      makeMcpRelay(mcpBackendConfig({ ...connected, backend, name, limits, sessionTtlMillis: sessionTtl }), {
         sessionIds,
         owner,
         product,
@@ -88,6 +97,18 @@ export const compileServers = (config: (typeof McpBackend)["Type"], at: ConfigPa
     }
     return compiled
   })
+
+/** How a target is reached is no part of what a backend is, either. */
+const connectedBy = (target: McpTarget, connections: McpHttpAddress["connections"]): McpTarget => {
+  switch (target.kind) {
+    case "stdio":
+      return target
+    case "http":
+      return { ...target, endpoint: { ...target.endpoint, connections } }
+    case "openapi":
+      return { ...target, address: { ...target.address, connections } }
+  }
+}
 
 const nothing = new Uint8Array(0)
 

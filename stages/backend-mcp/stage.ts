@@ -24,9 +24,9 @@ export const backendMcp = terminal({
   nodes: { prepare: [], answered: [] },
   maturity: { status: "stable", untrusted: "client+backend" },
   failsClosed: readings,
-  compile: (config, at, name) =>
+  compile: (config, at, name, connections) =>
     Effect.gen(function* () {
       const { compileServers } = yield* Effect.promise(() => import("./servers.ts"))
-      return yield* compileServers(config, at, name)
+      return yield* compileServers(config, at, name, connections)
     })
 })

@@ -46,7 +46,7 @@ export const backendService = terminal({
   outcomes: ["next", "fail"],
   nodes: { prepare: ["next", "fail"], answered: ["next"] },
   maturity: { status: "stable", untrusted: "client+backend" },
-  compile: ({ service, port, endpoints }) =>
+  compile: ({ service, port, endpoints }, _at, _name, connections) =>
     Effect.gen(function* () {
       const { find } = yield* Discovery
       const upstreams = yield* Upstreams
@@ -54,7 +54,7 @@ export const backendService = terminal({
       const random = yield* Random
       const target = `${service}:${port}`
       const list = find(service, port) ?? { current: endpoints }
-      const members = yield* openMembers(target, list, ({ address }) => upstreams.open(address, {}), clock)
+      const members = yield* openMembers(target, list, ({ address }) => upstreams.open(address, connections), clock)
       return compiledBackend(target, members, clock, random)
     })
 })

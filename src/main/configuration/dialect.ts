@@ -5,7 +5,7 @@
 import { Context, Effect, Redacted, Result, type Scope } from "effect"
 import type { PolicySpecs } from "../../../spec/standalone/policies.ts"
 import { standalone } from "../../../spec/standalone.ts"
-import { policies, terminals } from "../../../stages/registry.ts"
+import { connections, policies, terminals } from "../../../stages/registry.ts"
 import { schemas } from "../../../stages/schemas.ts"
 import type { CustomFunctions } from "../../cel/custom-functions.ts"
 import { declaredFunctions, parseFunctions } from "../../cel/function-source.ts"
@@ -23,7 +23,7 @@ import { McpProcess } from "../../protocols/mcp/process.ts"
 import type { Normalised } from "../../routing/normalised.ts"
 import type { Random } from "../../routing/weights.ts"
 import { McpHttp } from "../../services/mcp-http.ts"
-import { probesOf, type UpstreamOptions, Upstreams, withDefaults } from "../../services/upstreams.ts"
+import { filled, probesOf, type UpstreamOptions, Upstreams, withDefaults } from "../../services/upstreams.ts"
 import { noCatalogs, openCatalogs } from "./catalogs.ts"
 
 /** What the terminals need to compile, but for what belongs to each configuration. */
@@ -83,10 +83,12 @@ const connectionsOf = ({ settings: { backend, dns, enableIpv6 } }: Normalised): 
 const backendPorts = (config: Normalised) =>
   Effect.gen(function* () {
     const options = connectionsOf(config)
-    const { maxConnections: _, ...connections } = options
+    const { maxConnections: _, ...ofServers } = options
     const mcp = yield* McpHttp
     return Context.make(Upstreams, withDefaults(yield* Upstreams, options)).pipe(
-      Context.add(McpHttp, { at: (address) => mcp.at({ connections, ...address }) })
+      Context.add(McpHttp, {
+        at: ({ connections = {}, ...address }) => mcp.at({ ...address, connections: filled(connections, ofServers) })
+      })
     )
   })
 
@@ -110,7 +112,7 @@ export const makeDialect = <const L extends ReadonlyArray<AnyPolicy>>(
       .map((policy) => [policy.name, { ...policy, places: policy.sites }])
   )
   const specs = { ...schemas, ...foreign }
-  const parts = { registry, specs, terminals }
+  const parts = { registry, specs, terminals, connections }
   return {
     specs,
     schema: Object.keys(foreign).length === 0 ? language.schema : standalone(specs),
