@@ -22,7 +22,6 @@ export const Service = object(
   "Service",
   "Endpoints that do the same. Calls are balanced between them: healthy, fast and idle ones are preferred.",
   {
-    name: optional(ShortString, "Its name for logs and dumps; the host name when left out."),
     namespace: defaulted(ShortString, "default", "Its namespace."),
     hostname: required(ShortString, "Its host name; a reference names the service as `<namespace>/<hostname>`."),
     ports: optional(

@@ -101,7 +101,7 @@ export interface HealthJudgement {
   readonly eviction: (typeof HealthPolicy)["Type"]["eviction"]
 }
 /** What the policy `health` of a backend says; unset where nothing does. */
-export const health = slot<HealthJudgement>()("health", "attempt")
+export const judgement = slot<HealthJudgement>()("judgement", "attempt")
 
 /** The rules over tools, prompts and resources that an MCP backend asks for each of them. */
 export const mcpRules = slot<Rules>()("mcpRules", "attempt")

@@ -11,7 +11,7 @@ export const servicePort = (
 ): Backend | undefined => {
   const found = services[service]
   if (found === undefined) return undefined
-  const { ports, endpoints = [], hostname, namespace, name = hostname } = found.config
+  const { ports, endpoints = [] } = found.config
   const own = ports === undefined ? { port, targetPort: port } : ports.find((each) => each.port === port)
   if (own === undefined) return undefined
   const { targetPort = port } = own
@@ -23,19 +23,17 @@ export const servicePort = (
       capacity
     }))
   }
-  return backendOf(name, namespace, config, found.path)
+  return backendOf(config, found.path)
 }
 
 /** The backend at a port of a service of which somebody else knows the endpoints. */
-export const discoveredPort = (service: string, port: number): Backend => {
-  const slash = service.indexOf("/")
-  return backendOf(service.slice(slash + 1), service.slice(0, slash), { service, port, endpoints: [] }, ["services"])
-}
+export const discoveredPort = (service: string, port: number): Backend =>
+  backendOf({ service, port, endpoints: [] }, ["services"])
 
-const backendOf = (name: string, namespace: string, config: ServicePort, path: Backend["path"]): Backend => ({
+const backendOf = (config: ServicePort, path: Backend["path"]): Backend => ({
   key: `service/${config.service}:${config.port}`,
-  name,
-  namespace,
+  name: config.service,
+  namespace: "",
   destination: { kind: "service", config },
   policies: none,
   path

@@ -35,7 +35,7 @@ export interface Attempted {
 }
 const attempted = slot<Attempted>()("serviceEndpoint", "attempt")
 
-const reads = [slots.affinity, slots.health, slots.timeouts] as const
+const reads = [slots.affinity, slots.judgement, slots.timeouts] as const
 type ServiceSlots = (typeof reads)[number] | typeof attempted
 
 export const backendService = terminal({
@@ -106,7 +106,7 @@ const compiledBackend = (
         Effect.sync(() => {
           call.answered(clock())
           if (source === "backend")
-            member.health.failed(clock(), x.get(slots.health)?.eviction, undefined, longestEviction)
+            member.health.failed(clock(), x.get(slots.judgement)?.eviction, undefined, longestEviction)
         })
       )
     },
@@ -114,7 +114,7 @@ const compiledBackend = (
       const { member, call } = x.get(attempted)!
       const waited = call.answered(passage.answered ?? clock())
       const response = x.response!
-      const judgement = x.get(slots.health)
+      const judgement = x.get(slots.judgement)
       const isUnhealthy = judgement?.isUnhealthy?.(x.variables) ?? isFailure(response)
       if (isUnhealthy) {
         const asked = response.status === 429 ? retryHint((name) => response.headers.get(name), x.now) : undefined

@@ -13,7 +13,7 @@ export const health = policy({
   sites: ["backend"],
   responds: [],
   reads: slots.expressionSlots,
-  writes: [slots.health],
+  writes: [slots.judgement],
   outcomes: ["next"],
   maturity: { status: "stable", untrusted: "client+backend" },
   compile: ({ unhealthyExpression, eviction }) =>
@@ -31,7 +31,7 @@ export const health = policy({
           name: "health",
           phase: "request",
           run: (x) => {
-            x.set(slots.health, judgement)
+            x.set(slots.judgement, judgement)
             return next
           }
         }
