@@ -7,6 +7,7 @@ import { didYouMean } from "../../spec/config/nearest.ts"
 import { formatPath } from "../../spec/config/path.ts"
 import type { PolicySpecs } from "../../spec/standalone/policies.ts"
 import { type Address, formatAddress } from "../../spec/target.ts"
+import type { Purpose } from "../pipeline/call-times.ts"
 import type { Backend } from "../pipeline/route.ts"
 import { type ConfigPath, type ConfigProblem, unavailable } from "../pipeline/stage.ts"
 import { callerOf, type Ways } from "../pipeline/sub-call.ts"
@@ -60,10 +61,10 @@ export class References {
     this.#compile = compile
   }
 
-  resolve(reference: Reference, path: ConfigPath): Compiling<Caller> {
+  resolve(reference: Reference, path: ConfigPath, purpose: Purpose): Compiling<Caller> {
     const { host, backend } = reference
-    if (host !== undefined) return this.#host(host, reference, path)
-    if (backend !== undefined) return this.#named(backend, reference, path)
+    if (host !== undefined) return this.#host(host, reference, path, purpose)
+    if (backend !== undefined) return this.#named(backend, reference, path, purpose)
     return Effect.fail([unavailable([...path, "service"], "a service as a target")])
   }
 
@@ -78,7 +79,7 @@ export class References {
     })
   }
 
-  #host(host: Address, { policies = {} }: Reference, path: ConfigPath): Compiling<Caller> {
+  #host(host: Address, { policies = {} }: Reference, path: ConfigPath, purpose: Purpose): Compiling<Caller> {
     const key = formatPath(path)
     const source: Normalised.Backend = {
       key,
@@ -88,15 +89,15 @@ export class References {
       policies: attached(policies, [...path, "policies"], this.#specs),
       path
     }
-    return this.#caller(source, this.#compile(source, none, path))
+    return this.#caller(source, purpose, this.#compile(source, none, path))
   }
 
-  #named(name: string, { policies = {} }: Reference, path: ConfigPath): Compiling<Caller> {
+  #named(name: string, { policies = {} }: Reference, path: ConfigPath, purpose: Purpose): Compiling<Caller> {
     const at = [...path, "backend"]
     const source = this.#config.backends[localKey(name)]
     if (source === undefined) return Effect.fail([{ path: at, message: this.#unknown(name) }])
     const beside = attached(policies, [...path, "policies"], this.#specs)
-    return this.#caller(source, this.#followed(source, beside, at))
+    return this.#caller(source, purpose, this.#followed(source, beside, at))
   }
 
   #unknown(name: string): string {
@@ -129,14 +130,14 @@ export class References {
     })
   }
 
-  #caller(source: Normalised.Backend, compiling: Compiling<Backend | undefined>): Compiling<Caller> {
+  #caller(source: Normalised.Backend, purpose: Purpose, compiling: Compiling<Backend | undefined>): Compiling<Caller> {
     return Effect.flatMap(
       compiling,
       (backend): Compiling<Caller> =>
         // What is wrong with it is told where it stands, and is a reason to go no further here.
         backend === undefined
           ? Effect.fail(this.#problems.list)
-          : Effect.succeed(callerOf(this.#ways, backend, authorityOf(source)))
+          : Effect.succeed(callerOf(this.#ways, backend, authorityOf(source), purpose))
     )
   }
 }
@@ -158,8 +159,9 @@ interface Held {
 }
 
 const portOf = (held: Held): SubCalls["Service"] => ({
-  resolve: (reference, path) =>
-    held.references?.resolve(reference, path) ?? Effect.die(new Error("references are resolved while compiling"))
+  resolve: (reference, path, purpose) =>
+    held.references?.resolve(reference, path, purpose) ??
+    Effect.die(new Error("references are resolved while compiling"))
 })
 
 const placesOf = (way: ReadonlyArray<Entered>): ReadonlyArray<ConfigPath> =>

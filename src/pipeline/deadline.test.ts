@@ -236,7 +236,8 @@ describe("a call beside that of the backend", () => {
         requestTimeout: own,
         call: () => Effect.onInterrupt(work, () => Effect.sync(() => void released++))
       }
-      const caller = callerOf({ ...ways, tell: contained }, server, "server:1")
+      const untimed = () => ({ record: contained })
+      const caller = callerOf({ ...ways, times: untimed, tell: contained }, server, "server:1", "http")
       const asked = { method: "GET", pathAndQuery: "/", authority: undefined, body: "", timeout: 5000 }
       const step = stepOf(
         "asking",

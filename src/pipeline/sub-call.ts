@@ -5,19 +5,22 @@
 import { Effect, Exit } from "effect"
 import { isSource } from "../http/body.ts"
 import { RequestHead } from "../http/message.ts"
+import { formatTraceparent, type TraceContext } from "../http/trace-context.ts"
 import { Defects } from "../services/defects.ts"
 import { Monotonic } from "../services/monotonic.ts"
 import { UpstreamTimedOut } from "../services/upstreams.ts"
+import { CallTimes, type Purpose, timeOf } from "./call-times.ts"
 import { requestTimedOut, within } from "./deadline.ts"
 import { Defect, FilterFailed } from "./errors.ts"
 import { defaultBodyLimit, Exchange } from "./exchange.ts"
+import { toldCall } from "./outbound.ts"
 import { Passage } from "./passage.ts"
 import type { Backend } from "./route.ts"
 import { plainLoop } from "./run.ts"
 import { makeReach, noHooks, type Reach } from "./serve.ts"
 import { authorityRewritten, timeouts } from "./slots.ts"
 import type { StageError } from "./stage.ts"
-import type { Caller, Reply } from "./sub-calls.ts"
+import type { Asking, Caller, Reply, SubRequest } from "./sub-calls.ts"
 import type { Peer } from "./view.ts"
 
 /** The client of a sub-call is the proxy, which is at no address that a rule could mean. */
@@ -27,6 +30,7 @@ const proxyItself: Peer = { address: "0.0.0.0", port: 0, rawAddress: "0.0.0.0", 
 export interface Ways {
   readonly reach: Reach
   readonly clock: () => number
+  readonly times: CallTimes
   /** Told what is thrown when a call is over. */
   readonly tell: (cause: unknown) => void
 }
@@ -36,16 +40,23 @@ export const makeWays: Effect.Effect<Ways> = Effect.gen(function* () {
   const tell = yield* Defects
   // A defect goes on to whoever made the call, and is told there.
   const reach = makeReach(plainLoop(clock), noHooks, clock, () => {})
-  return { reach, clock, tell: (cause: unknown) => tell("engine", cause) }
+  return { reach, clock, times: yield* CallTimes, tell: (cause: unknown) => tell("engine", cause) }
 })
 
 /** @param authority what the backend is asked under where nobody says otherwise. */
-export const callerOf = ({ reach, clock, tell }: Ways, backend: Backend, authority: string): Caller => ({
-  ask: (caller, asked) =>
+export const callerOf = (
+  { reach, clock, times, tell }: Ways,
+  backend: Backend,
+  authority: string,
+  purpose: Purpose
+): Caller => {
+  const telling = { purpose, clock, time: timeOf(times, purpose), why: ({ message }: StageError) => message }
+  const { target } = backend
+  /** @param head of a request of the proxy, which belongs to the trace of the one that it is made for. */
+  const asking = (caller: Asking, asked: SubRequest, head: RequestHead, trace: TraceContext | undefined) =>
     Effect.suspend((): Effect.Effect<Reply, StageError> => {
-      const head = new RequestHead(asked.method, "http", asked.authority ?? authority, "/", asked.headers)
-      const fault = head.moveTo(asked.pathAndQuery)
-      if (fault !== undefined) return Exit.fail(new FilterFailed({ detail: fault.fault }))
+      if (trace !== undefined && !head.headers.has("traceparent"))
+        head.headers.set("traceparent", formatTraceparent(trace))
       const arrived = clock()
       const x = new Exchange(head, asked.body, proxyItself, caller.now + arrived - caller.arrived, arrived)
       x.settings = caller.settings
@@ -65,7 +76,17 @@ export const callerOf = ({ reach, clock, tell }: Ways, backend: Backend, authori
       )
       return Effect.onExit(inTime, (exit) => Effect.sync(() => over(x, exit, tell)))
     })
-})
+  return {
+    ask: (caller, asked) =>
+      Effect.suspend((): Effect.Effect<Reply, StageError> => {
+        const head = new RequestHead(asked.method, "http", asked.authority ?? authority, "/", asked.headers)
+        const fault = head.moveTo(asked.pathAndQuery)
+        if (fault !== undefined) return Exit.fail(new FilterFailed({ detail: fault.fault }))
+        const told = { target, method: head.method, authority: head.authority, path: head.path }
+        return toldCall(telling, told, (trace) => asking(caller, asked, head, trace))
+      })
+  }
+}
 
 /** Lets go of everything that was held for a call. */
 const over = (x: Exchange, exit: Exit.Exit<Reply, StageError>, tell: (cause: unknown) => void): void => {

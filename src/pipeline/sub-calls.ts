@@ -6,6 +6,7 @@ import { Context, type Effect, type Scope } from "effect"
 import type { ConnectionPolicies } from "../../spec/connection/policies.ts"
 import type { Address } from "../../spec/target.ts"
 import type { HeaderList } from "../http/header-list.ts"
+import type { Purpose } from "./call-times.ts"
 import type { Exchange } from "./exchange.ts"
 import type { ConfigPath, ConfigProblem, StageError } from "./stage.ts"
 
@@ -37,16 +38,16 @@ export interface Reply {
   readonly body: Uint8Array
 }
 
+/** The exchange that a call is made for. */
+export type Asking = Pick<Exchange, "arrived" | "now" | "settings">
+
 /** Calls one backend. */
 export interface Caller {
   /**
    * Asks it, and reads its reply whole. Whoever waits for it in a node waits within the time of the caller's request; interrupting
    * it ends the call.
    */
-  readonly ask: (
-    caller: Pick<Exchange, "arrived" | "now" | "settings">,
-    request: SubRequest
-  ) => Effect.Effect<Reply, StageError>
+  readonly ask: (caller: Asking, request: SubRequest) => Effect.Effect<Reply, StageError>
 }
 
 export class SubCalls extends Context.Service<
@@ -55,10 +56,12 @@ export class SubCalls extends Context.Service<
     /**
      * The caller of a backend. What is wrong with the reference, or with what it leads to, is told with whole paths.
      * @param path where the reference stands.
+     * @param purpose what the calls are told and timed as.
      */
     readonly resolve: (
       reference: Reference,
-      path: ConfigPath
+      path: ConfigPath,
+      purpose: Purpose
     ) => Effect.Effect<Caller, ReadonlyArray<ConfigProblem>, Scope.Scope>
   }
 >()("headgate/pipeline/SubCalls") {}

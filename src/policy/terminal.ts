@@ -15,6 +15,7 @@ export type { HostVariable } from "../cel/phases.ts"
 export { contentCodings, decoded } from "../http/content-coding.ts"
 export { queryCarrier } from "../http/credential.ts"
 export { formatTraceparent } from "../http/trace-context.ts"
+export { CallTimes } from "../pipeline/call-times.ts"
 export { Capture } from "../pipeline/capture.ts"
 export { within } from "../pipeline/deadline.ts"
 export { defaultBodyLimit } from "../pipeline/exchange.ts"
@@ -24,7 +25,8 @@ export type { Passage } from "../pipeline/passage.ts"
 export { placeLabels, placeOf } from "../pipeline/record.ts"
 export { type Caller, SubCalls } from "../pipeline/sub-calls.ts"
 // The contract.
-export { type Call, type CompiledBackend, terminal } from "../pipeline/terminal.ts"
+export { type Call, type CompiledBackend, type TerminalNode, terminal } from "../pipeline/terminal.ts"
+export { instead, type Left, type OptionalNode, TerminalGraph } from "../pipeline/terminal-graph.ts"
 // Calls to backends, within their time, and watched.
 export { callUpstream, ownAuthority, timeoutOf } from "../pipeline/upstream-call.ts"
 // Services.

@@ -1,6 +1,6 @@
 /** The health of an endpoint as its calls show it: which answers are bad ones, and what follows from them. */
 import { Effect, type Scope } from "effect"
-import { EndpointHealth } from "../../src/balance/endpoint-health.ts"
+import { EndpointHealth, type OpenCall } from "../../src/balance/endpoint-health.ts"
 import { isFailure } from "../../src/balance/judgement.ts"
 import { retryHint } from "../../src/balance/retry-hint.ts"
 import { type ConfigProblem, compileExpression, Monotonic } from "../../src/policy/policy.ts"
@@ -10,10 +10,12 @@ import type { EndpointConfig, EndpointPolicies } from "./schema.ts"
 
 export interface Watched {
   readonly health: EndpointHealth
+  /** A call begins, whose body is whole in memory. */
+  readonly begin: () => OpenCall
   /** An answer came: that of the exchange. */
-  readonly answered: (x: Exchange, passage: Passage) => void
-  /** None came. */
-  readonly failed: () => void
+  readonly answered: (x: Exchange, passage: Passage, call: OpenCall) => void
+  /** None came; whether that is the endpoint's fault. */
+  readonly failed: (call: OpenCall, isIts: boolean) => void
 }
 
 const kind = new KeptKind<EndpointHealth>("health of an endpoint")
@@ -40,7 +42,13 @@ export const compileWatched = (
       unhealthy === undefined ? (x: Exchange) => isFailure(x.response!) : (x: Exchange) => unhealthy.test(x.variables)
     return {
       health,
-      answered: (x, passage) => {
+      begin: () => {
+        const call = health.begin()
+        call.sent(clock())
+        return call
+      },
+      answered: (x, passage, call) => {
+        call.answered(clock())
         if (!isBad(x)) {
           health.succeeded(((passage.answered ?? clock()) - (passage.called ?? x.arrived)) / 1000)
           return
@@ -49,6 +57,9 @@ export const compileWatched = (
         const hint = status === 429 ? retryHint((header) => headers.get(header), x.now) : undefined
         health.failed(clock(), policy?.eviction, hint)
       },
-      failed: () => health.failed(clock(), policy?.eviction, undefined)
+      failed: (call, isIts) => {
+        call.answered(clock())
+        if (isIts) health.failed(clock(), policy?.eviction, undefined)
+      }
     }
   })

@@ -68,7 +68,7 @@ export const compileWebhook = (
       if (Result.isSuccess(compiled)) computed.push([name.toLowerCase(), compiled.success])
       else problems.push(...compiled.failure)
     }
-    const resolved = yield* Effect.result((yield* SubCalls).resolve(target, at(["webhook", "target"])))
+    const resolved = yield* Effect.result((yield* SubCalls).resolve(target, at(["webhook", "target"]), "guardrail"))
     if (Result.isFailure(resolved)) return yield* Effect.fail([...problems, ...resolved.failure])
     if (problems.length > 0) return yield* Effect.fail(problems)
 

@@ -11,6 +11,7 @@ import {
   type TimedOut
 } from "../../src/policy/policy.ts"
 import {
+  CallTimes,
   type CompiledBackend,
   Kept,
   KeptKind,
@@ -83,7 +84,7 @@ export const compileServers = (
       relay,
       targets,
       alone: targets.length === 1 && targets[0]!.kind !== "stdio",
-      count: makeMcpSeries(yield* Metrics)
+      count: makeMcpSeries(yield* Metrics, (yield* CallTimes)("Primary", "Mcp"))
     }
     const compiled: CompiledBackend<McpSlots> = {
       type: "mcp",

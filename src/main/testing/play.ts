@@ -6,6 +6,7 @@ import { HeaderList } from "../../http/header-list.ts"
 import { RequestHead } from "../../http/message.ts"
 import type { PathFault, Paths } from "../../http/path.ts"
 import { Exchange } from "../../pipeline/exchange.ts"
+import type { OutboundWatch } from "../../pipeline/outbound.ts"
 import { Passage } from "../../pipeline/passage.ts"
 import type { Listener } from "../../pipeline/route.ts"
 import { observedLoop, plainLoop, type StageFinished } from "../../pipeline/run.ts"
@@ -41,6 +42,8 @@ export interface Played {
 
 const ignored = () => {}
 
+const unwatched: OutboundWatch = { context: undefined, ended: ignored, outbound: () => unwatched }
+
 /** Keeps what each node and the call did and told. */
 const recording = (
   stages: Array<StageFinished>,
@@ -49,7 +52,7 @@ const recording = (
 ): Watch => ({
   notes: true,
   told: (message) => told.push(message),
-  outbound: () => ({ context: undefined, ended: ignored }),
+  outbound: () => unwatched,
   started: ignored,
   entering: ignored,
   passed: ignored,

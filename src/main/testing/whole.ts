@@ -1,6 +1,7 @@
 /** A whole configuration in memory: routes, policies and backends as the proxy compiles them, without a socket. */
 import { Context, Effect, Exit, Layer, Scope } from "effect"
 import * as Prometheus from "../../../layers/metrics/prometheus.ts"
+import type { RouteGraph } from "../../pipeline/graph.ts"
 import { McpProcess } from "../../protocols/mcp/process.ts"
 import { type Dialect, type Ports, standard } from "../configuration/dialect.ts"
 import { defaultPortOptions, ports } from "../configuration/ports.ts"
@@ -19,6 +20,8 @@ export interface WholeOptions<R = Ports> extends WorldOptions {
 /** A compiled configuration, and the world around it. */
 export interface Whole {
   readonly world: World
+  /** The graph of each way through a route to a backend. */
+  readonly graphs: ReadonlyArray<RouteGraph>
   /** Sends a request to a port of the configuration, by default the first one. Whether it is watched: by default yes. */
   readonly send: (
     request: Request,
@@ -57,6 +60,7 @@ export const whole = <R = Ports>(
     const { binds } = snapshot.assembled
     return {
       world,
+      graphs: snapshot.graphs(),
       send: (request, { port, watched = true, answered } = {}) => {
         const bind = port === undefined ? binds[0] : binds.find((each) => each.port === port)
         const listener = bind?.listenerFor(request.authority.replace(/:[0-9]+$/, ""))

@@ -11,8 +11,10 @@ import { formatAddress } from "../../../spec/target.ts"
 import type { TraceEvent } from "../../../spec/trace-events.ts"
 import { HeaderList } from "../../http/header-list.ts"
 import type { Answer } from "../../http/message.ts"
+import { CallTimes } from "../../pipeline/call-times.ts"
 import type { Exchange } from "../../pipeline/exchange.ts"
 import type { StageError } from "../../pipeline/stage.ts"
+import { toldFetch } from "../../pipeline/told-fetch.ts"
 import { FakeTarget, serving } from "../../protocols/mcp/fake-target.ts"
 import { type Fetched, FetchFailed, type FetchRequest, HttpFetch } from "../../services/http-fetch.ts"
 import { McpHttp } from "../../services/mcp-http.ts"
@@ -274,7 +276,10 @@ export class World {
   readonly layer = Layer.suspend(() => {
     const quiet = ConsoleLog.layer({ filter: "off", format: "text", write: () => {}, now: this.clock })
     const outside = Layer.mergeAll(
-      Layer.succeed(HttpFetch, { fetch: this.#fetch }),
+      Layer.effect(
+        HttpFetch,
+        Effect.map(CallTimes, (times) => ({ fetch: toldFetch(this.#fetch, times, this.clock) }))
+      ),
       Layer.succeedContext(this.timing),
       quiet
     )
