@@ -13,7 +13,7 @@ interface Attempted {
   readonly member: Member
   readonly call: OpenCall
 }
-export const attempted = slot<Attempted>()("serviceEndpoint", "attempt")
+export const attempted = slot<object>()("serviceEndpoint", "attempt")
 
 export type ServiceSlots = typeof attempted | typeof slots.affinity | typeof slots.judgement | typeof slots.timeouts
 type Exchange = Call<ServiceSlots>
