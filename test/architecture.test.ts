@@ -92,7 +92,7 @@ const naming: ReadonlyArray<readonly [files: RegExp, why: string]> = [
 ]
 
 const nodeModulesFree = /^(spec|src\/(cel|http|pipeline|routing|services|protocols))\//
-const nodeAllowed = /^node:(buffer|crypto|zlib|async_hooks|net)$/
+const nodeAllowed = /^node:(buffer|crypto|zlib|async_hooks|net|string_decoder)$/
 
 /** Folders that requests run through. */
 const requestPath = /^(src\/(http|pipeline|protocols)|stages|layers\/http)\//
