@@ -237,14 +237,14 @@ describe("a call beside that of the backend", () => {
         call: () => Effect.onInterrupt(work, () => Effect.sync(() => void released++))
       }
       const untimed = () => ({ record: contained })
-      const caller = callerOf({ ...ways, times: untimed, tell: contained }, server, "server:1", "http")
-      const asked = { method: "GET", pathAndQuery: "/", authority: undefined, body: "", timeout: 5000 }
+      const caller = callerOf({ ...ways, times: untimed, tell: contained }, server, undefined, "http")
+      const asked = { method: "GET", pathAndQuery: "/", authority: undefined, body: "" }
       const step = stepOf(
         "asking",
         "route",
         (x) =>
           // What a node sees is the exchange itself.
-          Effect.as(caller.ask(x as Exchange, { ...asked, headers: new HeaderList() }), undefined),
+          Effect.as(caller.ask(x as Exchange, { ...asked, headers: new HeaderList() }, 5000), undefined),
         failOpen
       )
       const way = wayOf("call", Effect.never)

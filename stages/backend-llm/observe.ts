@@ -80,7 +80,7 @@ export const observe =
   (x: Exchange, call: Prepared, passage: Passage): Left<Observed> => {
     const answer = x.response!
     const { endpoint, clientFormat, facts } = call
-    endpoint.watched.answered(x, passage)
+    endpoint.watched.answered(x, passage, call.underWay)
     // Expressions of the answer know the call, but not the prompt.
     x.variables.llmRequest = undefined
     endpoint.responseHeaders?.apply(answer.headers)

@@ -50,9 +50,7 @@ export const whole = <R = Ports>(
     const dialect = (options.dialect ?? standard) as Dialect<R>
     const told = Layer.merge(world.layer, Prometheus.layer())
     const built = yield* Layer.build(
-      Layer.fresh(
-        Layer.mergeAll(Layer.provideMerge(ports(defaultPortOptions), told), world.layer, world.upstreams, world.servers)
-      )
+      Layer.fresh(Layer.mergeAll(Layer.provideMerge(ports(defaultPortOptions), told), world.layer, world.upstreams))
     )
     // Sessions and calls of MCP live by the time of the world, too.
     const clock = { now: world.clock, after: world.time.later }
