@@ -30,6 +30,7 @@ export { instead, type Left, type OptionalNode, TerminalGraph } from "../pipelin
 // Calls to backends, within their time, and watched.
 export { callUpstream, ownAuthority, timeoutOf } from "../pipeline/upstream-call.ts"
 // Services.
+export { type DocumentKind, Documents } from "../services/documents.ts"
 export { Files } from "../services/files.ts"
 export { Kept, KeptKind } from "../services/kept.ts"
 export { Log } from "../services/log.ts"
