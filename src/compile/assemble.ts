@@ -23,9 +23,11 @@ import { type BackendLevel, type Merging, merging, type PolicyAttachment } from 
 import { none } from "../routing/normalise/policies.ts"
 import type * as Normalised from "../routing/normalised.ts"
 import { chainKey, delegates, selection, type Tabled } from "../routing/selection.ts"
+import { discoveredPort, servicePort } from "../routing/services.ts"
 import { compileRoutes, type RouteEntry, type RouteTable } from "../routing/table.ts"
 import { type Available, missing, type Part } from "../routing/unavailable.ts"
 import { type Random, weightedChoice } from "../routing/weights.ts"
+import { Discovery } from "../services/discovery.ts"
 import { type Connection, Connections } from "./connections.ts"
 import { type Compiling, Problems } from "./problems.ts"
 import { References, withReferences } from "./references.ts"
@@ -89,6 +91,8 @@ const availableIn = ({ registry, terminals, connections }: Parts<Registry>): Ava
   parts: new Set<Part>(["routeGroups"])
 })
 
+type ServiceTarget = Extract<Normalised.BackendTarget, { readonly kind: "service" }>
+
 interface CompiledRoute {
   readonly route: Route
   readonly backends: ReadonlyArray<Backend>
@@ -112,6 +116,7 @@ class Assembly {
   readonly #routes: Array<ServedRoute> = []
   readonly #opened = new Map<Normalised.Backend, Array<Opened>>()
   readonly #connections: Connections
+  readonly #services = new Map<string, Normalised.Backend>()
   readonly #sites: Sites
   readonly #reached = new Set<Normalised.RouteGroup | Normalised.Backend>()
   readonly #attachedTo: (listener: Normalised.Listener | undefined) => Attached
@@ -291,15 +296,42 @@ class Assembly {
   }
 
   #backend(
-    { gateway, attached }: Tables,
+    tables: Tables,
     route: SiteGraph,
     chain: ReadonlyArray<Normalised.Route>,
     reference: Normalised.BackendReference
   ): Compiling<Backend | NoBackend> {
     const { target } = reference
-    if (target.kind === "service") return Effect.succeed(new NoBackend({ detail: "service not found" }))
+    if (target.kind === "service")
+      return Effect.flatMap(this.#service(target), (source) =>
+        source === undefined
+          ? Effect.succeed(new NoBackend({ detail: "service not found" }))
+          : this.#reachedBackend(tables, route, chain, reference, source)
+      )
     const source = target.kind === "backend" ? this.#config.backends[target.key] : undefined
     if (source === undefined) return Effect.succeed(new NoBackend({ detail: "backend does not exist" }))
+    return this.#reachedBackend(tables, route, chain, reference, source)
+  }
+
+  /** The backend at a port of a service, the same for all that refer to it. */
+  #service({ name, port }: ServiceTarget): Effect.Effect<Normalised.Backend | undefined> {
+    const key = `${name}:${port}`
+    const known = this.#services.get(key)
+    if (known !== undefined) return Effect.succeed(known)
+    return Effect.map(Discovery, ({ find }) => {
+      const source = find(name, port) === undefined ? servicePort(this.#config, name, port) : discoveredPort(name, port)
+      if (source !== undefined) this.#services.set(key, source)
+      return source
+    })
+  }
+
+  #reachedBackend(
+    { gateway, attached }: Tables,
+    route: SiteGraph,
+    chain: ReadonlyArray<Normalised.Route>,
+    reference: Normalised.BackendReference,
+    source: Normalised.Backend
+  ): Compiling<Backend | NoBackend> {
     const { kind } = source.destination
     // What is targeted at a whole gateway is meant for those among its backends that it can be for.
     const attachments = attached

@@ -273,7 +273,7 @@ const step = (
       own !== undefined || entry.condition !== undefined,
       place !== undefined && phase === site
     ),
-    reads: node.reads?.filter((slot) => reads.includes(slot)) ?? reads,
+    reads: node.reads ?? reads,
     writes: node.writes ?? policy.writes,
     condition: [entry.condition?.text, own?.text].filter((text) => text !== undefined).join(" && ") || undefined,
     holds,

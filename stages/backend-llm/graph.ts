@@ -16,7 +16,7 @@ import { send } from "./send.ts"
 import { translate } from "./translate.ts"
 import { isTranslated, translateBack } from "./translate-back.ts"
 
-const { expressionSlots, modelAccess, timeouts, tokenBudgets } = slots
+const { affinity, expressionSlots, jwt, modelAccess, timeouts, tokenBudgets } = slots
 
 /** The terminal of whoever selects one of these endpoints. */
 export const modelCalls = (
@@ -37,7 +37,7 @@ const graphOf = (engine: Engine, endpoints: ReadonlyArray<Endpoint>, select: (x:
     .node({
       name: "select",
       outcomes: ["next", "respond", "fail"],
-      reads: [...expressionSlots, modelAccess],
+      reads: [...expressionSlots, affinity, modelAccess],
       run: select
     })
     .node({ name: "classify", outcomes: ["next", "respond", "fail"], run: classify })
@@ -66,7 +66,7 @@ const graphOf = (engine: Engine, endpoints: ReadonlyArray<Endpoint>, select: (x:
         : []
     )
     .node({ name: "translate", outcomes: ["next", "fail"], reads: expressionSlots, run: translate(engine) })
-    .calling([timeouts], send)
+    .calling(endpoints.some(isTokenPassed) ? [jwt, timeouts] : [timeouts], send)
     .node({ name: "observe", outcomes: ["next", "fail"], reads: expressionSlots, run: observe(engine) })
     .perhaps([
       {
@@ -89,3 +89,5 @@ const graphOf = (engine: Engine, endpoints: ReadonlyArray<Endpoint>, select: (x:
           ]
         : []
     )
+
+const isTokenPassed = ({ destination }: Endpoint): boolean => destination.type === "http" && destination.passesToken

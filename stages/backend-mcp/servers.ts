@@ -3,6 +3,7 @@ import { createHash } from "node:crypto"
 import { Effect, Exit, Result } from "effect"
 import {
   type Answer,
+  BackendAuthFailed,
   type ConfigPath,
   type ConfigProblem,
   HeaderList,
@@ -128,6 +129,9 @@ const nothing = new Uint8Array(0)
 const timed = <A, E>(x: Exchange, now: () => number, work: Effect.Effect<A, E>): Effect.Effect<A, E | TimedOut> =>
   Exit.isExit(work) ? work : within(x, now, work)
 
+/** Each target has an address of its own. */
+const notInQuery = new BackendAuthFailed({ detail: "a query parameter reaches no MCP server" })
+
 type McpAnswer = Exit.Exit<Answer, McpRefused>
 
 /** One backend at work. */
@@ -146,7 +150,7 @@ const posted = (
   passage: Passage,
   now: () => number,
   body: Uint8Array
-): Effect.Effect<Answer, McpRefused | TimedOut | UpstreamTimedOut> => {
+): Effect.Effect<Answer, BackendAuthFailed | McpRefused | TimedOut | UpstreamTimedOut> => {
   const timeout = timeoutOf(x, passage)
   if (timeout === undefined) return relayed(served, x, passage, body, undefined)
   const millis = timeout.milliseconds - (now() - (passage.called ?? x.arrived))
@@ -160,7 +164,9 @@ const relayed = (
   passage: Passage,
   body: Uint8Array,
   timeLimit: McpTimeLimit | undefined
-) => {
+): Effect.Effect<Answer, BackendAuthFailed | McpRefused> => {
+  const own = x.get(slots.shownCredentials)
+  if (own?.inQuery === true) return Exit.fail(notInQuery)
   const rules = x.get(slots.mcpRules)
   current.use(configured, x)
   // Those of a stream are final when it is over; and a client may not wait for any response.
@@ -178,7 +184,7 @@ const relayed = (
       namedHost: passage.listener?.namesHosts === true || passage.route?.namesHosts === true,
       allowedOrigin: x.answerHeaders.get("access-control-allow-origin") !== undefined,
       loopback: x.peer.loopback,
-      headers: withoutCredentials(x.request.headers.flat, x.get(slots.credentialHeaders), alone),
+      headers: withoutCredentials(x.request.headers.flat, x.get(slots.credentialHeaders), alone, own?.lines),
       body,
       principal: principalOf(x),
       address: x.peer.address,

@@ -18,6 +18,7 @@ import type { StageError } from "../../pipeline/stage.ts"
 import { toldFetch } from "../../pipeline/told-fetch.ts"
 import { type Fetched, FetchFailed, type FetchRequest, HttpFetch } from "../../services/http-fetch.ts"
 import { Monotonic } from "../../services/monotonic.ts"
+import { Random } from "../../services/random.ts"
 import { Timer } from "../../services/timer.ts"
 import { UpstreamFailed, type UpstreamRequest, Upstreams } from "../../services/upstreams.ts"
 import type { Content } from "./arbitraries.ts"
@@ -146,6 +147,13 @@ export class World {
   /** Milliseconds since the world began. */
   readonly clock = (): number => this.time.monotonic()
 
+  /** Numbers of which each is far from the one before: the same in every world. */
+  readonly random = (): number => {
+    this.#drawn = (this.#drawn + 0.618_033_988_749_895) % 1
+    return this.#drawn
+  }
+  #drawn = 0
+
   #call<A, E>(answer: Effect.Effect<A, E>): Effect.Effect<A, E> {
     const waiting = this.waits ? Effect.andThen(Effect.yieldNow, answer) : answer
     return Effect.suspend(() => {
@@ -256,7 +264,8 @@ export class World {
   get timing(): Context.Context<never> {
     return Context.make(Clock.Clock, this.time.clock).pipe(
       Context.add(Timer, this.time.later),
-      Context.add(Monotonic, this.clock)
+      Context.add(Monotonic, this.clock),
+      Context.add(Random, this.random)
     )
   }
 
