@@ -1,23 +1,17 @@
 /** Makes connections to a backend: within what time, to which of its addresses, whom they trust, and how their silence is probed. */
 import { connect, type Socket } from "node:net"
-import {
-  type ConnectionOptions,
-  checkServerIdentity,
-  connect as connectTls,
-  createSecureContext,
-  type PeerCertificate,
-  type SecureContext
-} from "node:tls"
+import { connect as connectTls, type TLSSocket } from "node:tls"
 import type { Address } from "../../../spec/target.ts"
 import { familyOf } from "../../../src/http/ip.ts"
 import { type Container, contained, ignore } from "../../../src/services/contained.ts"
 import type { Families, Known, Names, NameUnresolved } from "../../../src/services/names.ts"
 import type { Later } from "../../../src/services/timer.ts"
-import type { Addresses, UpstreamTls } from "../../../src/services/upstreams.ts"
-import { type ConnectionSettings, trust } from "../connection-settings.ts"
+import type { Addresses } from "../../../src/services/upstreams.ts"
+import type { ConnectionSettings } from "../connection-settings.ts"
 import { Connection, type Home } from "./connection.ts"
 import { ConnectionClosed, ConnectTimedOut } from "./failures.ts"
 import { Race } from "./race.ts"
+import { tlsClient } from "./tls.ts"
 
 /** Makes one, and tells how it went, never before it returns. */
 export type Dial = (home: Home & Container, done: (made: Connection | Error) => void) => void
@@ -55,26 +49,36 @@ export const dialTo = (
   const { tls, connectTimeout, probes } = settings
   const { wanted, preferred } = families[settings.addresses]
   const host = target.kind === "unix" ? target.path : bare(target.host)
-  const secured = tls && tlsOptions(target.kind === "unix" ? undefined : host, tls)
+  const secured = tls && tlsClient(target.kind === "unix" ? undefined : host, tls)
   /** The one address of a target that has no name; of which family it is makes no difference. */
   const own = target.kind === "unix" || familyOf(host) !== 0 ? { v4: [host], v6: [] } : undefined
-  let context: SecureContext | undefined
-  /** Whom all connections of one dialler reach, and as whom, is the same: they may resume each other's sessions. */
+  /**
+   * Whom all connections of one dialler reach, and as whom, is the same: they may resume each other's sessions, for as long as the
+   * certificate is valid that was shown when the first of them was made.
+   */
   let session: Buffer | undefined
+  let validUntil = 0
 
   const open = (address: string, onread: Reading): Socket => {
     const place = target.kind === "unix" ? { path: address } : { host: address, port: target.port }
     const common = { ...place, noDelay: true, allowHalfOpen: true, onread }
     if (secured === undefined) return connect(common)
-    // Made once: the authorities of a system are hundreds.
-    context ??= createSecureContext(secured.identity)
+    if (tls?.verify !== "nothing" && Date.now() >= validUntil) session = undefined
     const options = {
       ...common,
       ...secured.options,
-      secureContext: context,
+      secureContext: secured.context(),
       ...(session === undefined ? {} : { session })
     }
     return connectTls(options)
+  }
+
+  /** Why the peer is not whom it should be, as far as the runtime does not ask: it trusts every session that is resumed. */
+  const verified = (socket: TLSSocket): Error | undefined => {
+    const certificate = socket.getPeerCertificate()
+    if (socket.isSessionReused()) return secured?.stranger(certificate)
+    validUntil = Date.parse(certificate.valid_to) || 0
+    return undefined
   }
 
   const dial: Dial = (home, done) => {
@@ -133,6 +137,12 @@ export const dialTo = (
       })
       const made = contained(container, () => {
         if (over || winner !== opened) return
+        const stranger = secured && verified(opened as TLSSocket)
+        if (stranger !== undefined) {
+          session = undefined
+          conclude(stranger)
+          return
+        }
         opened.off("error", failed).off("close", closed)
         if (probes !== "none") opened.setKeepAlive(true, probes.time, probes.interval, probes.retries)
         if (offered !== undefined) session = offered
@@ -170,22 +180,6 @@ export const dialTo = (
   }
 
   return { dial, follow: own === undefined ? (changed) => names.follow(host, wanted, changed) : () => ignore }
-}
-
-/** @param host of the backend, where it has one. */
-const tlsOptions = (host: string | undefined, tls: UpstreamTls) => {
-  const { rejectUnauthorized = true, checkServerIdentity: own, ...identity } = trust(tls)
-  const name = tls.hostname ?? host ?? ""
-  return {
-    identity,
-    options: {
-      // An address is no name: nothing may be asked of the server, and its certificate must be for the address.
-      servername: familyOf(name) === 0 ? name : "",
-      checkServerIdentity: own ?? ((_: string, certificate: PeerCertificate) => checkServerIdentity(name, certificate)),
-      rejectUnauthorized,
-      ALPNProtocols: ["http/1.1"]
-    } satisfies ConnectionOptions
-  }
 }
 
 const errorOf = (cause: unknown): Error => (cause instanceof Error ? cause : new Error(String(cause)))
