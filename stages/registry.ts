@@ -6,6 +6,7 @@ import type { ConnectionPolicy } from "../src/pipeline/connection-policy.ts"
 import { registry, terminalsBehind } from "../src/pipeline/registry.ts"
 import { apiKey } from "./api-key/stage.ts"
 import { authorization } from "./authorization/stage.ts"
+import { backendAuth } from "./backend-auth/stage.ts"
 import { backendHost } from "./backend-host/stage.ts"
 import { backendAi } from "./backend-llm/ai.ts"
 import { backendLlm } from "./backend-llm/stage.ts"
@@ -30,6 +31,7 @@ export const policies = registry(
   [
     apiKey,
     authorization,
+    backendAuth,
     buffer,
     cors,
     directResponse,
@@ -75,6 +77,8 @@ export const policies = registry(
     backend: [
       "authorization",
       "mcpAuthorization",
+      // After everything that may refuse, and before what may change the headers of the call.
+      "backendAuth",
       "requestHeaderModifier",
       "responseHeaderModifier",
       "requestRedirect"

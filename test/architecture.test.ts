@@ -90,7 +90,7 @@ const naming: ReadonlyArray<readonly [files: RegExp, why: string]> = [
 ]
 
 const nodeModulesFree = /^(spec|src\/(cel|http|pipeline|routing|services|protocols))\//
-const nodeAllowed = /^node:(buffer|crypto|zlib|async_hooks|net)$/
+const nodeAllowed = /^node:(buffer|crypto|zlib|async_hooks|net|string_decoder)$/
 
 /** Folders that requests run through. */
 const requestPath = /^(src\/(http|pipeline|protocols)|stages|layers\/http)\//
@@ -103,6 +103,7 @@ const beforehand = /^(?:compile|make|open|listen|layer)/
 /** What else no request runs through. */
 const offThePath: ReadonlyArray<readonly [where: RegExp, why: string]> = [
   [/^src\/pipeline\/expressions\.ts readingSlots$/, "wraps the compiling of a policy"],
+  [/^src\/pipeline\/(outbound\.ts toldCall|run\.ts watched)$/, "tells of the calls of a request that is watched"],
   [/^stages\/backend-mcp\/targets\.ts apiOf$/, "reads a document while a target is compiled"],
   [/^layers\/http\/address\.ts (clearSocketFile|served)$/, "looks at a socket file before it is listened on"],
   [/^layers\/http\/listener\.ts Listener$/, "drains connections when a port is closed"]

@@ -11,7 +11,6 @@ import { frontendOf } from "../src/main/configuration/frontend.ts"
 import { defaultPortOptions, ports } from "../src/main/configuration/ports.ts"
 import { makeSnapshot } from "../src/main/configuration/snapshot.ts"
 import { start } from "../src/main/library.ts"
-import { McpHttp } from "../src/services/mcp-http.ts"
 import { type UpstreamOptions, Upstreams, withDefaults } from "../src/services/upstreams.ts"
 import { send } from "./client.ts"
 import { httpBackend, portOf } from "./http/edge.ts"
@@ -118,22 +117,13 @@ describe("frontendPolicies", () => {
 const compiled = (text: string) =>
   Effect.gen(function* () {
     const opened: Array<readonly [target: string, options: UpstreamOptions]> = []
-    const recording = Layer.merge(
-      Layer.succeed(Upstreams, {
-        open: (target, options) =>
-          Effect.sync(() => {
-            opened.push([formatAddress(target), options])
-            return { send: () => Effect.die("nothing is sent") }
-          })
-      }),
-      Layer.succeed(McpHttp, {
-        at: ({ host, port, connections = {} }) =>
-          Effect.sync(() => {
-            opened.push([`${host}:${port}`, connections])
-            return { open: () => assert.fail("nothing is opened"), ask: () => assert.fail("nothing is asked") }
-          })
-      })
-    )
+    const recording = Layer.succeed(Upstreams, {
+      open: (target, options) =>
+        Effect.sync(() => {
+          opened.push([formatAddress(target), options])
+          return { send: () => Effect.die("nothing is sent") }
+        })
+    })
     const quiet = ConsoleLog.layer({ filter: "off", format: "text", write: () => {}, now: () => 0 })
     const services = Layer.provideMerge(ports(defaultPortOptions), Layer.merge(quiet, Prometheus.layer()))
     const snapshot = yield* makeSnapshot(standard, { name: "config.yaml", text, env: {} }, Math.random).pipe(
@@ -169,6 +159,17 @@ policies:
   policy: { tcp: { connectTimeout: 7ms } }`,
     "of MCP servers": `
 routes: [{ backends: [{ mcp: { targets: [{ name: t, mcp: { host: "http://a:1/mcp" } }] }, policies: { tcp: { connectTimeout: 7ms } } }] }]`,
+    "of an MCP server, before those of its backend": `
+routes:
+- backends:
+  - mcp: { targets: [{ name: t, mcp: { host: "http://a:1/mcp" }, policies: { tcp: { connectTimeout: 7ms } } }] }
+    policies: { tcp: { connectTimeout: 9ms } }`,
+    "of an MCP server that is a named backend, where those of its own backend have no say": `
+routes:
+- backends:
+  - mcp: { targets: [{ name: t, mcp: { backend: /b, path: /mcp } }] }
+    policies: { tcp: { connectTimeout: 9ms } }
+backends: [{ name: b, host: "a:1", policies: { tcp: { connectTimeout: 7ms } } }]`,
     "of an API that becomes an MCP server": `
 routes:
 - backends:

@@ -26,7 +26,7 @@ export const settle = (target: Address, options: FixedOptions): ConnectionSettin
   tls: options.tls ?? (target.kind === "tcp" && target.tls ? { verify: "everything" } : undefined),
   connectTimeout: options.connectTimeout ?? standard.connectTimeout,
   idleTimeout: options.idleTimeout ?? standard.idleTimeout,
-  maxConnections: options.maxConnections,
+  maxConnections: options.maxConnections === Infinity ? undefined : options.maxConnections,
   probes: options.probes ?? standard.probes,
   addresses: options.addresses ?? standard.addresses
 })

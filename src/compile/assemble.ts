@@ -7,9 +7,8 @@ import type { PolicySpecs } from "../../spec/standalone/policies.ts"
 import { emptySite, responseSteps, type SiteGraph } from "../pipeline/compile.ts"
 import type { ConnectionOptions, ConnectionPolicy } from "../pipeline/connection-policy.ts"
 import { NoBackend } from "../pipeline/errors.ts"
-import type { Exchange } from "../pipeline/exchange.ts"
 import { readingSlots } from "../pipeline/expressions.ts"
-import { Latency, StageTimes } from "../pipeline/latency.ts"
+import { StageTimes } from "../pipeline/latency.ts"
 import { masked } from "../pipeline/masked.ts"
 import type { Registry, Services } from "../pipeline/registry.ts"
 import type { Backend, EffectivePolicies, Listener, Route } from "../pipeline/route.ts"
@@ -17,6 +16,7 @@ import type { Step } from "../pipeline/run.ts"
 import { type AnySlot, type ConfigPath, type ConfigProblem, unavailable } from "../pipeline/stage.ts"
 import { makeWays, type Ways } from "../pipeline/sub-call.ts"
 import type { AnyTerminal, CompiledBackend } from "../pipeline/terminal.ts"
+import { readBy, terminalSteps } from "../pipeline/terminal-steps.ts"
 import { type Attached, attachments } from "../routing/attach.ts"
 import { compileListeners } from "../routing/listeners.ts"
 import { type BackendLevel, type Merging, merging, type PolicyAttachment } from "../routing/merge.ts"
@@ -467,13 +467,12 @@ const compiledBackend = (
   registry: Registry,
   times: StageTimes,
   source: Normalised.Backend,
-  { terminal, compiled, reads, connection }: OpenedTerminal,
+  { compiled, reads, connection }: OpenedTerminal,
   sites: readonly [gateway: SiteGraph, route: SiteGraph, backend: SiteGraph],
   ofTerminal: Normalised.Policies
 ): Backend => {
-  const { type, protocol, target, prepare, answered, call, keepsTime } = compiled
-  const own = (phase: "backend" | "backendResponse", run: Prepare | undefined) =>
-    run === undefined ? [] : [terminalStep(source, terminal, phase, run, times)]
+  const { type, protocol, target, call, keepsTime } = compiled
+  const own = terminalSteps(source.destination.kind, configPath(source), compiled.nodes ?? [], reads, times)
   const { request, effective } = sites[2]
   return {
     name: source.name,
@@ -482,11 +481,11 @@ const compiledBackend = (
     target,
     keepsTime,
     call,
-    steps: [...request, ...own("backend", prepare)],
-    reads,
+    steps: [...request, ...own.request],
+    reads: compiled.reads === undefined ? reads : readBy(compiled.reads, reads),
     connections: connection.inForce,
     requestTimeout: connection.options.requestTimeout,
-    backendResponse: [...own("backendResponse", answered), ...responseSteps(registry, "backendResponse", sites)],
+    backendResponse: [...own.backendResponse, ...responseSteps(registry, "backendResponse", sites)],
     response: responseSteps(registry, "response", sites),
     effective: withTerminals(effective, ofTerminal, connection)
   }
@@ -520,7 +519,6 @@ const parted = (policies: Normalised.Policies, names: ReadonlyArray<string>) => 
 }
 
 interface CompiledTerminal {
-  readonly terminal: AnyTerminal
   readonly compiled: CompiledBackend<AnySlot>
   readonly reads: ReadonlyArray<AnySlot>
 }
@@ -542,8 +540,6 @@ const isSame = (one: Normalised.Policies, other: Normalised.Policies): boolean =
   return names.length === Object.keys(other).length && names.every((name) => one[name] === other[name])
 }
 
-type Prepare = NonNullable<CompiledBackend<AnySlot>["prepare"]>
-
 const compileTerminal = (
   terminal: AnyTerminal,
   config: unknown,
@@ -557,36 +553,8 @@ const compileTerminal = (
       terminal.writes,
       terminal.compile(config, configPath(source), source.name, connections)
     ),
-    ([compiled, reads]): CompiledTerminal => ({ terminal, compiled, reads })
+    ([compiled, reads]): CompiledTerminal => ({ compiled, reads })
   )
-
-/** A terminal takes part in the phases around its call like any policy, under its own name. */
-const terminalStep = (
-  source: Normalised.Backend,
-  { nodes, writes }: AnyTerminal,
-  phase: "backend" | "backendResponse",
-  run: Prepare,
-  times: StageTimes
-): Step => {
-  const { kind } = source.destination
-  const node = phase === "backend" ? kind : `${kind}.answered`
-  return {
-    policy: kind,
-    node,
-    site: "backend",
-    phase,
-    path: configPath(source),
-    failOpen: false,
-    // The engine alone calls steps, and what it hands them is the exchange itself.
-    run: (view, passage) => run(view as Exchange, passage),
-    outcomes: phase === "backend" ? nodes.prepare : nodes.answered,
-    reads: phase === "backend" ? [] : writes,
-    writes: phase === "backend" ? writes : [],
-    condition: undefined,
-    holds: undefined,
-    latency: new Latency(times(phase, kind, node))
-  }
-}
 
 const wide: ReadonlySet<BackendLevel> = new Set(["gateway", "gatewayPort", "listener"])
 

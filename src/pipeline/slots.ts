@@ -43,6 +43,16 @@ export interface CredentialHeaders {
 /** Written by every policy that authenticates, beside what those before it have left there. */
 export const credentialHeaders = slot<CredentialHeaders>()("credentialHeaders")
 
+/** Credentials by which the proxy authenticates to a backend, as they were written into the request. */
+export interface ShownCredentials {
+  /** Lines of headers: name in lower case, value, name, value … */
+  readonly lines: ReadonlyArray<string>
+  /** Whether one of them is a parameter of the query. */
+  readonly inQuery: boolean
+}
+/** Unset where the proxy shows none. A backend that makes requests of its own puts them there. */
+export const shownCredentials = slot<ShownCredentials>()("shownCredentials", "attempt")
+
 /** Who presented a known API key. */
 export const apiKey = slot<KeyBearer>()("apiKey")
 

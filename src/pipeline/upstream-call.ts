@@ -25,7 +25,7 @@ export const ownAuthority = (target: Address): string | undefined =>
 type Timed = Pick<Exchange, "arrived"> & Reading<typeof timeouts>
 /** When the call began, and of what backend. */
 type Called = Pick<Passage, "called"> & Partial<Pick<Passage, "backend">>
-type Sent = Timed & Pick<Exchange, "request" | "requestBody" | "upgrade" | "inform">
+type Sent = Timed & Pick<Exchange, "request" | "requestBody" | "repeatable" | "upgrade" | "inform">
 
 /** Sends the exchange's request. Fails by itself when the time of the call, or of the whole request, is up. */
 export const callUpstream = (
@@ -42,6 +42,7 @@ export const callUpstream = (
     authority: request.authority,
     headers: request.headers,
     body: x.requestBody,
+    repeatable: x.repeatable,
     timeout,
     upgrade: x.upgrade,
     onInformation: x.inform

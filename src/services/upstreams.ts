@@ -41,7 +41,7 @@ export interface UpstreamOptions {
   readonly connectTimeout?: number | undefined
   /** Milliseconds that an idle connection is kept. Default 90,000. */
   readonly idleTimeout?: number | undefined
-  /** The most connections to one backend. Default: no limit. */
+  /** The most connections to one backend; `Infinity`: no limit, whatever holds for others. Default: no limit. */
   readonly maxConnections?: number | undefined
   /** TCP probes of connections that are silent. Default: after 3 minutes, every 3 minutes, 9 of them. */
   readonly probes?: Probes | "none" | undefined

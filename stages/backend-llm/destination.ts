@@ -1,17 +1,19 @@
 /** Where the calls of an endpoint go: to a provider over HTTP, or into the built-in mock. */
 import { Effect, type Scope } from "effect"
 import {
+  type BackendAuthFailed,
   type ConfigPath,
   type ConfigProblem,
-  type HeaderList,
+  compileBackendCredential,
   type RequestHead,
+  type TokenBearer,
   unavailable
 } from "../../src/policy/policy.ts"
 import { type Files, type MockParams, type Upstream, Upstreams } from "../../src/policy/terminal.ts"
 import type { Provider } from "../../src/protocols/llm/providers/provider.ts"
 import type { Target } from "../../src/protocols/llm/providers/target.ts"
 import { wireFormats } from "../../src/protocols/llm/providers/wire-format.ts"
-import { authorize, compileKey, withoutClientsKeys } from "./credential.ts"
+import { authorize, withoutClientsKeys } from "./credential.ts"
 import { mockUpstream } from "./mock-upstream.ts"
 import type { EndpointConfig, EndpointPolicies } from "./schema.ts"
 
@@ -20,10 +22,16 @@ export type Destination =
       readonly type: "http"
       /** The connections to a target, opened when the configuration was compiled. */
       readonly upstreamOf: (target: Target) => Upstream | undefined
+      /** Whether it is shown the token of the client. */
+      readonly passesToken: boolean
       /** Takes the client's own credentials out, where the provider is called with others. */
-      readonly withoutClientsKeys: (request: RequestHead) => void
+      readonly withoutClientsKeys: (request: RequestHead, client: TokenBearer | undefined) => void
       /** Puts the credential in its place. */
-      readonly authorize: (headers: HeaderList, target: Target) => void
+      readonly authorize: (
+        request: RequestHead,
+        client: TokenBearer | undefined,
+        target: Target
+      ) => BackendAuthFailed | undefined
     }
   | { readonly type: "mock"; readonly answer: ReturnType<typeof mockUpstream> }
 
@@ -59,7 +67,7 @@ const compileHttpDestination = (
 ): Compiling<Destination, Files | Upstreams | Scope.Scope> =>
   Effect.gen(function* () {
     const { open } = yield* Upstreams
-    const key = yield* below(pathOf("backendAuth"), compileKey(backendAuth))
+    const own = backendAuth && (yield* below(pathOf("backendAuth"), compileBackendCredential(backendAuth)))
     const upstreams = new Map<string, Upstream>()
     const model = config.provider.config.model ?? config.name.replace("*", "x")
     for (const format of [...wireFormats, "passthrough" as const]) {
@@ -73,7 +81,7 @@ const compileHttpDestination = (
       })
       if ("_tag" in target || upstreams.has(addressKey(target))) continue
       const { host, port, scheme, credential } = target
-      if (credential.type !== "key" && key === undefined) {
+      if (credential.type !== "key" && own === undefined) {
         // What a cloud knows the gateway by when there is no key.
         const lacking = unavailable([...config.path, "provider"], `the identity of ${credential.type}`)
         return yield* Effect.fail([{ ...lacking, message: `${lacking.message}: give a key` }])
@@ -85,8 +93,9 @@ const compileHttpDestination = (
     return {
       type: "http",
       upstreamOf: (target) => upstreams.get(addressKey(target)),
-      withoutClientsKeys: (request) => withoutClientsKeys(request, key),
-      authorize: (headers, { credential }) => authorize(headers, key, credential)
+      passesToken: own?.passesToken === true,
+      withoutClientsKeys: (request, client) => withoutClientsKeys(request, own, client),
+      authorize: (request, client, { credential }) => authorize(request, own, client, credential)
     }
   })
 

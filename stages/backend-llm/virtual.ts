@@ -14,7 +14,7 @@ import type { EndpointHealth } from "../../src/protocols/llm/balance/health.ts"
 import { type Refusal, virtualNoTarget, virtualNotResolved } from "../../src/protocols/llm/models/refusal.ts"
 import { failoverGroups, pickWeighted } from "../../src/protocols/llm/models/virtual.ts"
 import type { Exchange } from "./exchange.ts"
-import { readsModelRequest } from "./request.ts"
+import { readsModelRequest } from "./request-body.ts"
 
 const isTrue = (when: Expression, x: Exchange): boolean | Unreadable => {
   const value = decided(when, x.variables)

@@ -10,7 +10,7 @@ const facts = (known: Partial<McpFacts>): McpFacts => ({ ...noFacts(), ...known 
 /** The lines of the counter, without what is unknown. */
 const counted = async (all: ReadonlyArray<McpFacts>) => {
   const metrics = Prometheus.make()
-  const count = makeMcpSeries(metrics)
+  const count = makeMcpSeries(metrics, { record: () => {} })
   for (const one of all) count(nowhere, one)
   return (await metrics.scrape()).text
     .split("\n")

@@ -21,7 +21,6 @@ export const backendMcp = terminal({
   reads,
   writes: [slots.mcpCall],
   outcomes: ["next", "fail"],
-  nodes: { prepare: [], answered: [] },
   maturity: { status: "stable", untrusted: "client+backend" },
   failsClosed: readings,
   compile: (config, at, name, connections) =>

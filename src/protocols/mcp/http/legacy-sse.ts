@@ -1,9 +1,9 @@
 /** HTTP with SSE as of 2024-11-05: one event stream for everything the target says, and an endpoint that it names. */
 import { Effect } from "effect"
-import type { McpUpstreamRequest } from "../../src/services/mcp-http.ts"
-import type { McpOutgoing, McpTransport, McpTransportEvents, TargetFailure } from "../../src/services/mcp-transport.ts"
+import type { McpOutgoing, McpTransport, McpTransportEvents, TargetFailure } from "../../../services/mcp-transport.ts"
+import type { McpUpstreamRequest } from "./contract.ts"
 import { eventSource } from "./event-source.ts"
-import { TargetCall, type Upstream } from "./upstream.ts"
+import { TargetCall, type Upstream } from "./target-call.ts"
 
 const broken = (message: string): TargetFailure => ({ _tag: "TargetBroken", status: 500, message })
 const closedOnReceive = broken("upstream closed on receive")
@@ -26,10 +26,10 @@ export const endpointPath = (origin: string, streamPath: string, data: string): 
 
 /**
  * The stream opens with the first message and carries its headers; its end is the end of the connection. The connection
- * is made when the endpoint is known, so the time to connect is the time to name it.
+ * is made when the endpoint is known, which may take as long as connecting does.
  */
 export const legacySseTransport = (upstream: Upstream, path: string, events: McpTransportEvents): McpTransport => {
-  const { limits, connections, scheme, authority } = upstream
+  const { limits, caller } = upstream
   const posts = new Map<number, TargetCall>()
   let waiting: Array<McpOutgoing> = []
   let waitingChars = 0
@@ -58,7 +58,7 @@ export const legacySseTransport = (upstream: Upstream, path: string, events: Mcp
       headers: [...headers, "accept", "text/event-stream"],
       body: undefined
     }
-    stopDeadline = upstream.run(Effect.map(Effect.sleep(connections.connectTimeout), () => die(late)))
+    stopDeadline = upstream.run(Effect.map(Effect.sleep(limits.endpointMillis), () => die(late)))
     listening = new TargetCall(upstream, request, true, {
       onFailure: die,
       onHead: (head) => {
@@ -85,7 +85,7 @@ export const legacySseTransport = (upstream: Upstream, path: string, events: Mcp
   }
 
   const named = (data: string) => {
-    postPath = endpointPath(`${scheme}://${authority}`, path, data)
+    postPath = endpointPath(caller.origin, path, data)
     if (postPath === undefined) return die(badEndpoint)
     stopDeadline()
     const queue = waiting

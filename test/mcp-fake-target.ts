@@ -1,12 +1,13 @@
-/** A target of MCP that is a few functions: what it hears is kept, and what it says is up to who made it. Tests, and worlds of policies, talk to it. */
+/** A target of MCP that is a few functions: what it hears is kept, and what it says is up to who made it. */
+
+import type { McpTarget } from "../src/protocols/mcp/config.ts"
 import type {
   McpEventMark,
   McpOutgoing,
   McpTransport,
   McpTransportEvents,
   TargetFailure
-} from "../../services/mcp-transport.ts"
-import type { McpTarget } from "./config.ts"
+} from "../src/services/mcp-transport.ts"
 
 /** A parsed message. */
 export type Json = Readonly<Record<string, unknown>>
@@ -55,11 +56,7 @@ export class FakeTarget {
     const { name } = this
     return this.shared
       ? { name, kind: "stdio", command: { cmd: name, args: [], env: {}, inheritEnv: [], clearEnv: false } }
-      : {
-          name,
-          kind: "http",
-          endpoint: { protocol: "streamable", scheme: "http", host: name, port: 80, path: "/mcp" }
-        }
+      : { name, kind: "http", address: `${name}:80`, dialogue: { protocol: "streamable", path: "/mcp" } }
   }
 
   get last(): Heard {

@@ -1,27 +1,27 @@
-/** One HTTP request to a target: its policies, the head of the response, decoded bytes, back-pressure. */
-import { Cause, Effect, Exit, Option } from "effect"
-import { type BodyAborted, type BodySink, type BodySource, isSource } from "../../src/http/body.ts"
-import { contentCodings, decoded, isUndecodable } from "../../src/http/content-coding.ts"
-import { HeaderList } from "../../src/http/header-list.ts"
-import type { Answer } from "../../src/http/message.ts"
-import type { Container } from "../../src/services/contained.ts"
-import type { TellDefect } from "../../src/services/defects.ts"
-import type { McpHttpAddress, McpUpstreamRequest } from "../../src/services/mcp-http.ts"
-import type { TargetFailure } from "../../src/services/mcp-transport.ts"
-import type { UpstreamError } from "../../src/services/upstreams.ts"
-import { type Connections, UpstreamCall } from "../http/upstream-call.ts"
+/** One HTTP request to a target: the head of the response, decoded bytes, back-pressure. */
+import { type Effect, Exit } from "effect"
+import { type BodyAborted, type BodySink, type BodySource, isSource } from "../../../http/body.ts"
+import { contentCodings, decoded, isUndecodable } from "../../../http/content-coding.ts"
+import type { Answer } from "../../../http/message.ts"
+import { Defect } from "../../../pipeline/errors.ts"
+import { errorOf } from "../../../pipeline/run.ts"
+import type { StageError } from "../../../pipeline/stage.ts"
+import type { Container } from "../../../services/contained.ts"
+import type { TellDefect } from "../../../services/defects.ts"
+import type { TargetFailure } from "../../../services/mcp-transport.ts"
+import { UpstreamFailed } from "../../../services/upstreams.ts"
+import type { McpCaller, McpUpstreamRequest } from "./contract.ts"
 
 /** Where the requests of a target go. */
 export interface Upstream {
   /** Told of what went wrong in the proxy itself. */
   readonly tell: TellDefect
-  readonly onRequest: McpHttpAddress["onRequest"]
-  readonly connections: Connections
-  readonly scheme: McpHttpAddress["scheme"]
-  /** The `host` header. */
-  readonly authority: string
+  readonly caller: McpCaller
   /** Runs what has to wait; the returned function gives it up. */
-  readonly run: (effect: Effect.Effect<void>) => () => void
+  readonly run: <A, E>(
+    effect: Effect.Effect<A, E>,
+    options?: { readonly onExit: (exit: Exit.Exit<A, E>) => void }
+  ) => () => void
   readonly limits: UpstreamLimits
 }
 
@@ -33,6 +33,8 @@ export interface UpstreamLimits {
   readonly errorBytes: number
   /** Characters of messages that wait for a target which has not said yet where to post them. */
   readonly queuedChars: number
+  /** Milliseconds until such a target has to have said it. */
+  readonly endpointMillis: number
 }
 
 /** Status and headers of a success. */
@@ -62,27 +64,26 @@ const unsendable: TargetFailure = {
 
 const unreachable = (message: string): TargetFailure => ({ _tag: "TargetUnreachable", status: 503, message })
 
-const failureOf = (error: UpstreamError): TargetFailure => {
-  switch (error._tag) {
-    case "UpstreamTimedOut":
-      return { _tag: "TargetTimeout", status: 504, message: error.message }
-    case "UpstreamFailed":
-      return error.kind === "request" ? unsendable : unreachable(error.message)
-    default:
-      return unreachable(error.message)
-  }
+/** A call that failed, or a policy of the target that refused it: that one is handed to the client like a refusal of the target. */
+const failureOf = (error: StageError): TargetFailure => {
+  const { message, source, status } = error
+  if (error instanceof UpstreamFailed && error.kind === "request") return unsendable
+  if (source === "backend") return status === 504 ? { _tag: "TargetTimeout", status, message } : unreachable(message)
+  if (source === "proxy") return { _tag: "TargetBroken", status: 500, message }
+  const { type, body } = error.content ?? { type: "text/plain", body: message }
+  const headers = [...(error.headers ?? []), ...(type === undefined ? [] : ["content-type", type])]
+  return { _tag: "TargetStatus", status, message, headers, body: Buffer.from(body) }
 }
 
 const badEncoding: TargetFailure = { _tag: "TargetBroken", status: 500, message: "upstream sent an undecodable body" }
 const broken: TargetFailure = { _tag: "TargetBroken", status: 500, message: "internal error" }
-const badPolicy: TargetFailure = { _tag: "TargetBroken", status: 500, message: "a policy of the target failed" }
 
 /** A request under way. Begun when it is made; its handler may be told before the constructor returns. */
 export class TargetCall implements BodySink, Container {
   readonly #upstream: Upstream
   readonly #handler: ResponseHandler
-  #call: UpstreamCall<never> | undefined = undefined
-  #stopPolicies: (() => void) | undefined = undefined
+  /** Ends the call, as long as there is no answer. */
+  #giveUp: (() => void) | undefined = undefined
   #source: BodySource | undefined = undefined
   #reader: BodyReader | undefined = undefined
   #paused = false
@@ -92,50 +93,28 @@ export class TargetCall implements BodySink, Container {
   constructor(upstream: Upstream, request: McpUpstreamRequest, repeatable: boolean, handler: ResponseHandler) {
     this.#upstream = upstream
     this.#handler = handler
-    const policies = upstream.onRequest?.(request)
-    if (policies === undefined || (Exit.isExit(policies) && Exit.isSuccess(policies))) this.#send(request, repeatable)
-    else {
-      this.#stopPolicies = upstream.run(
-        Effect.map(Effect.exit(policies), (exit) => {
-          if (this.#over) return
-          if (Exit.isSuccess(exit)) this.#send(request, repeatable)
-          else this.#fail(Option.getOrElse(Cause.findErrorOption(exit.cause), () => badPolicy))
-        })
-      )
-    }
+    this.#giveUp = upstream.run(upstream.caller.call(request, repeatable), { onExit: (exit) => this.#settled(exit) })
   }
 
-  #send({ method, path, headers, body }: McpUpstreamRequest, repeatable: boolean): void {
-    const { connections, authority } = this.#upstream
-    this.#call = new UpstreamCall(
-      connections,
-      {
-        method,
-        pathAndQuery: path,
-        authority,
-        headers: new HeaderList(headers),
-        body,
-        repeatable,
-        // A quiet stream is not a dead one, and a tool may take its time.
-        timeout: undefined,
-        upgrade: undefined,
-        onInformation: undefined
-      },
-      (exit) => this.#settled(exit)
-    )
-  }
-
-  #settled(exit: Exit.Exit<Answer, UpstreamError>): void {
+  #settled(exit: Exit.Exit<Answer, StageError>): void {
+    // Given up: nobody wants to know.
+    if (this.#over) return
     try {
       if (Exit.isSuccess(exit)) this.#answered(exit.value)
-      else this.#fail(Option.match(Cause.findErrorOption(exit.cause), { onNone: () => broken, onSome: failureOf }))
+      else this.#failed(errorOf(exit.cause))
     } catch (cause) {
       this.contain(cause)
     }
   }
 
+  #failed(error: StageError | undefined): void {
+    if (error instanceof Defect) this.#upstream.tell("mcp", error.cause)
+    this.#fail(error === undefined || error instanceof Defect ? broken : failureOf(error))
+  }
+
   #answered(answer: Answer): void {
     const { status, headers } = answer
+    if (isSource(answer.body)) this.#source = answer.body
     const codings = answer.body === undefined ? [] : contentCodings(headers.getAll("content-encoding"))
     if (codings === "unknown") {
       this.#stop()
@@ -186,8 +165,7 @@ export class TargetCall implements BodySink, Container {
   #stop(): void {
     this.#over = true
     this.#source?.cancel()
-    this.#stopPolicies?.()
-    this.#call?.cancel()
+    this.#giveUp?.()
   }
 
   // What the source of the body tells.

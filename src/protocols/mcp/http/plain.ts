@@ -1,7 +1,7 @@
 /** One request to a server that does not speak MCP, and its whole answer. */
-import type { McpPlainAnswer, McpUpstreamRequest } from "../../src/services/mcp-http.ts"
-import type { TargetFailure } from "../../src/services/mcp-transport.ts"
-import { TargetCall, type Upstream } from "./upstream.ts"
+import type { TargetFailure } from "../../../services/mcp-transport.ts"
+import type { McpPlainAnswer, McpUpstreamRequest } from "./contract.ts"
+import { TargetCall, type Upstream } from "./target-call.ts"
 
 const tooLarge: TargetFailure = { _tag: "TargetBroken", status: 500, message: "upstream sent a body over the limit" }
 

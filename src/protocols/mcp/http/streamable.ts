@@ -1,16 +1,16 @@
 /** Streamable HTTP, the client's side: a POST for each message, an event stream or a JSON body for its answer. */
-import { type Container, containing } from "../../src/services/contained.ts"
-import type { TellDefect } from "../../src/services/defects.ts"
-import type { McpUpstreamRequest } from "../../src/services/mcp-http.ts"
+import { type Container, containing } from "../../../services/contained.ts"
+import type { TellDefect } from "../../../services/defects.ts"
 import type {
   McpEventMark,
   McpOutgoing,
   McpTransport,
   McpTransportEvents,
   TargetFailure
-} from "../../src/services/mcp-transport.ts"
+} from "../../../services/mcp-transport.ts"
+import type { McpUpstreamRequest } from "./contract.ts"
 import { type EventSource, eventSource } from "./event-source.ts"
-import { type BodyReader, type ResponseHandler, type ResponseHead, TargetCall, type Upstream } from "./upstream.ts"
+import { type BodyReader, type ResponseHandler, type ResponseHead, TargetCall, type Upstream } from "./target-call.ts"
 
 const broken = (message: string): TargetFailure => ({ _tag: "TargetBroken", status: 500, message })
 const tooLarge = broken("upstream sent a message over the limit")

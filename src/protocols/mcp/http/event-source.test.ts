@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import type { McpEventMark } from "../../src/services/mcp-transport.ts"
+import type { McpEventMark } from "../../../services/mcp-transport.ts"
 import { eventSource } from "./event-source.ts"
 
 type Event = readonly [type: string | undefined, data: string, mark: McpEventMark | undefined]

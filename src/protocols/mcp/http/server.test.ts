@@ -2,15 +2,19 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net"
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Layer, Scope } from "effect"
+import { Effect, Exit, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { vi } from "vitest"
-import { McpHttp, type McpHttpEndpoint } from "../../src/services/mcp-http.ts"
-import type { McpEventMark, McpTransport, TargetFailure } from "../../src/services/mcp-transport.ts"
-import { connectionPorts } from "../../test/http/edge.ts"
-import { layer } from "./layer.ts"
+import { upstreamTo } from "../../../../test/http/edge.ts"
+import { callerTo } from "../../../../test/mcp-caller.ts"
+import type { Answer } from "../../../http/message.ts"
+import type { StageError } from "../../../pipeline/stage.ts"
+import type { McpEventMark, McpTransport, TargetFailure } from "../../../services/mcp-transport.ts"
+import { UpstreamFailed } from "../../../services/upstreams.ts"
+import type { McpCaller, McpHttpDialogue } from "./contract.ts"
 import { endpointPath } from "./legacy-sse.ts"
-import type { UpstreamLimits } from "./upstream.ts"
+import { makeServers } from "./server.ts"
+import type { UpstreamLimits } from "./target-call.ts"
 
 type Handler = (request: IncomingMessage, response: ServerResponse, body: string) => void
 
@@ -32,7 +36,7 @@ const until = async (what: string, condition: () => boolean) => {
 /** A target, and a transport to it. */
 const begin = async (
   handler: Handler,
-  endpoint: Partial<McpHttpEndpoint> = {},
+  dialogue: Partial<McpHttpDialogue> = {},
   limits: Partial<UpstreamLimits> = {},
   run: <A>(effect: Effect.Effect<A>) => Promise<A> = Effect.runPromise
 ) => {
@@ -51,23 +55,18 @@ const begin = async (
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
   const { port } = server.address() as AddressInfo
   const scope = Scope.makeUnsafe()
-  const context = await run(Layer.buildWithScope(Layer.fresh(Layer.provide(layer(limits), connectionPorts())), scope))
-  const { at } = await Effect.runPromise(Effect.provideContext(McpHttp, context))
+  const serverOf = await run(makeServers(limits))
+  const to = async (port: number) =>
+    callerTo(await run(Scope.provide(upstreamTo(port), scope)), `http://127.0.0.1:${port}`)
+  const straight = await to(port)
   const connect = (
     session?: string,
-    more: Partial<McpHttpEndpoint> = {}
+    more: Partial<McpHttpDialogue> = {},
+    caller: McpCaller = straight
   ): Reports & { readonly transport: McpTransport } => {
     const reports: Reports = { messages: [], opened: [], ends: [], deaths: [] }
-    const target: McpHttpEndpoint = {
-      protocol: "streamable",
-      scheme: "http",
-      host: "127.0.0.1",
-      port,
-      path: "/mcp",
-      ...endpoint,
-      ...more
-    }
-    const transport = Effect.runSync(Scope.provide(at(target), scope)).open(target, session, {
+    const spoken: McpHttpDialogue = { protocol: "streamable", path: "/mcp", ...dialogue, ...more }
+    const transport = serverOf(caller).open(spoken, session, {
       onMessage: (text, stream, mark) => reports.messages.push([text, stream, mark]),
       onOpen: (stream) => reports.opened.push(stream),
       onEnd: (stream, failure) => reports.ends.push([stream, failure]),
@@ -78,6 +77,8 @@ const begin = async (
   return {
     seen,
     connect,
+    to,
+    straight,
     port,
     close: async () => {
       server.closeAllConnections()
@@ -286,7 +287,7 @@ describe("streamable HTTP to a target", () => {
     await until("the end", () => broken.ends.length > 0)
     assert.strictEqual(broken.messages.length, 1)
     assert.strictEqual(broken.ends[0]?.[1]?._tag, "TargetUnreachable")
-    const absent = target.connect(undefined, { port: 1 })
+    const absent = target.connect(undefined, {}, await target.to(1))
     absent.transport.send(outgoing(1))
     await until("the end", () => absent.ends.length > 0)
     assert.deepStrictEqual(absent.ends[0]?.[1], {
@@ -476,28 +477,36 @@ describe("streamable HTTP to a target", () => {
     await target.close()
   })
 
-  it("policies of the target change the request, or refuse it", async () => {
+  it("what the policies of a target make of a call is told as what it is", async () => {
     const target = await begin((_, response) => response.writeHead(202).end())
-    const refused = { _tag: "TargetUnreachable", status: 503, message: "no token" } as const
-    const sync = target.connect(undefined, {
-      onRequest: (request) => {
-        request.headers.push("authorization", "Bearer target")
-        request.path = "/elsewhere"
-        return Exit.void
-      }
-    })
-    const slow = target.connect(undefined, { onRequest: () => Effect.sleep("5 millis") })
-    const bad = target.connect(undefined, { onRequest: () => Effect.fail(refused) })
-    const wrong = target.connect(undefined, { onRequest: () => Effect.die("bug") })
-    for (const { transport } of [sync, slow, bad, wrong]) transport.send(outgoing(1))
-    await until("all", () => [sync, slow, bad, wrong].every(({ ends }) => ends.length > 0))
-    assert.isTrue(
-      target.seen.some(({ url, headers }) => url === "/elsewhere" && headers.authorization === "Bearer target")
+    const { call, origin } = target.straight
+    const through = (change: (answer: Effect.Effect<Answer, StageError>) => Effect.Effect<Answer, StageError>) =>
+      target.connect(undefined, {}, { origin, call: (...asked) => change(call(...asked)) })
+    const slow = through((answer) => Effect.andThen(Effect.sleep("5 millis"), answer))
+    const refused = through(() => Effect.fail({ _tag: "Refused", status: 403, message: "not you", source: "client" }))
+    const keyless = through(() => Effect.fail({ _tag: "NoKey", status: 503, message: "no key", source: "proxy" }))
+    const down = through(() => Effect.fail(new UpstreamFailed({ kind: "reset", detail: "it", reached: "sent" })))
+    const wrong = through(() => Effect.die("bug"))
+    const all = [slow, refused, keyless, down, wrong]
+    for (const { transport } of all) transport.send(outgoing(1))
+    await until("all", () => all.every(({ ends }) => ends.length > 0))
+    assert.deepStrictEqual(
+      all.map(({ ends }) => ends[0]?.[1]),
+      [
+        undefined,
+        {
+          _tag: "TargetStatus",
+          status: 403,
+          message: "not you",
+          headers: ["content-type", "text/plain"],
+          body: Buffer.from("not you")
+        },
+        { _tag: "TargetBroken", status: 500, message: "no key" },
+        { _tag: "TargetUnreachable", status: 503, message: "upstream call failed: reset: it" },
+        { _tag: "TargetBroken", status: 500, message: "internal error" }
+      ]
     )
-    assert.isUndefined(slow.ends[0]?.[1])
-    assert.deepStrictEqual(bad.ends[0]?.[1], refused)
-    assert.strictEqual(wrong.ends[0]?.[1]?.message, "a policy of the target failed")
-    assert.strictEqual(target.seen.length, 2)
+    assert.strictEqual(target.seen.length, 1)
     await target.close()
   })
 
@@ -530,8 +539,8 @@ describe("streamable HTTP to a target", () => {
     })
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
     const { port } = server.address() as AddressInfo
-    const target = await begin(() => {}, { port })
-    const { transport, ends } = target.connect()
+    const target = await begin(() => {})
+    const { transport, ends } = target.connect(undefined, {}, await target.to(port))
     for (const [stream, method] of [
       [1, "tools/call"],
       [2, "tools/list"],
@@ -676,11 +685,11 @@ describe("legacy HTTP+SSE to a target", () => {
     await target.close()
   })
 
-  it.effect("a target that names no endpoint within the time to connect is dead, and no other", () =>
+  it.effect("a target that names no endpoint in time is dead, and no other", () =>
     Effect.gen(function* () {
       const run = Effect.runPromiseWith(yield* Effect.context<never>())
-      const endpoint = { protocol: "sse", path: "/sse", connections: { connectTimeout: 3_000 } } as const
-      const start = (handler: Handler) => Effect.promise(() => begin(handler, endpoint, {}, run))
+      const endpoint = { protocol: "sse", path: "/sse" } as const
+      const start = (handler: Handler) => Effect.promise(() => begin(handler, endpoint, { endpointMillis: 3_000 }, run))
       const silent = yield* start((_, response) =>
         response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders()
       )

@@ -1,7 +1,7 @@
 /** Server-sent events from bytes, in whatever pieces they come, with a limit on one event. */
 import { StringDecoder } from "node:string_decoder"
 import { createParser } from "eventsource-parser"
-import type { McpEventMark } from "../../src/services/mcp-transport.ts"
+import type { McpEventMark } from "../../../services/mcp-transport.ts"
 
 /** Reads one event stream. */
 export interface EventSource {
