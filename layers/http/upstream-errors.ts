@@ -36,7 +36,8 @@ const kinds: Readonly<Record<string, string>> = {
 }
 
 /** The codes of handshakes that failed, and of certificates that do not convince. */
-const tls = /^(ERR_TLS|ERR_SSL|ERR_OSSL|EPROTO$|CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|INVALID_|PATH_LENGTH_|HOSTNAME_MISMATCH$)/
+const tls =
+  /^(ERR_TLS|ERR_SSL|ERR_OSSL|EPROTO$|CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|INVALID_|PATH_LENGTH_|HOSTNAME_MISMATCH$)/
 
 const codeOf = (error: Error): string => ("code" in error && typeof error.code === "string" ? error.code : error.name)
 

@@ -58,7 +58,7 @@ export const certificatesOf = (text: string): ReadonlyArray<X509Certificate> | P
       return { line, message: "the certificate cannot be read" }
     }
   }
-  return found.length > 0 ? found : { line: undefined, message: "there is no certificate in PEM form in it" }
+  return found.length > 0 ? found : { line: undefined, message: "it holds no certificate in PEM form" }
 }
 
 /** The private key of a text. */
@@ -67,8 +67,8 @@ export const privateKeyOf = (text: string): KeyObject | PemFault => {
   if (isPemFault(blocks)) return blocks
   const keys = blocks.filter(({ label }) => label.endsWith("PRIVATE KEY"))
   const [key, second] = keys
-  if (key === undefined) return { line: undefined, message: "there is no private key in PEM form in it" }
-  if (second !== undefined) return { line: second.line, message: "there is a second private key in it" }
+  if (key === undefined) return { line: undefined, message: "it holds no private key in PEM form" }
+  if (second !== undefined) return { line: second.line, message: "this is a second private key" }
   if (key.label.startsWith("ENCRYPTED") || key.text.includes("\nProc-Type: 4,ENCRYPTED"))
     return { line: key.line, message: "the private key is encrypted; write one without a passphrase" }
   try {
