@@ -1,6 +1,6 @@
 /** Makes connections to a backend: within what time, to which of its addresses, whom they trust, and how their silence is probed. */
 import { connect, type Socket } from "node:net"
-import { connect as connectTls, type TLSSocket } from "node:tls"
+import { connect as connectTls, type PeerCertificate, type TLSSocket } from "node:tls"
 import type { Address } from "../../../spec/target.ts"
 import { familyOf } from "../../../src/http/ip.ts"
 import { type Container, contained, ignore } from "../../../src/services/contained.ts"
@@ -22,6 +22,12 @@ const shared = Buffer.allocUnsafeSlow(65_536)
 interface Reading {
   readonly buffer: Buffer
   readonly callback: (length: number) => boolean
+}
+
+/** What another handshake may begin with, and until when. */
+interface Session {
+  readonly ticket: Buffer
+  readonly until: number
 }
 
 /** How connections to one backend are made. */
@@ -53,32 +59,23 @@ export const dialTo = (
   /** The one address of a target that has no name; of which family it is makes no difference. */
   const own = target.kind === "unix" || familyOf(host) !== 0 ? { v4: [host], v6: [] } : undefined
   /**
-   * Whom all connections of one dialler reach, and as whom, is the same: they may resume each other's sessions, for as long as the
-   * certificate is valid that was shown when the first of them was made.
+   * Whom all connections of one dialler reach, and as whom, is the same: they may resume each other's sessions. The runtime verifies
+   * nobody then, and has no certificate any more.
    */
-  let session: Buffer | undefined
-  let validUntil = 0
+  let session: Session | undefined
 
   const open = (address: string, onread: Reading): Socket => {
     const place = target.kind === "unix" ? { path: address } : { host: address, port: target.port }
     const common = { ...place, noDelay: true, allowHalfOpen: true, onread }
     if (secured === undefined) return connect(common)
-    if (tls?.verify !== "nothing" && Date.now() >= validUntil) session = undefined
+    if (session !== undefined && Date.now() >= session.until) session = undefined
     const options = {
       ...common,
       ...secured.options,
       secureContext: secured.context(),
-      ...(session === undefined ? {} : { session })
+      ...(session === undefined ? {} : { session: session.ticket })
     }
     return connectTls(options)
-  }
-
-  /** Why the peer is not whom it should be, as far as the runtime does not ask: it trusts every session that is resumed. */
-  const verified = (socket: TLSSocket): Error | undefined => {
-    const certificate = socket.getPeerCertificate()
-    if (socket.isSessionReused()) return secured?.stranger(certificate)
-    validUntil = Date.parse(certificate.valid_to) || 0
-    return undefined
   }
 
   const dial: Dial = (home, done) => {
@@ -111,6 +108,8 @@ export const dialTo = (
       let connection: Connection | undefined
       /** A session is worth nothing until its server has been verified. */
       let offered: Buffer | undefined
+      /** When the certificate expires that was verified, at this handshake or when the session was made that it resumes. */
+      let until = session?.until ?? 0
       const failed = contained(container, (error: Error) => {
         if (winner !== undefined && winner === socket) conclude(error)
         else race.failed(address, error)
@@ -137,15 +136,11 @@ export const dialTo = (
       })
       const made = contained(container, () => {
         if (over || winner !== opened) return
-        const stranger = secured && verified(opened as TLSSocket)
-        if (stranger !== undefined) {
-          session = undefined
-          conclude(stranger)
-          return
-        }
         opened.off("error", failed).off("close", closed)
         if (probes !== "none") opened.setKeepAlive(true, probes.time, probes.interval, probes.retries)
-        if (offered !== undefined) session = offered
+        if (secured !== undefined && !(opened as TLSSocket).isSessionReused())
+          until = tls?.verify === "nothing" ? Infinity : expiryOf((opened as TLSSocket).getPeerCertificate())
+        if (offered !== undefined) session = { ticket: offered, until }
         connection = new Connection(home, opened, address)
         conclude(connection)
       })
@@ -157,7 +152,7 @@ export const dialTo = (
       if (secured !== undefined) {
         const ticketed = contained(container, (ticket: Buffer) => {
           if (connection === undefined) offered = ticket
-          else session = ticket
+          else session = { ticket, until }
         })
         opened.on("session", ticketed)
       }
@@ -181,6 +176,8 @@ export const dialTo = (
 
   return { dial, follow: own === undefined ? (changed) => names.follow(host, wanted, changed) : () => ignore }
 }
+
+const expiryOf = ({ valid_to }: PeerCertificate): number => Date.parse(valid_to) || 0
 
 const errorOf = (cause: unknown): Error => (cause instanceof Error ? cause : new Error(String(cause)))
 

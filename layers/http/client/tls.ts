@@ -14,8 +14,6 @@ export interface TlsClient {
   /** Made once, when it is first needed: the authorities of a system are hundreds. */
   readonly context: () => SecureContext
   readonly options: ConnectionOptions
-  /** Why this is not the certificate of the server that was meant. The runtime does not ask where a session is resumed. */
-  readonly stranger: (certificate: PeerCertificate) => Error | undefined
 }
 
 /** The groups of key exchanges by the names that OpenSSL has for them. */
@@ -42,8 +40,7 @@ export const tlsClient = (host: string | undefined, tls: UpstreamTls): TlsClient
       checkServerIdentity: (_: string, certificate: PeerCertificate) => stranger(certificate),
       rejectUnauthorized: verify !== "nothing",
       ...(alpn.length === 0 ? {} : { ALPNProtocols: [...alpn] })
-    },
-    stranger
+    }
   }
 }
 
