@@ -56,7 +56,8 @@ const casesOfTerminals = {
   host: casesOf("backendHost"),
   mcp: casesOf("backendMcp"),
   llm: casesOfModels("llm"),
-  ai: casesOfModels("ai")
+  ai: casesOfModels("ai"),
+  service: casesOf("backendService")
 } as const
 
 describe("cases", () => {

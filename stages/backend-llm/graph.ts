@@ -16,7 +16,7 @@ import { send } from "./send.ts"
 import { translate } from "./translate.ts"
 import { isTranslated, translateBack } from "./translate-back.ts"
 
-const { expressionSlots, jwt, modelAccess, timeouts, tokenBudgets } = slots
+const { affinity, expressionSlots, jwt, modelAccess, timeouts, tokenBudgets } = slots
 
 /** The terminal of whoever selects one of these endpoints. */
 export const modelCalls = (
@@ -37,7 +37,7 @@ const graphOf = (engine: Engine, endpoints: ReadonlyArray<Endpoint>, select: (x:
     .node({
       name: "select",
       outcomes: ["next", "respond", "fail"],
-      reads: [...expressionSlots, modelAccess],
+      reads: [...expressionSlots, affinity, modelAccess],
       run: select
     })
     .node({ name: "classify", outcomes: ["next", "respond", "fail"], run: classify })

@@ -28,12 +28,12 @@ export const guardResponse =
     const { conversation } = observed.call
     if (conversation === undefined) return Exit.succeed(observed)
     switch (observed.type) {
-      case "passing":
-        return Exit.succeed(observed)
       case "whole":
         return document(engine, x, conversation, observed)
       case "stream":
         return stream(engine, x, conversation, observed)
+      default:
+        return Exit.succeed(observed)
     }
   }
 
@@ -71,7 +71,7 @@ const stream = (engine: Engine, x: Exchange, format: GuardedFormat, streamed: St
   answer.headers.delete("content-length")
   const { response } = streamed.call.endpoint.guards
   answer.body = new GuardedStream(
-    answer.body,
+    streamed.events,
     new GuardWindow(format, defaultBodyLimit),
     (text) => judgeText(response, x, text, (outcome) => engine.guarded("Response", outcome)),
     engine.fork
