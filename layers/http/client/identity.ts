@@ -7,12 +7,14 @@ import { Redacted } from "effect"
 import type { Address } from "../../../spec/target.ts"
 import type { ConnectionSettings } from "../connection-settings.ts"
 
-const key = randomBytes(32)
+let key: Buffer | undefined
 
-export const identityOf = (target: Address, settings: ConnectionSettings): string =>
-  createHmac("sha256", key)
+export const identityOf = (target: Address, settings: ConnectionSettings): string => {
+  key ??= randomBytes(32)
+  return createHmac("sha256", key)
     .update(JSON.stringify(revealed([target, settings])))
     .digest("base64")
+}
 
 /** A copy with the texts of its secrets. It is hashed, and goes nowhere else. */
 const revealed = (value: unknown): unknown => {

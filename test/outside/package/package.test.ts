@@ -22,7 +22,7 @@ import {
 import { tmpdir } from "node:os"
 import { basename, join, relative, resolve } from "node:path"
 import { createInterface } from "node:readline"
-import { fileURLToPath } from "node:url"
+import { fileURLToPath, pathToFileURL } from "node:url"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Component } from "../../../build/sbom.ts"
@@ -344,6 +344,18 @@ routes: [{ policies: { directResponse: { status: 200, body: hello } } }]
     // The `fetch` of the runtime, which comes with every import of its HTTP modules.
     assert.notInclude(own, "NativeModule internal/deps/undici/undici")
     assert.isAtMost(files.length, 30)
+    // The proxy loads these once everything listens.
+    if (program === "headgatectl")
+      for (const name of ["crypto", "tls", "readline", "internal/child_process"])
+        assert.notInclude(own, `NativeModule ${name}`)
+  })
+
+  it("makes nothing for pages of help that it does not show", async () => {
+    const traps = join(home, "traps.mjs")
+    writeFileSync(traps, 'Intl.Segmenter = function () { throw new Error("made too early") }')
+    const launcher = join(bare, "node_modules", "headgate", "bin", "headgatectl.mjs")
+    const { status, said } = run(bare, "--import", pathToFileURL(traps).href, launcher, "validate", await small())
+    assert.deepStrictEqual({ status, said }, { status: 0, said: "Configuration is valid!" })
   })
 
   it("keeps its compiled code once it serves, and says nothing where it cannot", async () => {
