@@ -27,7 +27,7 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Component } from "../../../build/sbom.ts"
 import { billProblems } from "../../cyclonedx.ts"
-import { freePort } from "../../free-ports.ts"
+import { freePorts } from "../../free-ports.ts"
 import { nowhere } from "../../origin.ts"
 import { packed, patience } from "../../packed.ts"
 import { until } from "../../program.ts"
@@ -306,12 +306,13 @@ describe("the package that is built", () => {
 })
 
 describe("a program of the package", () => {
-  const small = async () => {
-    const port = await freePort()
+  const small = async (managed: "managed" | "unmanaged" = "unmanaged") => {
+    const [port, ...others] = await freePorts(4)
+    const [admin, stats, readiness] = others.map((each) => (managed === "managed" ? `localhost:${each}` : "off"))
     const file = join(bare, "small.yaml")
     writeFileSync(
       file,
-      `config: { adminAddr: off, statsAddr: off, readinessAddr: off }
+      `config: { adminAddr: "${admin}", statsAddr: "${stats}", readinessAddr: "${readiness}" }
 gateways: { default: { port: ${port} } }
 routes: [{ policies: { directResponse: { status: 200, body: hello } } }]
 `
@@ -320,7 +321,7 @@ routes: [{ policies: { directResponse: { status: 200, body: hello } } }]
   }
   /** What takes long to load, and a small file of HTTP routes has no use for. */
   const heavy =
-    /k_base|gpt-tokenizer|@opentelemetry|layers\/otlp|undici|node_modules\/ws\/|HttpRouter|management-server|backend-llm\/engine|backend-mcp\/servers/
+    /k_base|gpt-tokenizer|@opentelemetry|layers\/otlp|undici|node_modules\/ws\/|HttpRouter|layers\/http-router|admin\/admin\.ts|backend-llm\/(?:router|providers)|backend-mcp\/servers/
 
   it("loads nothing for its version", async () => {
     const { files, own } = await loaded("headgatectl", "version")
@@ -332,10 +333,11 @@ routes: [{ policies: { directResponse: { status: 200, body: hello } } }]
   })
 
   it.each([
-    ["headgatectl", ["validate"]],
-    ["headgate", ["-f"]]
-  ] as const)("loads what a small file needs alone: %s %j", async (program, args) => {
-    const { files, sources, own } = await loaded(program, ...args, await small())
+    ["headgatectl", ["validate"], "managed"],
+    ["headgate", ["-f"], "unmanaged"],
+    ["headgate", ["-f"], "managed"]
+  ] as const)("loads what a small file needs alone: %s %j, %s", async (program, args, managed) => {
+    const { files, sources, own } = await loaded(program, ...args, await small(managed))
     assert.include(sources, "src/main/configuration/dialect.ts")
     assert.deepStrictEqual(
       sources.filter((source) => heavy.test(source)),
