@@ -13,13 +13,15 @@ export interface Job {
   readonly requests: ReadonlyArray<string>
   /** Requests per second; `undefined`: as fast as they are answered. */
   readonly rate: number | undefined
+  /** Latencies are wanted without a rate, too: from when a request was sent. */
+  readonly timed?: boolean
 }
 
 export interface Result {
   readonly requests: number
   /** Answers with a status that is not 2xx, and connections that broke. */
   readonly errors: number
-  /** Milliseconds from when a request was due, sorted; empty without a rate. */
+  /** Milliseconds from when a request was due, sorted; without a rate, and if so wanted, from when it was sent. */
   readonly latencies: ReadonlyArray<number>
   /** What actually went by, in milliseconds. */
   readonly elapsed: number
@@ -75,7 +77,7 @@ class Client {
   }
 }
 
-const run = async ({ port, connections, duration, requests: texts, rate }: Job): Promise<Result> => {
+const run = async ({ port, connections, duration, requests: texts, rate, timed = false }: Job): Promise<Result> => {
   let requests = 0
   let errors = 0
   const latencies: Array<number> = []
@@ -83,16 +85,19 @@ const run = async ({ port, connections, duration, requests: texts, rate }: Job):
   const start = performance.now()
   if (rate === undefined) {
     let open = true
-    const drive = (client: Client) =>
+    const drive = (client: Client) => {
+      const sent = timed ? performance.now() : 0
       client.send((ok) => {
         if (!open) return
         requests++
+        if (timed) latencies.push(performance.now() - sent)
         if (!ok) {
           errors++
           return
         }
         drive(client)
       })
+    }
     for (const client of clients) drive(client)
     await new Promise((resolve) => setTimeout(resolve, duration))
     open = false

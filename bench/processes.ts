@@ -1,13 +1,13 @@
 /** The processes of a measurement: started on free ports, asked over IPC, and ended with it. */
 import { type ChildProcess, fork, spawn } from "node:child_process"
-import { mkdtemp, open, rm, writeFile } from "node:fs/promises"
+import { mkdtemp, open, readdir, readFile, rm, writeFile } from "node:fs/promises"
 import { connect } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { freePort } from "../test/free-ports.ts"
 import type { Job, Result } from "./load.ts"
 import type { Pauses, Usage } from "./probe.ts"
-import type { Scenario } from "./scenarios.ts"
+import type { OriginAnswer, Peer } from "./scenarios.ts"
 
 const here = import.meta.dirname
 
@@ -54,6 +54,16 @@ const ask = <A>(child: ChildProcess, message: Job | "usage" | "pauses"): Promise
     child.send(message)
   })
 
+/** What a program that is not node has used, as the system counts it. */
+const usageOf = async ({ pid }: ChildProcess): Promise<Usage> => {
+  const tasks = await readdir(`/proc/${pid}/task`)
+  const times = await Promise.all(tasks.map((task) => readFile(`/proc/${pid}/task/${task}/schedstat`, "utf8")))
+  const status = await readFile(`/proc/${pid}/status`, "utf8")
+  const bytes = (name: string) => 1024 * Number(new RegExp(`^${name}:\\s*([0-9]+) kB`, "m").exec(status)?.[1])
+  const nanoseconds = times.reduce((sum, time) => sum + Number(time.split(" ")[0]), 0)
+  return { cpu: nanoseconds / 1000, rss: bytes("VmRSS"), peak: bytes("VmHWM") }
+}
+
 export interface ProxyProcess {
   readonly port: number
   /** Milliseconds from the start of the process until it accepted. */
@@ -78,11 +88,7 @@ export const accessLog = (given: string): AccessLog => {
 /** What a row says so that no line is made; rows of another checkout say the same. */
 const silenced = ", logging: {level: request=warn}"
 
-export const startProxy = async (
-  scenario: Scenario,
-  upstream: number,
-  log: AccessLog = "file"
-): Promise<ProxyProcess> => {
+export const startProxy = async (scenario: Peer, upstream: number, log: AccessLog = "file"): Promise<ProxyProcess> => {
   const ports = { proxy: await freePort(), upstream }
   const folder = await mkdtemp(join(tmpdir(), "headgate-bench-"))
   const write = (name: string, text: string) =>
@@ -103,7 +109,7 @@ export const startProxy = async (
   return {
     port: ports.proxy,
     startup,
-    usage: () => ask<Usage>(child, "usage"),
+    usage: () => (command === process.execPath ? ask<Usage>(child, "usage") : usageOf(child)),
     pauses: () => ask<Pauses>(child, "pauses"),
     write,
     stop: async () => {
@@ -143,10 +149,13 @@ export const startModels = async (pieces: number): Promise<Origin> => {
 }
 
 /** 300 bytes of JSON. */
-const filler = JSON.stringify({ filler: "x".repeat(300 - '{"filler":""}'.length) })
+const filler: OriginAnswer = {
+  type: "application/json",
+  body: JSON.stringify({ filler: "x".repeat(300 - '{"filler":""}'.length) })
+}
 
 /** nginx where there is one, since it costs the least beside the proxy; else our own. */
-export const startOrigin = async (body = filler): Promise<Origin> => {
+export const startOrigin = async ({ type, body } = filler): Promise<Origin> => {
   const port = await freePort()
   const folder = await mkdtemp(join(tmpdir(), "headgate-origin-"))
   await writeFile(
@@ -155,7 +164,7 @@ export const startOrigin = async (body = filler): Promise<Origin> => {
      events { worker_connections 1024; }
      http { access_log off; keepalive_requests 100000000; keepalive_timeout 600; client_body_temp_path ${folder};
        proxy_temp_path ${folder}; fastcgi_temp_path ${folder}; uwsgi_temp_path ${folder}; scgi_temp_path ${folder};
-       server { listen 127.0.0.1:${port} reuseport; location / { default_type application/json; return 200 '${body}'; } } }`
+       server { listen 127.0.0.1:${port} reuseport; location / { default_type ${type}; return 200 '${body}'; } } }`
   )
   const nginx = spawn("nginx", ["-c", join(folder, "nginx.conf"), "-e", "stderr"], { stdio: "ignore" })
   const found = await new Promise<boolean>((resolve) => {
@@ -164,7 +173,7 @@ export const startOrigin = async (body = filler): Promise<Origin> => {
   })
   const child = found
     ? nginx
-    : spawn(process.execPath, [join(here, "origin.ts"), String(port), body], { stdio: "inherit" })
+    : spawn(process.execPath, [join(here, "origin.ts"), String(port), body, type], { stdio: "inherit" })
   await listening(port, child)
   return {
     name: found ? "nginx" : "node:net",

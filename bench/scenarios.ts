@@ -2,6 +2,7 @@
 import { generateKeyPairSync, sign } from "node:crypto"
 import { join } from "node:path"
 import { runtimeFlags } from "../bin/launch.mjs"
+import { envoys } from "./envoy.ts"
 
 /** Where a proxy is to listen, and where its backend is. */
 export interface Ports {
@@ -9,19 +10,37 @@ export interface Ports {
   readonly upstream: number
 }
 
-export interface Scenario {
+/** A proxy that is measured. */
+export interface Peer {
   readonly name: string
-  /** The program, started with the probe preloaded; it has to listen on `ports.proxy` of 127.0.0.1. */
+  /** The program, which has to listen on `ports.proxy` of 127.0.0.1. One of node is started with the probe preloaded. */
   readonly proxy: (ports: Ports, folder: string) => { readonly command: string; readonly args: ReadonlyArray<string> }
   /** Files that it reads, by name in a folder of its own. */
   readonly files?: (ports: Ports) => Readonly<Record<string, string>>
+}
+
+export interface Scenario extends Peer {
   readonly request: Request
   /** Asks the proxy for what the request needs before, such as a session: a request for each connection. */
   readonly begin?: (proxy: number, connections: number) => Promise<ReadonlyArray<Request>>
   /** What the origin answers. */
-  readonly answer?: string
-  /** The most that it may cost, in units of the base (design, 4.7). */
-  readonly budget?: number
+  readonly answer?: OriginAnswer
+  /** What it may cost, in units of the base (design, 4.7). */
+  readonly budget?: Budget
+  /** Another program with the same task, as near as it can be told so. */
+  readonly peer?: Peer
+}
+
+export interface Budget {
+  /** What is wanted. */
+  readonly goal?: number
+  /** More is a fault. */
+  readonly ceiling: number
+}
+
+export interface OriginAnswer {
+  readonly type: string
+  readonly body: string
 }
 
 export interface Request {
@@ -128,6 +147,35 @@ const authenticated: Request = {
   }
 }
 
+const completion = (message: unknown) => ({ id: "chatcmpl-1", created: 1, model: "bench", ...(message as object) })
+const usage = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 }
+
+/** 600 bytes. */
+const chatAnswer: OriginAnswer = (() => {
+  const shape = (content: string) =>
+    JSON.stringify(
+      completion({
+        object: "chat.completion",
+        choices: [{ index: 0, message: { role: "assistant", content }, finish_reason: "stop" }],
+        usage
+      })
+    )
+  return { type: "application/json", body: shape("x".repeat(600 - shape("").length)) }
+})()
+
+/** 20 events that come at once. */
+const chatEvents: OriginAnswer = (() => {
+  const chunk = (delta: unknown, finish: string | null) =>
+    completion({ object: "chat.completion.chunk", choices: [{ index: 0, delta, finish_reason: finish }] })
+  const events = [
+    ...Array.from({ length: 17 }, (_, i) => chunk({ content: `word${i} ` }, null)),
+    chunk({}, "stop"),
+    completion({ object: "chat.completion.chunk", choices: [], usage })
+  ]
+  const text = [...events.map((event) => JSON.stringify(event)), "[DONE]"].map((data) => `data: ${data}\n\n`).join("")
+  return { type: "text/event-stream", body: text }
+})()
+
 const chat = (stream: boolean): Request => ({
   method: "POST",
   path: "/v1/chat/completions",
@@ -151,27 +199,39 @@ mcp:
   targets: [{name: bench, mcp: {host: "http://127.0.0.1:${ports.upstream}/mcp"}}]
 `
 
-const rpc = (method: string, params: unknown, headers: Readonly<Record<string, string>>): Request => ({
+/** One child for all: a session whose requests differ by their ids. */
+const mcpOverStdio = (ports: Ports) => `${quiet}
+mcp:
+  port: ${ports.proxy}
+  targets: [{name: bench, stdio: {cmd: "${process.execPath}", args: ["${join(here, "stdio-server.ts")}"]}}]
+`
+
+const rpc = (method: string, params: unknown, headers: Readonly<Record<string, string>>, id = 1): Request => ({
   method: "POST",
   path: "/mcp",
   headers: { ...mcpHeaders, ...headers },
-  body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params })
+  body: JSON.stringify({ jsonrpc: "2.0", id, method, params })
 })
+
+const beginSession = async (proxy: number): Promise<Readonly<Record<string, string>>> => {
+  const client = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "bench", version: "1" } }
+  const { method, headers, body } = rpc("initialize", client, {})
+  const answer = await fetch(`http://127.0.0.1:${proxy}/mcp`, { method, headers: headers!, body: body! })
+  await answer.text()
+  return { "mcp-session-id": answer.headers.get("mcp-session-id")! }
+}
 
 /** An id may stand for one open request of a session, so each connection has its own. */
 const sessions = (proxy: number, connections: number): Promise<ReadonlyArray<Request>> =>
-  Promise.all(
-    Array.from({ length: connections }, async () => {
-      const client = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "bench", version: "1" } }
-      const { method, headers, body } = rpc("initialize", client, {})
-      const answer = await fetch(`http://127.0.0.1:${proxy}/mcp`, { method, headers: headers!, body: body! })
-      await answer.text()
-      return toolCall({ "mcp-session-id": answer.headers.get("mcp-session-id")! })
-    })
-  )
+  Promise.all(Array.from({ length: connections }, async () => toolCall(await beginSession(proxy))))
 
-const toolCall = (headers: Readonly<Record<string, string>>, meta?: unknown): Request =>
-  rpc("tools/call", { _meta: meta, name: "echo", arguments: { message: "x".repeat(100) } }, headers)
+const oneSession = async (proxy: number, connections: number): Promise<ReadonlyArray<Request>> => {
+  const session = await beginSession(proxy)
+  return Array.from({ length: connections }, (_, i) => toolCall(session, undefined, i + 2))
+}
+
+const toolCall = (headers: Readonly<Record<string, string>>, meta?: unknown, id?: number): Request =>
+  rpc("tools/call", { _meta: meta, name: "echo", arguments: { message: "x".repeat(100) } }, headers, id)
 
 /** One request stands for itself since that revision: no handshake, no session. */
 const modern = "2026-07-28"
@@ -185,17 +245,57 @@ const sessionless = toolCall(
 )
 
 /** 300 bytes, as an answer to any request with the id 1. */
-const rpcAnswer = (() => {
+const rpcAnswer: OriginAnswer = (() => {
   const shape = (text: string) =>
     JSON.stringify({ jsonrpc: "2.0", id: 1, result: { content: [{ type: "text", text }] } })
-  return shape("x".repeat(300 - shape("").length))
+  return { type: "application/json", body: shape("x".repeat(300 - shape("").length)) }
 })()
 
+const envoy = envoys(identity.jwks)
+
 export const scenarios: ReadonlyArray<Scenario> = [
-  { name: "no policies", ...headgate((ports) => route(ports, "{}")), request: get, budget: 1.1 },
-  { name: "no policies, POST 500 bytes", ...headgate((ports) => route(ports, "{}")), request: post, budget: 1.1 },
-  { name: "ten policies", ...headgate((ports) => route(ports, tenPolicies)), request: authenticated, budget: 1.35 },
-  { name: "LLM chat", ...headgate(llm), request: chat(false), budget: 1.9 },
+  {
+    name: "no policies",
+    ...headgate((ports) => route(ports, "{}")),
+    request: get,
+    budget: { goal: 0.6, ceiling: 0.85 },
+    peer: envoy.bare
+  },
+  {
+    name: "no policies, POST 500 bytes",
+    ...headgate((ports) => route(ports, "{}")),
+    request: post,
+    budget: { ceiling: 1.1 }
+  },
+  {
+    name: "ten policies",
+    ...headgate((ports) => route(ports, tenPolicies)),
+    request: authenticated,
+    budget: { goal: 0.9, ceiling: 1.1 },
+    peer: envoy.tenPolicies
+  },
+  {
+    name: "LLM chat",
+    ...headgate(llm),
+    request: chat(false),
+    answer: chatAnswer,
+    budget: { goal: 0.8, ceiling: 1.1 }
+  },
+  {
+    name: "LLM chat, streamed",
+    ...headgate(llm),
+    request: chat(true),
+    answer: chatEvents,
+    budget: { goal: 1.2, ceiling: 1.6 }
+  },
+  {
+    name: "MCP tools/call over stdio",
+    ...headgate(mcpOverStdio),
+    request: toolCall({ "mcp-session-id": "bench" }),
+    begin: oneSession,
+    answer: rpcAnswer,
+    budget: { goal: 1, ceiling: 1.3 }
+  },
   {
     name: "MCP tools/call",
     ...headgate(mcp),
@@ -206,6 +306,6 @@ export const scenarios: ReadonlyArray<Scenario> = [
   { name: "MCP tools/call, sessionless", ...headgate(mcp), request: sessionless, answer: rpcAnswer },
   { name: "10 routes", ...headgate((ports) => manyRoutes(ports, 10)), request: get },
   { name: "10,000 routes", ...headgate((ports) => manyRoutes(ports, 10_000)), request: get },
-  { name: "edge, GET", proxy: node("edge.ts"), request: get, budget: 1.1 },
-  { name: "edge, POST 500 bytes", proxy: node("edge.ts"), request: post, budget: 1.1 }
+  { name: "edge, GET", proxy: node("edge.ts"), request: get, budget: { ceiling: 1.1 } },
+  { name: "edge, POST 500 bytes", proxy: node("edge.ts"), request: post, budget: { ceiling: 1.1 } }
 ]

@@ -1,20 +1,15 @@
 #!/bin/sh
-# Makes certificates for trying an example, in `certs/` of the working directory: an authority of its own, `internal-ca`, and one
-# certificate with its key for each name given, as `gateway` or `web=*.example.com`. Without a host it is for localhost. All of
-# them end after 30 days; nothing should trust them.
+# Makes certificates for trying an example: for each name given, as `gateway` or `web=*.example.com`, a certificate and its key in
+# `certs/` of the working directory. Without a host it is for localhost. Each is its own authority and ends after 30 days;
+# nothing else should trust it.
 set -eu
 umask 077
 mkdir -p certs
-new="-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes"
-
-[ -f certs/internal-ca.key ] || openssl req -x509 $new -days 30 -subj "/CN=Example authority" \
-  -addext "basicConstraints=critical,CA:TRUE" -keyout certs/internal-ca.key -out certs/internal-ca.pem 2>/dev/null
 
 for each in "$@"; do
   name=${each%%=*}
   host=localhost
   [ "$name" = "$each" ] || host=${each#*=}
-  openssl req -x509 $new -days 30 -subj "/CN=$name" -addext "subjectAltName=DNS:$host" \
-    -addext "basicConstraints=critical,CA:FALSE" -CA certs/internal-ca.pem -CAkey certs/internal-ca.key \
-    -keyout "certs/$name.key" -out "certs/$name.pem" 2>/dev/null
+  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30 -subj "/CN=$name" \
+    -addext "subjectAltName=DNS:$host" -keyout "certs/$name.key" -out "certs/$name.pem" 2>/dev/null
 done

@@ -59,6 +59,12 @@ export const required = <S extends Schema.Top>(schema: S, description: string): 
 export const optional = <S extends Schema.Top>(schema: S, description: string): Schema.optionalKey<S> =>
   ofForm(Schema.optionalKey(schema), (form) => form.annotateKey({ description }))
 
+/** A field that the language has, and that this build refuses. Generated configurations do without it. */
+export const planned = <S extends Schema.Top>(schema: S, description: string): Schema.optionalKey<S> =>
+  ofForm(Schema.optionalKey(schema), (form) =>
+    form.annotateKey({ description: `${description} Not available yet.`, planned: true })
+  )
+
 /** A field that takes `value`, in the form of the file, when it is left out. The default is exported with the schema. */
 export const defaulted = <S extends Schema.Top>(
   schema: S,

@@ -77,6 +77,16 @@ export const RuleOutcome = Schema.Struct({
 })
 export type RuleOutcome = typeof RuleOutcome.Type
 
+/** A node of a policy. */
+const stageName = {
+  kind: text("The policy, by its configuration key."),
+  phase: text("The phase in which its node ran."),
+  node: text("The node of the policy's graph."),
+  source: text("The path of its configuration, with line and column when known.")
+}
+const StageName = Schema.Struct(stageName)
+export type StageName = typeof StageName.Type
+
 /** Bodies of a model request and its answer where they are not those of the client or the provider. */
 export const llmBodyStages = ["llm request before translation", "llm response before translation"] as const
 
@@ -121,6 +131,10 @@ const stageMessages = [
 ] as const
 export type StageMessage = (typeof stageMessages)[number]["Type"]
 
+const madeBy = Schema.optionalKey(StageName).annotateKey({
+  description: "The stage that makes the call. Absent on the call of the backend, and on what a call needs by itself."
+})
+
 export const TraceMessage = Schema.Union([
   Schema.Struct({ type: Schema.Literal("requestStarted") }),
   Schema.Struct({
@@ -145,10 +159,7 @@ export const TraceMessage = Schema.Union([
   }),
   Schema.Struct({
     type: Schema.Literal("policy"),
-    kind: text("The policy, by its configuration key."),
-    phase: text("The phase in which its node ran."),
-    node: text("The node of the policy's graph."),
-    source: text("The path of its configuration, with line and column when known."),
+    ...stageName,
     result: Schema.Union([
       Schema.Struct({ type: Schema.Literal("skip"), reason: Schema.String }),
       Schema.Struct({ type: Schema.Literal("apply"), details: Schema.String, snapshot: Schema.Null })
@@ -156,11 +167,16 @@ export const TraceMessage = Schema.Union([
     durationUs: Schema.Int.annotate({ description: "How long the node took, in microseconds." })
   }),
   ...stageMessages,
-  Schema.Struct({ type: Schema.Literal("backendCallStart"), target: text("address:port or unix:path.") }),
+  Schema.Struct({
+    type: Schema.Literal("backendCallStart"),
+    target: text("address:port or unix:path."),
+    by: madeBy
+  }),
   Schema.Struct({
     type: Schema.Literal("backendCallResult"),
     status: nullable(Schema.Int),
-    error: nullable(Schema.String)
+    error: nullable(Schema.String),
+    by: madeBy
   }),
   Schema.Struct({
     type: Schema.Literal("requestFinished"),
@@ -175,7 +191,8 @@ export const TraceEvent = Schema.Struct({
   eventEnd: Schema.Int.annotate({ description: "Whole microseconds since the trace began." }),
   severity: Schema.Literals(["success", "info", "warn", "error"]),
   scope: Schema.optionalKey(Schema.Array(Schema.String)).annotateKey({
-    description: "Set on the events of a call that a backend makes by itself, as `mcp <target>`."
+    description:
+      "Set on the events of calls beside that of the backend, from the outer one to the inner: `guardrail`, `http`, or `mcp <target>`."
   }),
   message: TraceMessage,
   request: Schema.optionalKey(Schema.Int).annotateKey({

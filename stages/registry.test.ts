@@ -21,7 +21,6 @@ const reader = terminal({
   reads: [nowhere],
   writes: [],
   outcomes: [],
-  nodes: { prepare: [], answered: [] },
   maturity: { status: "alpha", untrusted: "none" },
   compile: () => Effect.fail([])
 })

@@ -2,16 +2,22 @@
  * Every policy and terminal that the proxy knows, and the order in which policies run in each phase. Adding a policy is
  * one line in the list and one in each order that it takes part in; the compiler says which are missing.
  */
+import type { ConnectionPolicy } from "../src/pipeline/connection-policy.ts"
 import { registry, terminalsBehind } from "../src/pipeline/registry.ts"
 import { apiKey } from "./api-key/stage.ts"
 import { authorization } from "./authorization/stage.ts"
+import { backendAuth } from "./backend-auth/stage.ts"
 import { backendHost } from "./backend-host/stage.ts"
 import { backendAi } from "./backend-llm/ai.ts"
 import { backendLlm } from "./backend-llm/stage.ts"
 import { backendMcp } from "./backend-mcp/stage.ts"
+import { backendService } from "./backend-service/stage.ts"
+import { backendTLS } from "./backend-tls/stage.ts"
 import { buffer } from "./buffer/stage.ts"
 import { cors } from "./cors/stage.ts"
 import { directResponse } from "./direct-response/stage.ts"
+import { health } from "./health/stage.ts"
+import { http } from "./http/stage.ts"
 import { jwtAuth } from "./jwt-auth/stage.ts"
 import { localRateLimit } from "./local-rate-limit/stage.ts"
 import { mcpAuthentication } from "./mcp-authentication/stage.ts"
@@ -19,6 +25,8 @@ import { mcpAuthorization } from "./mcp-authorization/stage.ts"
 import { requestHeaderModifier } from "./request-header-modifier/stage.ts"
 import { requestRedirect } from "./request-redirect/stage.ts"
 import { responseHeaderModifier } from "./response-header-modifier/stage.ts"
+import { sessionAffinity } from "./session-affinity/stage.ts"
+import { tcp } from "./tcp/stage.ts"
 import { timeout } from "./timeout/stage.ts"
 import { urlRewrite } from "./url-rewrite/stage.ts"
 
@@ -26,9 +34,11 @@ export const policies = registry(
   [
     apiKey,
     authorization,
+    backendAuth,
     buffer,
     cors,
     directResponse,
+    health,
     jwtAuth,
     localRateLimit,
     mcpAuthentication,
@@ -36,6 +46,7 @@ export const policies = registry(
     requestHeaderModifier,
     requestRedirect,
     responseHeaderModifier,
+    sessionAffinity,
     timeout,
     urlRewrite
   ],
@@ -71,9 +82,14 @@ export const policies = registry(
     backend: [
       "authorization",
       "mcpAuthorization",
+      // After everything that may refuse, and before what may change the headers of the call.
+      "backendAuth",
       "requestHeaderModifier",
       "responseHeaderModifier",
-      "requestRedirect"
+      "requestRedirect",
+      // After everything that may change what it reads, before the endpoint is chosen.
+      "sessionAffinity",
+      "health"
     ],
     backendResponse: [],
     response: [
@@ -85,4 +101,7 @@ export const policies = registry(
   }
 )
 
-export const terminals = terminalsBehind(policies, [backendAi, backendHost, backendLlm, backendMcp])
+/** What connections to backends are opened by. The list has no order that matters: no two of them say the same thing. */
+export const connections: ReadonlyArray<ConnectionPolicy> = [backendTLS, http, tcp]
+
+export const terminals = terminalsBehind(policies, [backendAi, backendHost, backendLlm, backendMcp, backendService])

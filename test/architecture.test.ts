@@ -17,6 +17,8 @@ const allowed: ReadonlyArray<readonly [from: RegExp, to: RegExp]> = [
   [/^spec\//, /^spec\//],
   // JSON as text is about nothing but JSON.
   [/^src\/json\//, /^src\/json\//],
+  // Which of several endpoints is called depends on how they do, and on nothing of what they are.
+  [/^src\/balance\//, /^src\/balance\//],
   // Regular expressions know nothing of those who use them.
   [/^src\/regex\//, /^(src\/regex|spec)\//],
   // The HTTP message model is the vocabulary of everyone.
@@ -32,7 +34,7 @@ const allowed: ReadonlyArray<readonly [from: RegExp, to: RegExp]> = [
   // Off the loop that serves, as in a thread: a text becomes the normalised form.
   [/^src\/check\//, /^(src\/(check|routing|pipeline)|spec)\/|^stages\/schemas\.ts|^layers\/thread\.ts/],
   // The normalised form becomes what runs: whose policies these are, it is told.
-  [/^src\/compile\//, /^(src\/(compile|routing|pipeline|cel)|spec)\//],
+  [/^src\/compile\//, /^(src\/(compile|routing|pipeline|services|cel)|spec)\//],
   // The rooms of the programs, each built on those before it.
   [
     /^src\/main\/configuration\//,
@@ -61,13 +63,15 @@ const allowed: ReadonlyArray<readonly [from: RegExp, to: RegExp]> = [
   [/^layers\//, /^(layers|src\/(services|pipeline|http)|spec)\//],
   // The one place that lists the policies.
   [/^stages\/[^/]+\.ts$/, /^(stages|src\/(pipeline|services|cel|http)|spec)\//],
+  // What the terminals for models are made from is no wire shape: parts of the file with what is in force for each.
+  [/^stages\/backend-llm\/schema\.ts$/, /^(spec\/|stages\/[^/]+\/schema\.ts|src\/policy\/terminal\.ts)/],
   // Wire shapes load without the engine. Those of terminals are parts of the file besides.
-  [/^stages\/backend-(host|llm|mcp)\/schema\.ts$/, /^(spec\/|stages\/[^/]+\/schema\.ts)/],
+  [/^stages\/backend-(host|llm|mcp|service)\/schema\.ts$/, /^(spec\/|stages\/[^/]+\/schema\.ts)/],
   [/^stages\/[^/]+\/schema\.ts$/, /^(spec\/policy\.ts|stages\/[^/]+\/schema\.ts)/],
   // Terminals are written with what policies are, their own contract, and the engines of protocols.
-  [/^stages\/backend-(host|llm|mcp)\//, /^src\/(policy|protocols)\//],
-  // A policy is written with what `headgate/policy` exports, and with nothing else: no other policy, and no layer.
-  [/^stages\/[^/]+\//, /^src\/policy\/policy\.ts/],
+  [/^stages\/backend-(host|llm|mcp|service)\//, /^src\/(policy|protocols|balance)\//],
+  // A policy is written with what `headgate/policy` exports, or how connections are opened, and with nothing else: no other policy, and no layer.
+  [/^stages\/[^/]+\//, /^src\/policy\/(policy|connection)\.ts/],
   [/^(test|bench|examples|judges)\//, /./]
 ]
 
@@ -84,15 +88,11 @@ const naming: ReadonlyArray<readonly [files: RegExp, why: string]> = [
   [/^src\/routing\/normalise\/llm\.ts$/, "the llm section has keys of its own for them"],
   [/^src\/routing\/lint\/(deprecated|unguarded)\.ts$/, "the message says what to write"],
   [/^stages\/backend-(llm|mcp)\//, "a terminal applies them itself, and says which"],
-  [
-    /^src\/compile\/references\.ts$/,
-    "settings of a connection, which no stage applies yet, are taken out of those beside them"
-  ],
   [/^src\/main\/import\//, "a file of another gateway becomes one in which they are written"]
 ]
 
 const nodeModulesFree = /^(spec|src\/(cel|http|pipeline|routing|services|protocols))\//
-const nodeAllowed = /^node:(buffer|crypto|zlib|async_hooks|net)$/
+const nodeAllowed = /^node:(buffer|crypto|zlib|async_hooks|net|string_decoder)$/
 
 /** Folders that requests run through. */
 const requestPath = /^(src\/(http|pipeline|protocols)|stages|layers\/http)\//
@@ -105,6 +105,7 @@ const beforehand = /^(?:compile|make|open|listen|layer)/
 /** What else no request runs through. */
 const offThePath: ReadonlyArray<readonly [where: RegExp, why: string]> = [
   [/^src\/pipeline\/expressions\.ts readingSlots$/, "wraps the compiling of a policy"],
+  [/^src\/pipeline\/(outbound\.ts toldCall|run\.ts watched)$/, "tells of the calls of a request that is watched"],
   [/^stages\/backend-mcp\/targets\.ts apiOf$/, "reads a document while a target is compiled"],
   [/^layers\/http\/address\.ts (clearSocketFile|served)$/, "looks at a socket file before it is listened on"],
   [/^layers\/http\/listener\.ts Listener$/, "drains connections when a port is closed"]
@@ -118,8 +119,9 @@ const costlyCalls = function* (
   let member = ""
   for (const [index, text] of source.split("\n").entries()) {
     const [, opened, defines] =
-      /^(?:export )?(?:const|(?:abstract )?class|(?:async )?function\*?) (\w+)(?: = (policy|terminal)\()?/.exec(text) ??
-      []
+      /^(?:export )?(?:const|(?:abstract )?class|(?:async )?function\*?) (\w+)(?: = (policy|terminal|connectionPolicy)\()?/.exec(
+        text
+      ) ?? []
     if (opened !== undefined) {
       declaration = opened
       member = defines ?? ""

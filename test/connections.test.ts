@@ -5,6 +5,7 @@ import { Effect, Exit, Layer, Scope } from "effect"
 import { vi } from "vitest"
 import * as ConsoleLog from "../layers/log/console.ts"
 import * as Prometheus from "../layers/metrics/prometheus.ts"
+import { formatAddress } from "../spec/target.ts"
 import { standard } from "../src/main/configuration/dialect.ts"
 import { frontendOf } from "../src/main/configuration/frontend.ts"
 import { defaultPortOptions, ports } from "../src/main/configuration/ports.ts"
@@ -112,26 +113,130 @@ describe("frontendPolicies", () => {
   )
 })
 
-/** What backends are opened with. */
-const openedWith = (config: string, backend = "{ host: 'backend.example:80' }") =>
+/** What is opened for a configuration, and the graphs of its routes. */
+const compiled = (text: string) =>
   Effect.gen(function* () {
-    const opened: Array<UpstreamOptions> = []
+    const opened: Array<readonly [target: string, options: UpstreamOptions]> = []
     const recording = Layer.succeed(Upstreams, {
-      open: (_, options) =>
+      open: (target, options) =>
         Effect.sync(() => {
-          opened.push(options)
+          opened.push([formatAddress(target), options])
           return { send: () => Effect.die("nothing is sent") }
         })
     })
     const quiet = ConsoleLog.layer({ filter: "off", format: "text", write: () => {}, now: () => 0 })
     const services = Layer.provideMerge(ports(defaultPortOptions), Layer.merge(quiet, Prometheus.layer()))
-    const text = `config: ${config}\ngateways: { default: { port: 8080 } }\nroutes: [{ backends: [${backend}] }]`
     const snapshot = yield* makeSnapshot(standard, { name: "config.yaml", text, env: {} }, Math.random).pipe(
       Effect.provide(Layer.merge(services, recording))
     )
     yield* Scope.close(snapshot.scope, Exit.void)
-    return opened
+    return { opened, snapshot }
   })
+
+/** What a backend is opened with. */
+const openedWith = (config: string, backend = "{ host: 'backend.example:80' }") =>
+  Effect.map(
+    compiled(`config: ${config}\ngateways: { default: { port: 8080 } }\nroutes: [{ backends: [${backend}] }]`),
+    ({ opened }) => opened.map(([, options]) => options)
+  )
+
+describe("connection policies", () => {
+  const gateway = "gateways: { default: { port: 8080 } }"
+  /** Everywhere where something is called, with a policy of connections in force there that allows so many milliseconds. */
+  const places: Readonly<Record<string, string>> = {
+    "beside a reference": `routes: [{ backends: [{ host: "a:1", policies: { tcp: { connectTimeout: 7ms } } }] }]`,
+    "of a named backend": `
+routes: [{ backends: [{ backend: /b }] }]
+backends: [{ name: b, host: "a:1", policies: { tcp: { connectTimeout: 7ms } } }]`,
+    "beside a reference, before those of a named backend": `
+routes: [{ backends: [{ backend: /b, policies: { tcp: { connectTimeout: 7ms } } }] }]
+backends: [{ name: b, host: "a:1", policies: { tcp: { connectTimeout: 9ms, keepalives: { enabled: false } } } }]`,
+    "targeted at a gateway": `
+routes: [{ backends: [{ host: "a:1" }] }]
+policies:
+- name: { name: p, namespace: n }
+  target: { gateway: { gatewayName: default, gatewayNamespace: default } }
+  policy: { tcp: { connectTimeout: 7ms } }`,
+    "of MCP servers": `
+routes: [{ backends: [{ mcp: { targets: [{ name: t, mcp: { host: "http://a:1/mcp" } }] }, policies: { tcp: { connectTimeout: 7ms } } }] }]`,
+    "of an MCP server, before those of its backend": `
+routes:
+- backends:
+  - mcp: { targets: [{ name: t, mcp: { host: "http://a:1/mcp" }, policies: { tcp: { connectTimeout: 7ms } } }] }
+    policies: { tcp: { connectTimeout: 9ms } }`,
+    "of an MCP server that is a named backend, where those of its own backend have no say": `
+routes:
+- backends:
+  - mcp: { targets: [{ name: t, mcp: { backend: /b, path: /mcp } }] }
+    policies: { tcp: { connectTimeout: 9ms } }
+backends: [{ name: b, host: "a:1", policies: { tcp: { connectTimeout: 7ms } } }]`,
+    "of an API that becomes an MCP server": `
+routes:
+- backends:
+  - mcp: { targets: [{ name: t, openapi: { host: "a:1", schema: '{"openapi":"3.0.0","paths":{}}' } }] }
+    policies: { tcp: { connectTimeout: 7ms } }`,
+    "of a provider of models": `
+routes:
+- backends:
+  - ai: { name: m, provider: { openAI: {} }, hostOverride: "a:1", policies: { tcp: { connectTimeout: 7ms } } }
+    policies: { tcp: { connectTimeout: 9ms, keepalives: { enabled: false } } }`,
+    "of a backend of models": `
+routes:
+- backends:
+  - { ai: { name: m, provider: { openAI: {} }, hostOverride: "a:1" }, policies: { tcp: { connectTimeout: 7ms } } }`,
+    "of a webhook": `
+llm:
+  port: 8080
+  models: [{ name: "*", provider: mock }]
+  guardrails:
+    request: [{ webhook: { target: { host: "a:1", policies: { tcp: { connectTimeout: 7ms } } } } }]`,
+    "of a webhook that is a named backend": `
+llm:
+  port: 8080
+  models: [{ name: "*", provider: mock }]
+  guardrails:
+    request: [{ webhook: { target: { backend: /b, policies: { tcp: { connectTimeout: 7ms } } } } }]
+backends: [{ name: b, host: "a:1" }]`
+  }
+
+  for (const [place, text] of Object.entries(places))
+    it.effect(`hold for the connections ${place}`, () =>
+      Effect.gen(function* () {
+        const { opened } = yield* compiled(text.includes("llm:") ? text : `${gateway}\n${text}`)
+        const all = opened.map(([target, { connectTimeout, probes }]) => [target, connectTimeout, probes])
+        const probes = { time: 180_000, interval: 180_000, retries: 9 }
+        // A named backend is opened by itself as well, for whoever else may call it.
+        const own = all.filter(([, connectTimeout]) => connectTimeout !== 10_000)
+        assert.deepStrictEqual(own, [["a:1", 7, probes]])
+      })
+    )
+
+  it.effect("are in the graph, as what the call reads, and no request runs through them", () =>
+    Effect.gen(function* () {
+      const { snapshot } = yield* compiled(`${gateway}
+routes:
+- policies: { backendTLS: { hostname: b.example } }
+  backends: [{ host: "a:1", policies: { tcp: { connectTimeout: 7ms } } }]`)
+      const [graph] = snapshot.graphs()
+      assert.deepStrictEqual(
+        graph?.nodes.filter(({ kind }) => kind === "connection").map(({ id, path, position }) => [id, path, position]),
+        [
+          ["connection backendTLS", "routes[0].policies.backendTLS", "config.yaml:3:27"],
+          ["connection tcp", "routes[0].backends[0].policies.tcp", "config.yaml:4:46"]
+        ]
+      )
+      assert.deepStrictEqual(
+        graph?.edges.filter(({ from }) => from.startsWith("connection")),
+        ["backendTLS", "tcp"].map((name) => ({
+          from: `connection ${name}`,
+          to: "backend call",
+          kind: "data" as const,
+          label: "connection"
+        }))
+      )
+    })
+  )
+})
 
 describe("config.backend and config.dns", () => {
   const probes = { time: 180_000, interval: 180_000, retries: 9 }

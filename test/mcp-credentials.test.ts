@@ -110,6 +110,43 @@ describe("credentials of a client", () => {
     })
   )
 
+  it.live("make room for those of the proxy, which every target gets", () =>
+    Effect.gen(function* () {
+      const one = yield* recording
+      const two = yield* recording
+      const sent = ({ received }: typeof one) => {
+        const { authorization, cookie, "x-own": own } = received.at(-1) ?? {}
+        return [authorization, cookie, own]
+      }
+      for (const targets of [[one.port, two.port], [one.port]]) {
+        yield* listed("backendAuth: { key: of-the-proxy }, apiKey: { keys: [{ key: planted-1 }] }", targets, shown)
+        assert.deepStrictEqual(sent(one), ["Bearer of-the-proxy", undefined, "planted-6"])
+        const cookie = "backendAuth: { key: { value: baked, location: { cookie: { name: session } } } }, "
+        yield* listed(`${cookie} apiKey: { keys: [{ key: planted-1 }] }`, targets, shown)
+        assert.deepStrictEqual(sent(one), [undefined, "session=baked", "planted-6"])
+        const own = "backendAuth: { credentials: [{ location: { header: { name: X-Own } }, key: of-the-proxy }] }, "
+        yield* listed(`${own} apiKey: { keys: [{ key: planted-1 }] }`, targets, shown)
+        assert.deepStrictEqual(sent(one), [undefined, undefined, "of-the-proxy"])
+        if (targets.length > 1) assert.deepStrictEqual(sent(two), sent(one))
+      }
+    })
+  )
+
+  it.live("are passed on to every target where the configuration says so", () =>
+    Effect.gen(function* () {
+      const one = yield* recording
+      const two = yield* recording
+      const signed = token("ec-256", { iss: "https://issuer.example", exp: Date.now() / 1000 + 60 })
+      const policy = `jwtAuth: { issuer: "https://issuer.example", jwks: '${keySet("ec-256")}' }, backendAuth: { passthrough: {} }`
+      yield* listed(policy, [one.port, two.port], { ...shown, authorization: `Bearer ${signed}` })
+      for (const { received } of [one, two])
+        assert.deepStrictEqual(
+          [received.at(-1)?.authorization, received.at(-1)?.cookie, received.at(-1)?.["x-api-key"]],
+          [`Bearer ${signed}`, undefined, undefined]
+        )
+    })
+  )
+
   it.live("reach a single target where the configuration leaves them in the request", () =>
     Effect.gen(function* () {
       const one = yield* recording

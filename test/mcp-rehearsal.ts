@@ -1,14 +1,14 @@
 /** An MCP relay for tests: its targets are functions, its clock is moved by hand, its answers are collected. */
-import { Effect, Exit, Fiber, Layer, Scope } from "effect"
+import { Effect, Exit, Fiber, Scope } from "effect"
 import { type McpBackendConfig, mcpBackendConfig } from "../src/protocols/mcp/config.ts"
 import type { McpEventStream, McpFacts, McpRelay, McpRequest, McpWarning } from "../src/protocols/mcp/contract.ts"
-import type { FakeTarget, Json } from "../src/protocols/mcp/fake-target.ts"
+import type { McpHttpServer, McpPlainAnswer, McpUpstreamRequest } from "../src/protocols/mcp/http/contract.ts"
 import { makeMcpRelay } from "../src/protocols/mcp/relay.ts"
 import { makeSessionIds } from "../src/protocols/mcp/session-id.ts"
-import { McpHttp, type McpPlainAnswer, type McpUpstreamRequest } from "../src/services/mcp-http.ts"
 import { McpStdio } from "../src/services/mcp-stdio.ts"
 import type { McpTransport, TargetFailure } from "../src/services/mcp-transport.ts"
 import { FakeClock } from "./fake-clock.ts"
+import type { FakeTarget, Json } from "./mcp-fake-target.ts"
 
 /** A response as it looks so far. */
 export interface Collected {
@@ -114,30 +114,29 @@ export const rehearse = async (
   const clock = new FakeClock()
   const warnings: Array<McpWarning> = []
   const byName = (name: string) => targets.find((target) => target.name === name)!
-  const services = Layer.mergeAll(
-    Layer.succeed(McpStdio, { open: ({ cmd }, _, events) => byName(cmd).open(undefined, events) }),
-    Layer.succeed(McpHttp, {
-      at: ({ host }) =>
-        Effect.succeed({
-          // A fake HTTP target never refuses to open: nothing is sent yet.
-          open: (_, session, events) => byName(host).open(session, events) as McpTransport,
-          ask: (request, told) => {
-            const answer = options.ask?.(request)
-            if (answer !== undefined) told(answer)
-            return () => {}
-          }
-        })
-    })
-  )
+  const serverOf = (name: string): McpHttpServer => ({
+    // A fake HTTP target never refuses to open: nothing is sent yet.
+    open: (_, session, events) => byName(name).open(session, events) as McpTransport,
+    ask: (request, told) => {
+      const answer = options.ask?.(request)
+      if (answer !== undefined) told(answer)
+      return () => {}
+    }
+  })
+  const configured = mcpBackendConfig({ backend: "backend", targets: targets.map(({ config }) => config), ...config })
   const scope = Scope.makeUnsafe()
   const relay = await Effect.runPromise(
-    makeMcpRelay(mcpBackendConfig({ backend: "backend", targets: targets.map(({ config }) => config), ...config }), {
+    makeMcpRelay(configured, {
       sessionIds: makeSessionIds(options.key ?? new Uint8Array(32).fill(7)),
       owner: options.owner ?? "one",
       product: { name: "headgate", title: "Headgate", version: "0.0.0" },
       clock,
+      servers: new Map(configured.targets.map(({ name }) => [name, serverOf(name)])),
       warn: (warning) => warnings.push(warning)
-    }).pipe(Effect.provide(services), Scope.provide(scope))
+    }).pipe(
+      Effect.provideService(McpStdio, { open: ({ cmd }, _, events) => byName(cmd).open(undefined, events) }),
+      Scope.provide(scope)
+    )
   )
   const ready = options.ready ?? (() => true)
   const begin = (request: Partial<McpRequest>) => {

@@ -176,6 +176,28 @@ ${before}
     })
   )
 
+  it.live("outlives a reload that changes how its target is called, and goes on as the new configuration says", () =>
+    Effect.gen(function* () {
+      const server = yield* fixture
+      const teams = (count: number) => `
+gateways: { default: { port: 8080 } }
+mcp: { targets: [{ name: f, mcp: { backend: /fixture, path: /mcp } }] }
+backends: [{ name: fixture, host: "127.0.0.1:${server.port}", policies: { requestHeaderModifier: { set: { x-team: t${count} } } } }]`
+      const gateway = yield* started(teams(0))
+      const port = gateway.port(8080)!
+      const session = yield* Effect.promise(() => initialize(port))
+      for (const count of [1, 2]) {
+        yield* gateway.reload(teams(count))
+        assert.strictEqual((yield* Effect.promise(() => call(port, session))).status, 200)
+        assert.strictEqual(server.seen.at(-1)?.["x-team"], `t${count}`)
+        assert.strictEqual(new Set(server.seen.map((seen) => seen["mcp-session-id"]).filter(Boolean)).size, 1)
+      }
+      // One that leads elsewhere is another backend.
+      yield* gateway.reload(teams(3).replace(String(server.port), String(yield* nowhere)))
+      assert.strictEqual((yield* Effect.promise(() => call(port, session))).status, 404)
+    })
+  )
+
   it.live("does not depend on how its route is numbered", () =>
     Effect.gen(function* () {
       const server = yield* fixture

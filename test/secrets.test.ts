@@ -41,6 +41,20 @@ routes:
       requestHeaderModifier: { set: { authorization: ${quoted(`Bearer ${key}`)} } }
       responseHeaderModifier: { set: { x-internal: ${quoted(key)} } }
     backends: [{ host: "${upstream}" }]
+  - name: shown
+    matches: [{ path: { pathPrefix: /shown } }]
+    policies:
+      backendAuth:
+        key: { value: ${quoted(key)}, location: { header: { name: X-Backend-Key } } }
+        credentials:
+          - { location: { queryParameter: { name: backend_key } }, key: ${quoted(key)} }
+          - { location: { cookie: { name: backend } }, key: ${quoted(key.replaceAll(";", ":"))} }
+    backends: [{ host: "${upstream}" }]
+  - name: nowhere
+    matches: [{ path: { pathPrefix: /nowhere } }]
+    backends:
+      - host: "127.0.0.1:1"
+        policies: { backendAuth: { key: { value: ${quoted(key)}, location: { queryParameter: { name: backend_key } } } } }
 `
 
 /** Mistakes that put a secret where something else is expected. */
@@ -97,6 +111,8 @@ describe("secrets", () => {
               { path: "/keyed/a", headers: { authorization: "Bearer wrong" } },
               { path: "/keyed/a" },
               { path: "/open/b" },
+              { path: "/shown/c?x=1" },
+              { path: "/nowhere/d" },
               {
                 method: "POST",
                 path: "/v1/chat/completions",
@@ -110,7 +126,7 @@ describe("secrets", () => {
               statuses.push((yield* Effect.promise(() => send(gateway.port(8080)!, sent))).status)
               said.push(...(yield* Stream.runCollect(events)).map((event) => JSON.stringify(event)))
             }
-            assert.deepStrictEqual(statuses.slice(0, 4), [200, 401, 401, 200])
+            assert.deepStrictEqual(statuses.slice(0, 6), [200, 401, 401, 200, 200, 503])
             for (const path of ["/config_dump", "/debug/graph", "/debug/graph?format=mermaid", "/memory"])
               said.push((yield* Effect.promise(() => send(gateway.ports.admin!, { path }))).body)
             said.push((yield* Effect.promise(() => send(gateway.ports.stats!, { path: "/metrics" }))).body)
@@ -118,6 +134,7 @@ describe("secrets", () => {
             for (const form of forms) for (const text of said) assert.isFalse(text.includes(form), `${form} in ${text}`)
             // The backend did get it: this is no test of secrets that nobody uses.
             assert.isTrue(backend.received.some(({ headers }) => headers.authorization === `Bearer ${key}`))
+            assert.isTrue(backend.received.some(({ headers }) => headers["x-backend-key"] === key))
           })
         )
     })

@@ -2,7 +2,7 @@
  * POST requests to nginx and to Node's own server, which close idle connections after two and after five seconds: fewer fail
  * over our connections than over those of undici, or as many.
  *
- * An argument says how many are sent over each of the two, 1,000,000 for example. Default 250,000: some minutes.
+ * `--count` says how many are sent over each of the two, 1,000,000 for example. Default 250,000: some minutes.
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
@@ -11,6 +11,7 @@ import { connect } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
+import { parseArgs } from "node:util"
 import { Effect, type Scope } from "effect"
 import { Pool } from "undici"
 import { portOf, upstreamRequest, upstreamTo } from "../../test/http/edge.ts"
@@ -18,7 +19,8 @@ import { post } from "../../test/http/posts.ts"
 import { nowhere } from "../../test/origin.ts"
 import { install } from "../debian.ts"
 
-const count = Number(process.argv[2] ?? 250_000)
+const { values: given } = parseArgs({ options: { count: { type: "string", default: "250000" } } })
+const count = Number(given.count)
 const lanes = 64
 const rests = 12
 

@@ -224,6 +224,36 @@ describe("what is known of names", () => {
     assert.strictEqual(lookups.length, 0)
   })
 
+  it("of which each answer holds others costs no connection: what comes back has not gone for good", () => {
+    const { book, ask, answer, pass } = world()
+    const told: Array<string> = []
+    book.follow("a", "both", (addresses) => told.push([...addresses].join(" ")))
+    ask()
+    const hear = (...addresses: ReadonlyArray<string>) => {
+      answer(addresses)
+      pass(60_000)
+      return told.at(-1)
+    }
+    assert.strictEqual(hear("192.0.2.1"), "192.0.2.1")
+    assert.strictEqual(hear("192.0.2.2"), "192.0.2.2")
+    // Once may be a change that was taken back.
+    assert.strictEqual(hear("192.0.2.1"), "192.0.2.1")
+    assert.strictEqual(hear("192.0.2.3"), "192.0.2.3")
+    assert.strictEqual(hear("192.0.2.2"), "192.0.2.2 192.0.2.1 192.0.2.3")
+    const before = told.length
+    hear("192.0.2.3")
+    hear("192.0.2.1")
+    assert.strictEqual(told.length, before)
+    // Whoever connects gets the newest answer alone.
+    answer(["192.0.2.2"])
+    assert.deepStrictEqual(ask().heard, [two])
+    pass(60_000)
+    // Ten minutes without it, and it has gone.
+    for (let i = 0; i < 10; i++) hear("192.0.2.3")
+    assert.strictEqual(told.at(-1), "192.0.2.3")
+    assert.strictEqual(hear("192.0.2.4"), "192.0.2.4")
+  })
+
   it("is followed through failures", () => {
     const { book, ask, answer, fail, pass } = world()
     ask()

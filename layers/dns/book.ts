@@ -18,6 +18,13 @@ const staleAfter = 1_000
 /** Milliseconds for which an answer holds that nobody can confirm (RFC 8767 5): the address may be somebody else's by then. */
 const mostStale = 86_400_000
 
+/** Milliseconds for which it is remembered which addresses were answered, and how many of them. */
+const remembered = 600_000
+const mostRemembered = 1_024
+
+/** How many addresses come back until it is taken for sure that each answer holds but some of them: once may be a change that was taken back. */
+const rotates = 2
+
 /** Names that are kept though nobody uses them. */
 const mostNames = 4_096
 
@@ -46,6 +53,10 @@ interface Entry {
   known: { readonly v4: ReadonlyArray<string>; readonly v6: ReadonlyArray<string> } | undefined
   /** When each family was last answered for. */
   readonly confirmed: { v4: number; v6: number }
+  /** When each address was last in an answer. */
+  readonly seen: Map<string, number>
+  /** How many addresses were in an answer, then not, and then again. */
+  returns: number
   failure: NameUnresolved | undefined
   /** Until when that is told without another lookup. */
   expires: number
@@ -127,6 +138,8 @@ export class Book {
         families,
         known: undefined,
         confirmed: { v4: 0, v6: 0 },
+        seen: new Map(),
+        returns: 0,
         failure: undefined,
         expires: 0,
         coming: undefined,
@@ -179,14 +192,15 @@ export class Book {
       },
       over: (failure) => {
         if (this.#closed) return
-        const before = entry.known
+        const before = addressesOf(entry)
         this.#conclude(entry, coming, failure)
         if (entry.outdated) entry.expires = 0
         entry.outdated = false
         entry.coming = undefined
         // First: whoever is told below may begin to follow, and knows then.
         if (entry.following.size > 0) {
-          if (differ(before, entry.known)) for (const changed of entry.following) changed(addressesOf(entry))
+          const after = addressesOf(entry)
+          if (differ(before, after)) for (const changed of entry.following) changed(after)
           this.#refreshLater(entry)
         }
         for (const asking of [...entry.asking]) {
@@ -208,6 +222,7 @@ export class Book {
       // It was somebody else's failure: what was known may well still be so.
       if (failure !== absent && hasAddresses(entry)) return
       entry.known = { v4: [], v6: [] }
+      entry.seen.clear()
       entry.failure = new NameUnresolved({ code: failure })
       return
     }
@@ -225,6 +240,7 @@ export class Book {
       return known?.[family] ?? []
     }
     entry.known = { v4: latest("v4"), v6: latest("v6") }
+    remember(entry, known, now())
     entry.failure = undefined
     entry.expires = now() + kept
   }
@@ -248,7 +264,25 @@ const forgetOld = (entry: Entry, now: number): void => {
 
 const hasAddresses = ({ known }: Entry): boolean => known !== undefined && known.v4.length + known.v6.length > 0
 
-const addressesOf = ({ known }: Entry): ReadonlySet<string> => new Set([...(known?.v4 ?? []), ...(known?.v6 ?? [])])
+/** The addresses that connections may have: where each answer holds but some of them, those of earlier answers, too. */
+const addressesOf = ({ known, seen, returns }: Entry): ReadonlySet<string> => {
+  const newest = listed(known)
+  return new Set(returns < rotates ? newest : [...newest, ...seen.keys()])
+}
+
+const listed = (known: Entry["known"]): ReadonlyArray<string> => (known === undefined ? [] : [...known.v4, ...known.v6])
+
+const remember = (entry: Entry, before: Entry["known"], now: number): void => {
+  const { known, seen } = entry
+  const [newest, last] = [listed(known), new Set(listed(before))]
+  for (const address of newest) {
+    if (seen.delete(address) && !last.has(address)) entry.returns++
+    seen.set(address, now)
+  }
+  for (const [address, at] of seen) if (now - at >= remembered || seen.size > mostRemembered) seen.delete(address)
+  // Whatever else it had has gone.
+  if (seen.size === newest.length) entry.returns = 0
+}
 
 /** What a lookup that runs has found up to now. */
 const partOf = ({ families, coming }: Entry): Known => {
@@ -263,7 +297,5 @@ const partOf = ({ families, coming }: Entry): Known => {
 
 const tell = ({ known, failure }: Entry, hear: Hear): void => hear(failure ?? known ?? { v4: [], v6: [] })
 
-const differ = (one: Entry["known"], other: Entry["known"]): boolean =>
-  one === undefined || other === undefined || text(one) !== text(other)
-
-const text = ({ v4, v6 }: NonNullable<Entry["known"]>): string => [...v4, ...v6].sort().join()
+const differ = (one: ReadonlySet<string>, other: ReadonlySet<string>): boolean =>
+  one.size !== other.size || !one.isSubsetOf(other)

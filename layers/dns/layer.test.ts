@@ -18,11 +18,16 @@ const folder = Effect.acquireRelease(
 )
 
 /** Names of a zone, of a hosts file and of a resolver file, in a time that the test makes pass. */
-const world = (zone: Zone, resolver = "options timeout:1 attempts:1\n", hosts = "") =>
+const world = (zone: Zone, resolver = "options timeout:1 attempts:1\n", hosts = "", order = "") =>
   Effect.gen(function* () {
     const [path, server, metrics] = [yield* folder, yield* nameServer(zone), Prometheus.make()]
-    const files = { hostsFile: join(path, "hosts"), resolverFile: join(path, "resolv.conf") }
+    const files = {
+      hostsFile: join(path, "hosts"),
+      resolverFile: join(path, "resolv.conf"),
+      orderFile: join(path, "nsswitch.conf")
+    }
     writeFileSync(files.hostsFile, hosts)
+    writeFileSync(files.orderFile, order)
     writeFileSync(files.resolverFile, resolver)
     const context = yield* Effect.provideService(
       Layer.build(layer({ servers: server.servers, ...files })),
@@ -178,6 +183,55 @@ describe("a name", () => {
       assert.deepStrictEqual(asked, [])
       rmSync(hostsFile)
       assert.deepStrictEqual(yield* find(names, "a.example"), { v4, v6: [] })
+    })
+  )
+
+  it.effect("is looked for where nsswitch.conf says, in that order, which may change", () =>
+    Effect.gen(function* () {
+      const known = (name: string) => (name === "both.example" ? { addresses: v4 } : ("absent" as const))
+      const hosts = "192.0.2.9 both.example file.example\n"
+      const { names, asked, orderFile } = yield* world(known, "", hosts, "passwd: files\nhosts: dns files # as ever\n")
+      const [served, filed] = [
+        { v4, v6: [] },
+        { v4: ["192.0.2.9"], v6: [] }
+      ]
+      assert.deepStrictEqual(yield* find(names, "both.example"), served)
+      assert.deepStrictEqual(yield* find(names, "file.example"), filed)
+      assert.strictEqual(yield* find(names, "none.example"), "ENOTFOUND")
+      writeFileSync(orderFile, "hosts:  files  mdns4_minimal [NOTFOUND=return] dns\n")
+      assert.deepStrictEqual(yield* find(names, "both.example"), filed)
+      writeFileSync(orderFile, "hosts: dns\n")
+      assert.strictEqual(yield* find(names, "file.example"), "ENOTFOUND")
+      writeFileSync(orderFile, "hosts: files myhostname\n")
+      asked.length = 0
+      assert.deepStrictEqual(yield* find(names, "file.example"), filed)
+      assert.strictEqual(yield* find(names, "none.example"), "ENOTFOUND")
+      assert.deepStrictEqual(asked, [])
+    })
+  )
+
+  it.effect("is what the hosts file says when the name servers, though first, cannot say", () =>
+    Effect.gen(function* () {
+      const { names } = yield* world(
+        () => "broken",
+        "",
+        "192.0.2.9 a.example\n",
+        "hosts: dns [NOTFOUND=return] files\n"
+      )
+      assert.deepStrictEqual(yield* find(names, "a.example"), { v4: ["192.0.2.9"], v6: [] })
+      assert.strictEqual(yield* find(names, "b.example"), "ESERVFAIL")
+    })
+  )
+
+  it.effect("below localhost is this machine, whatever a name server would say, unless the hosts file knows it", () =>
+    Effect.gen(function* () {
+      const { names, asked } = yield* world(() => ({ addresses: v4 }), "search a.example\n", "127.0.0.2 b.localhost\n")
+      const here = { v4: ["127.0.0.1"], v6: ["::1"] }
+      assert.deepStrictEqual(yield* find(names, "app.localhost"), here)
+      assert.deepStrictEqual(yield* find(names, "a.b.LocalHost."), here)
+      assert.deepStrictEqual(yield* find(names, "b.localhost"), { v4: ["127.0.0.2"], v6: [] })
+      assert.deepStrictEqual(asked, [])
+      assert.deepStrictEqual(yield* find(names, "notlocalhost"), { v4, v6: [] })
     })
   )
 

@@ -1,4 +1,4 @@
-/** The port `Names` over the hosts file and the name servers of the system, asked as resolv.conf says. */
+/** The port `Names` over the hosts file and the name servers of the system, asked as nsswitch.conf and resolv.conf say. */
 import { Clock, Effect, Layer } from "effect"
 import { containerOf, Defects } from "../../src/services/defects.ts"
 import { Metrics } from "../../src/services/metrics.ts"
@@ -7,13 +7,15 @@ import type { Later } from "../../src/services/timer.ts"
 import { Book } from "./book.ts"
 import { makeQuery } from "./query.ts"
 import { absent, candidates, type Found, familiesOf, searchFor } from "./search.ts"
-import { parseHosts, parseResolver, SystemFile } from "./system-file.ts"
+import { type Pinned, parseHosts, parseOrder, parseResolver, type Source, SystemFile } from "./system-file.ts"
 
 export interface DnsOptions {
   /** Addresses with ports. Default: those of the resolver file. */
   readonly servers?: ReadonlyArray<string>
   readonly hostsFile?: string
   readonly resolverFile?: string
+  /** Says which of both comes first. */
+  readonly orderFile?: string
 }
 
 /** Seconds for which what a file says is kept, and after which a name that is followed is looked up in it again. */
@@ -41,6 +43,7 @@ export const layer = (options: DnsOptions = {}): Layer.Layer<Names, never, Metri
       const container = containerOf(yield* Defects, "timer")
       const hosts = new SystemFile(options.hostsFile ?? "/etc/hosts", parseHosts)
       const resolver = new SystemFile(options.resolverFile ?? "/etc/resolv.conf", parseResolver)
+      const order = new SystemFile(options.orderFile ?? "/etc/nsswitch.conf", parseOrder)
       const run = Effect.runForkWith(yield* Effect.context<never>())
       const later: Later = (milliseconds, action) => {
         const fiber = run(
@@ -57,21 +60,40 @@ export const layer = (options: DnsOptions = {}): Layer.Layer<Names, never, Metri
       let asking = ask()
       const lookUp = (name: string, families: Families, steadfast: boolean, found: Found) => {
         const bare = name.endsWith(".") ? name.slice(0, -1) : name
-        const pinned = bare === "localhost" ? loopback : hosts.value.get(bare)
         const wanted = familiesOf(families)
-        if (pinned !== undefined && wanted.some((family) => pinned[family].length > 0)) {
+        const pin = (pinned: Pinned | undefined): boolean => {
+          if (pinned === undefined || wanted.every((family) => pinned[family].length === 0)) return false
           for (const family of wanted)
             found.family(family, pinned[family].length === 0 ? "none" : { addresses: pinned[family], ttl: fileTtl })
           found.over(undefined)
-          // There is none below it (RFC 6761 6.4), so nobody is asked.
-        } else if (bare.endsWith(".invalid")) found.over(absent)
-        else searchFor(candidates(name, resolver.value), families, asking.query, steadfast, found)
+          return true
+        }
+        const askServers = (over: Found["over"]) => {
+          // This machine, and nothing: name servers need not be asked (RFC 6761 6.3, 6.4).
+          if (bare.endsWith(".localhost")) pin(loopback)
+          else if (bare.endsWith(".invalid")) over(absent)
+          else searchFor(candidates(name, resolver.value), families, asking.query, steadfast, { ...found, over })
+        }
+        const search = (sources: ReadonlyArray<Source>, failure: string): void => {
+          const [first, ...rest] = sources
+          if (first === undefined) found.over(failure)
+          else if (first.source === "files") {
+            if (!pin(hosts.value.get(bare))) search(first.decides ? [] : rest, failure)
+          } else
+            askServers((why) => {
+              // Older answers hold where the servers cannot say.
+              if (why === undefined || (why === absent ? first.decides : steadfast)) found.over(why)
+              else search(rest, why)
+            })
+        }
+        if (bare === "localhost") pin(loopback)
+        else search(order.value, absent)
       }
       const book = new Book({
         lookUp,
         changed: () => {
-          const rehosted = hosts.refresh()
-          if (!resolver.refresh()) return rehosted
+          const moved = [hosts.refresh(), order.refresh()].includes(true)
+          if (!resolver.refresh()) return moved
           // Questions that are open end by themselves.
           asking = ask()
           return true

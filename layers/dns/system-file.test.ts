@@ -2,7 +2,7 @@ import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { parseHosts, parseResolver, SystemFile } from "./system-file.ts"
+import { parseHosts, parseOrder, parseResolver, SystemFile } from "./system-file.ts"
 
 describe("a hosts file", () => {
   it("names addresses of both families, more than one of each, with comments between", () => {
@@ -29,6 +29,26 @@ describe("a resolver file", () => {
     assert.deepStrictEqual(parseResolver(""), { search: [], ndots: 1, timeout: 1000, tries: 3 })
     assert.deepStrictEqual(parseResolver("domain a\nsearch b\n").search, ["b"])
     assert.strictEqual(parseResolver("options ndots:99").ndots, 15)
+  })
+})
+
+describe("the order of sources", () => {
+  it.each([
+    ["", ["files", "dns"]],
+    ["passwd: files\n", ["files", "dns"]],
+    ["hosts: files dns\n", ["files", "dns"]],
+    ["hosts:\tdns files\n", ["dns", "files"]],
+    ["hosts: files mdns4_minimal [NOTFOUND=return] dns myhostname\n", ["files", "dns"]],
+    ["hosts: files [NOTFOUND=return] dns\n", ["files only", "dns"]],
+    ["hosts: dns [!UNAVAIL=return] files\n", ["dns only", "files"]],
+    ["hosts: dns [SUCCESS=return] files\n", ["dns", "files"]],
+    ["hosts: mymachines resolve [!UNAVAIL=return] files myhostname dns\n", ["files", "dns"]],
+    ["# hosts: dns\nhosts: myhostname\n", []]
+  ] as const)("%j", (text, order) => {
+    assert.deepStrictEqual(
+      parseOrder(text).map(({ source, decides }) => (decides ? `${source} only` : source)),
+      [...order]
+    )
   })
 })
 

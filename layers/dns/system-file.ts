@@ -48,14 +48,14 @@ const textOf = (path: string): string => {
   }
 }
 
-interface Pinned {
-  readonly v4: Array<string>
-  readonly v6: Array<string>
+export interface Pinned {
+  readonly v4: ReadonlyArray<string>
+  readonly v6: ReadonlyArray<string>
 }
 
 /** The addresses of names that stand in a hosts file (hosts(5)). */
 export const parseHosts = (text: string): ReadonlyMap<string, Pinned> => {
-  const hosts = new Map<string, Pinned>()
+  const hosts = new Map<string, { readonly v4: Array<string>; readonly v6: Array<string> }>()
   for (const line of text.split("\n")) {
     const [address = "", ...names] = line.replace(/#.*/, "").trim().split(/\s+/)
     const family = familyOf(address)
@@ -98,4 +98,30 @@ export const parseResolver = (text: string): ResolverSettings => {
     timeout: 1000 * Math.min(30, Math.max(1, option(/ timeout:(\d+)/, 1))),
     tries: Math.min(5, Math.max(1, option(/ attempts:(\d+)/, 3)))
   }
+}
+
+/** Where names of hosts are looked for. */
+export interface Source {
+  readonly source: "files" | "dns"
+  /** A name that it does not know does not exist, whatever comes after it says. */
+  readonly decides: boolean
+}
+
+const filesThenDns: ReadonlyArray<Source> = [
+  { source: "files", decides: false },
+  { source: "dns", decides: false }
+]
+
+/** The sources that we have, in the order of nsswitch.conf(5); the others are left out. */
+export const parseOrder = (text: string): ReadonlyArray<Source> => {
+  const line = /^[ \t]*hosts[ \t]*:([^#\n]*)/m.exec(text)?.[1]
+  if (line === undefined) return filesThenDns
+  const order: Array<Source> = []
+  for (const [, name = "", actions = ""] of line.matchAll(/([\w-]+)\s*(\[[^\]]*\])?/g)) {
+    // systemd reads the hosts file itself, and asks then.
+    if (name === "resolve") order.push(...filesThenDns)
+    else if (name === "files" || name === "dns")
+      order.push({ source: name, decides: /NOTFOUND=return|!UNAVAIL=return|!TRYAGAIN=return/i.test(actions) })
+  }
+  return order.filter(({ source }, at) => order.findIndex((one) => one.source === source) === at)
 }

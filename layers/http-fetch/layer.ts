@@ -3,8 +3,11 @@ import { Effect, Layer, RcMap } from "effect"
 import type { Address } from "../../spec/target.ts"
 import { type Body, type BodyAborted, isSource, read } from "../../src/http/body.ts"
 import { HeaderList } from "../../src/http/header-list.ts"
+import { callTimes } from "../../src/pipeline/call-times.ts"
+import { toldFetch } from "../../src/pipeline/told-fetch.ts"
 import { type Fetched, FetchFailed, type FetchRequest, HttpFetch } from "../../src/services/http-fetch.ts"
-import type { Metrics } from "../../src/services/metrics.ts"
+import { Metrics } from "../../src/services/metrics.ts"
+import { Monotonic } from "../../src/services/monotonic.ts"
 import type { Names } from "../../src/services/names.ts"
 import { type Upstream, type UpstreamError, Upstreams } from "../../src/services/upstreams.ts"
 import * as UpstreamLayer from "../http/upstream.ts"
@@ -98,6 +101,6 @@ export const layer: Layer.Layer<HttpFetch, never, Metrics | Names> = Layer.effec
       lookup: (origin: string) => open(addressOf(new URL(origin)), { connectTimeout: defaultTimeout, idleTimeout }),
       idleTimeToLive: idleTimeout
     })
-    return { fetch: fetchThrough(servers) }
+    return { fetch: toldFetch(fetchThrough(servers), callTimes(yield* Metrics), yield* Monotonic) }
   })
 ).pipe(Layer.provide(UpstreamLayer.layer))

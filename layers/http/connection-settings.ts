@@ -1,5 +1,6 @@
 /** How connections to a backend are made: within what time, to which of its addresses, whom they trust, and how their silence is probed. */
 import { Redacted } from "effect"
+import type { Address } from "../../spec/target.ts"
 import type { Addresses, Probes, UpstreamOptions, UpstreamTls } from "../../src/services/upstreams.ts"
 
 /** What holds where nobody says otherwise (milliseconds): the defaults of `config.backend` and `config.dns`. */
@@ -21,24 +22,28 @@ export interface ConnectionSettings {
   readonly addresses: Addresses
 }
 
-export const settle = (options: UpstreamOptions): ConnectionSettings => ({
-  tls: options.tls,
+/** A target with TLS trusts the system where nobody says whom else. */
+export const settle = (target: Address, options: UpstreamOptions): ConnectionSettings => ({
+  tls: options.tls ?? (target.kind === "tcp" && target.tls ? { verify: "everything" } : undefined),
   connectTimeout: options.connectTimeout ?? standard.connectTimeout,
   idleTimeout: options.idleTimeout ?? standard.idleTimeout,
-  maxConnections: options.maxConnections,
+  maxConnections: options.maxConnections === Infinity ? undefined : options.maxConnections,
   probes: options.probes ?? standard.probes,
   addresses: options.addresses ?? standard.addresses
 })
 
 /** As options of a TLS connection. */
 export const trust = (
-  tls: UpstreamTls | undefined
-): { ca?: string; cert?: string; key?: string; rejectUnauthorized?: boolean; checkServerIdentity?: () => undefined } =>
-  tls === undefined
-    ? {}
-    : {
-        ...(tls.root === undefined ? {} : { ca: tls.root }),
-        ...(tls.client === undefined ? {} : { cert: tls.client.certificate, key: Redacted.value(tls.client.key) }),
-        ...(tls.verify === "nothing" ? { rejectUnauthorized: false } : {}),
-        ...(tls.verify === "chain" ? { checkServerIdentity: () => undefined } : {})
-      }
+  tls: UpstreamTls
+): {
+  ca?: string
+  cert?: string
+  key?: string
+  rejectUnauthorized?: boolean
+  checkServerIdentity?: () => undefined
+} => ({
+  ...(tls.root === undefined ? {} : { ca: tls.root }),
+  ...(tls.client === undefined ? {} : { cert: tls.client.certificate, key: Redacted.value(tls.client.key) }),
+  ...(tls.verify === "nothing" ? { rejectUnauthorized: false } : {}),
+  ...(tls.verify === "chain" ? { checkServerIdentity: () => undefined } : {})
+})

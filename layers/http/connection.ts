@@ -15,7 +15,7 @@ import type { Peer } from "../../src/pipeline/view.ts"
 import { contained, containing, ignore } from "../../src/services/contained.ts"
 import type { Probes } from "../../src/services/upstreams.ts"
 import { ActiveRequest, type Host } from "./active-request.ts"
-import { isForeign } from "./packet.ts"
+import { Packets } from "./packets.ts"
 import { closeGently, parserRefusal, type Refusal, refuse, reset } from "./refusal.ts"
 import { RequestBody } from "./request-body.ts"
 
@@ -64,6 +64,7 @@ export class Connection implements Host {
   readonly scheme: Scheme
   /** For whichever request is being answered. A closure for each of them would not die young, and cost collections. */
   readonly #inform: Inform
+  readonly #packets: Packets
   readonly #serving: Serving
   readonly #opened: number
   #active: ActiveRequest | undefined = undefined
@@ -94,6 +95,7 @@ export class Connection implements Host {
     this.#serving = serving
     this.socket = socket
     this.scheme = scheme
+    this.#packets = new Packets(socket)
     this.peer = peerOf(socket, serving.loopback)
     this.#inform = (status, headers) => this.#active?.inform(status, headers)
     this.#opened = this.#idleSince = serving.clocks.monotonic()
@@ -140,8 +142,7 @@ export class Connection implements Host {
   /** A request whose head is complete. */
   request(request: IncomingMessage, response: ServerResponse, expecting: boolean): void {
     if (this.#sealed) return
-    // Only these could be something else (RTSP has no version 1.1), and looking costs more than all of the framing.
-    if ((request.httpVersion === "1.0" || request.method === "SOURCE") && isForeign(request)) foreign.add(request)
+    if (this.#packets.head(request)) foreign.add(request)
     if (this.#declining) this.#sealed = true
     if (this.#idleSince === undefined) {
       // The rest of a long pipeline stays in the socket; node goes on reading after each message until we say so later.
@@ -428,7 +429,7 @@ export class Connection implements Host {
   }
 }
 
-/** Requests of other protocols: the packet shows it only when they come. */
+/** Requests of other protocols: the packets show it only when they come. */
 const foreign = new WeakSet<IncomingMessage>()
 
 /** An upload that goes on after its answer: for how many milliseconds, and how much of it. */

@@ -59,7 +59,7 @@ export const layer: Layer.Layer<Pools, never, Names | Metrics> = Layer.effect(
     const refused = (limit: PoolExhausted["limit"]) => refusals.series([limit]).record(1)
     return {
       open: (target, options) => {
-        const settings = settle(options)
+        const settings = settle(target, options)
         const { connectTimeout, idleTimeout, maxConnections } = settings
         const key = identityOf(target, settings)
         const make = (): Backend => {

@@ -5,6 +5,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { HeaderList } from "../../src/http/header-list.ts"
+import { type OutboundCall, type OutboundWatch, WatchCalls } from "../../src/pipeline/outbound.ts"
+import { toldFetch } from "../../src/pipeline/told-fetch.ts"
 import { type Fetched, FetchFailed, HttpFetch } from "../../src/services/http-fetch.ts"
 import { Jwks, type KeySet } from "../../src/services/jwks.ts"
 import { Log } from "../../src/services/log.ts"
@@ -31,11 +33,15 @@ const issuer = () => {
     Layer.provide(
       Layer.mergeAll(
         Layer.succeed(HttpFetch, {
-          fetch: () =>
-            Effect.suspend(() => {
-              state.fetches++
-              return state.answer()
-            })
+          fetch: toldFetch(
+            () =>
+              Effect.suspend(() => {
+                state.fetches++
+                return state.answer()
+              }),
+            () => ({ record: () => {} }),
+            () => 0
+          )
         }),
         Layer.succeed(Log, {
           ...ConsoleLog.make({ filter: "off", format: "text", write: () => {}, now: () => 0 }),
@@ -232,6 +238,37 @@ describe("a remote key set", () => {
       })
     )
   })
+
+  it.effect(
+    "is fetched for the first who asks, and told as a call of theirs; nobody is told of what is fetched by itself",
+    () => {
+      const { state, publishing, run, open } = issuer()
+      const told: Array<unknown> = []
+      const watched = (whose: string) =>
+        Effect.provideService(WatchCalls, ({ name, target }: OutboundCall): OutboundWatch => {
+          told.push([whose, name, target])
+          const ended: OutboundWatch["ended"] = (result) => told.push([whose, result])
+          return { context: undefined, ended, outbound: () => assert.fail("there are no further calls") }
+        })
+      return run(
+        Effect.gen(function* () {
+          state.answer = publishing(keySet("rsa-1"))
+          const set = yield* open
+          yield* set.refresh
+          yield* TestClock.adjust("31 seconds")
+          state.answer = publishing(keySet("rsa-2"))
+          yield* Effect.all([watched("first")(set.refresh), watched("second")(set.refresh)], { concurrency: 2 })
+          assert.deepStrictEqual([state.fetches, ids(set)], [2, ["rsa-2"]])
+          yield* TestClock.adjust("15 minutes")
+          assert.strictEqual(state.fetches, 3)
+          assert.deepStrictEqual(told, [
+            ["first", "http", "issuer.example:443"],
+            ["first", { status: 200, error: undefined }]
+          ])
+        })
+      )
+    }
+  )
 
   it.effect("is shared by those who open it, and no longer fetched when the last has gone", () => {
     const { state, publishing, run, open } = issuer()

@@ -2,29 +2,38 @@
 import { Schema, SchemaGetter } from "effect"
 import { FileOrInline, JsonObject, Secret, SecretFileOrInline } from "../content.ts"
 import { defaulted, exactlyOneOf, exclusive, object, optional, required, withAliases } from "../field.ts"
+import { HeaderName } from "../header.ts"
 import { bearer, CredentialLocation } from "../location.ts"
 import { CelExpression, Duration, LongString, ShortString } from "../primitives.ts"
 
-/** Where the proxy writes a credential. */
-export const WritableLocation = exactlyOneOf("WritableLocation", "Where a credential is written.", {
-  header: required(
-    object("HeaderLocation", "A request header.", {
-      name: required(ShortString, "The header."),
-      prefix: optional(Schema.String, "Text before the credential, such as `Bearer `.")
-    }),
-    "A request header."
-  ),
-  queryParameter: required(
-    object("QueryLocation", "A query parameter.", { name: required(ShortString, "The parameter.") }),
-    "A query parameter."
-  ),
-  cookie: required(object("CookieLocation", "A cookie.", { name: required(ShortString, "The cookie.") }), "A cookie.")
-})
+const CookieName = Schema.String.check(
+  Schema.isPattern(/^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,256}$/u, { expected: "a cookie name" })
+).annotate({ identifier: "CookieName", description: "The name of a cookie; case matters." })
+
+/** Where the proxy writes a credential. What stands there already is replaced. */
+export const WritableLocation = exactlyOneOf(
+  "WritableLocation",
+  "Where a credential is written. What the client sent there is replaced.",
+  {
+    header: required(
+      object("HeaderLocation", "A request header.", {
+        name: required(HeaderName, "The header."),
+        prefix: optional(Schema.String, "Text before the credential, such as `Bearer `.")
+      }),
+      "A request header."
+    ),
+    queryParameter: required(
+      object("QueryLocation", "A query parameter.", { name: required(ShortString, "The parameter.") }),
+      "A query parameter."
+    ),
+    cookie: required(object("CookieLocation", "A cookie.", { name: required(CookieName, "The cookie.") }), "A cookie.")
+  }
+)
 
 const KeyForm = Schema.Union([
   SecretFileOrInline,
   object("KeyAtLocation", "A key and where it is written.", {
-    value: required(SecretFileOrInline, "The key."),
+    value: required(SecretFileOrInline, "The key; a file is watched."),
     location: optional(
       WritableLocation,
       "Where the key is written; `authorization: Bearer` when left out, unless the provider has a place of its own."
@@ -222,7 +231,7 @@ export const JwtSign = object(
 /** A further credential beside the main one. */
 export const BackendCredential = object("BackendCredential", "A further credential.", {
   location: required(WritableLocation, "Where the credential is written."),
-  key: required(SecretFileOrInline, "The credential.")
+  key: required(SecretFileOrInline, "The credential; a file is watched.")
 })
 
 /** How the proxy proves to an authorization server who it is. */

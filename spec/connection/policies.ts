@@ -11,6 +11,7 @@ import {
   named,
   object,
   optional,
+  planned,
   type Rule,
   recursive,
   required,
@@ -243,20 +244,20 @@ const AuthObject = object(
   "BackendAuthObject",
   "One way to authenticate to a backend, and further credentials.",
   {
-    key: optional(BackendKey, "A key: the value itself, `{ file }`, or `{ value, location }`."),
+    key: optional(BackendKey, "A key: the value itself, `{ file }`, or `{ value, location }`. A file is watched."),
     passthrough: optional(
       object("PassthroughAuth", "Where the token is written.", {
         location: optional(WritableLocation, "Where the token is written; `authorization: Bearer` when left out.")
       }),
-      "The validated token of the request, which the token policy has removed."
+      "The validated token of the request, which the token policy has removed. A request without one is sent as it is."
     ),
-    gcp: optional(GcpAuth, "Google Cloud."),
-    aws: optional(AwsAuth, "AWS."),
-    azure: optional(AzureAuth, "Azure."),
-    copilot: optional(object("CopilotAuth", "An empty object.", {}), "GitHub Copilot, with the token of this machine."),
-    jwtSign: optional(JwtSign, "A token that the proxy signs."),
-    oauthTokenExchange: optional(TokenExchange, "A token that the token of the request is exchanged for."),
-    crossAppAccess: optional(CrossAppAccess, "A token of another application."),
+    gcp: planned(GcpAuth, "Google Cloud."),
+    aws: planned(AwsAuth, "AWS."),
+    azure: planned(AzureAuth, "Azure."),
+    copilot: planned(object("CopilotAuth", "An empty object.", {}), "GitHub Copilot, with the token of this machine."),
+    jwtSign: planned(JwtSign, "A token that the proxy signs."),
+    oauthTokenExchange: planned(TokenExchange, "A token that the token of the request is exchanged for."),
+    crossAppAccess: planned(CrossAppAccess, "A token of another application."),
     credentials: defaulted(Schema.Array(BackendCredential), [], "Further credentials, written after the main one.")
   },
   {
@@ -278,7 +279,7 @@ const AuthObject = object(
 
 type AuthType = typeof AuthObject.Type
 
-const AuthForm = Schema.Union([Schema.Literal("copilot"), AuthObject]).annotate({
+const AuthForm = Schema.Union([Schema.Literal("copilot").annotate({ planned: true }), AuthObject]).annotate({
   identifier: "BackendAuth",
   description: "How the proxy authenticates to the backend. A failure answers 500."
 })

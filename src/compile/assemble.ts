@@ -5,10 +5,10 @@
 import { Effect, Result, type Scope } from "effect"
 import type { PolicySpecs } from "../../spec/standalone/policies.ts"
 import { emptySite, responseSteps, type SiteGraph } from "../pipeline/compile.ts"
+import type { ConnectionOptions, ConnectionPolicy } from "../pipeline/connection-policy.ts"
 import { NoBackend } from "../pipeline/errors.ts"
-import type { Exchange } from "../pipeline/exchange.ts"
 import { readingSlots } from "../pipeline/expressions.ts"
-import { Latency, StageTimes } from "../pipeline/latency.ts"
+import { StageTimes } from "../pipeline/latency.ts"
 import { masked } from "../pipeline/masked.ts"
 import type { Registry, Services } from "../pipeline/registry.ts"
 import type { Backend, EffectivePolicies, Listener, Route } from "../pipeline/route.ts"
@@ -16,15 +16,19 @@ import type { Step } from "../pipeline/run.ts"
 import { type AnySlot, type ConfigPath, type ConfigProblem, unavailable } from "../pipeline/stage.ts"
 import { makeWays, type Ways } from "../pipeline/sub-call.ts"
 import type { AnyTerminal, CompiledBackend } from "../pipeline/terminal.ts"
+import { readBy, terminalSteps } from "../pipeline/terminal-steps.ts"
 import { type Attached, attachments } from "../routing/attach.ts"
 import { compileListeners } from "../routing/listeners.ts"
 import { type BackendLevel, type Merging, merging, type PolicyAttachment } from "../routing/merge.ts"
 import { none } from "../routing/normalise/policies.ts"
 import type * as Normalised from "../routing/normalised.ts"
 import { chainKey, delegates, selection, type Tabled } from "../routing/selection.ts"
+import { discoveredPort, servicePort } from "../routing/services.ts"
 import { compileRoutes, type RouteEntry, type RouteTable } from "../routing/table.ts"
 import { type Available, missing, type Part } from "../routing/unavailable.ts"
 import { type Random, weightedChoice } from "../routing/weights.ts"
+import { Discovery } from "../services/discovery.ts"
+import { type Connection, Connections } from "./connections.ts"
 import { type Compiling, Problems } from "./problems.ts"
 import { References, withReferences } from "./references.ts"
 import { type CompileCondition, Sites } from "./sites.ts"
@@ -63,6 +67,7 @@ export interface Parts<R extends Registry> {
   /** What the policies of a file say of themselves. */
   readonly specs: PolicySpecs
   readonly terminals: ReadonlyArray<AnyTerminal>
+  readonly connections: ReadonlyArray<ConnectionPolicy>
   readonly compileCondition: CompileCondition
   readonly random: Random
 }
@@ -76,15 +81,17 @@ export const assemble = <R extends Registry>(
   })
 
 /** What is neither a policy of the registry nor a terminal, and the parts that nothing here reads, are refused: never ignored. */
-const availableIn = ({ registry, terminals }: Parts<Registry>): Available => ({
+const availableIn = ({ registry, terminals, connections }: Parts<Registry>): Available => ({
   // What a terminal applies at its own backends is refused at all others when these are compiled.
   policies: new Set([
-    ...registry.policies.map(({ name }) => name),
+    ...[...registry.policies, ...connections].map(({ name }) => name),
     ...terminals.flatMap(({ applies = [] }) => applies)
   ]),
   backends: new Set(terminals.map(({ name }) => name)),
   parts: new Set<Part>(["routeGroups"])
 })
+
+type ServiceTarget = Extract<Normalised.BackendTarget, { readonly kind: "service" }>
 
 interface CompiledRoute {
   readonly route: Route
@@ -107,7 +114,9 @@ class Assembly {
   readonly #problems = new Problems()
   readonly #merge: Merging
   readonly #routes: Array<ServedRoute> = []
-  readonly #terminals = new Map<Normalised.Backend, CompiledTerminal | undefined>()
+  readonly #opened = new Map<Normalised.Backend, Array<Opened>>()
+  readonly #connections: Connections
+  readonly #services = new Map<string, Normalised.Backend>()
   readonly #sites: Sites
   readonly #reached = new Set<Normalised.RouteGroup | Normalised.Backend>()
   readonly #attachedTo: (listener: Normalised.Listener | undefined) => Attached
@@ -120,6 +129,7 @@ class Assembly {
     this.#config = config
     this.#times = times
     this.#merge = merging(parts.specs)
+    this.#connections = new Connections(parts.connections)
     this.#sites = new Sites(parts.registry, parts.compileCondition, this.#problems)
     this.#attachedTo = attachments(config)
     this.#alone = { attached: this.#attachedTo(undefined), way: emptyWay(parts.registry) }
@@ -286,15 +296,42 @@ class Assembly {
   }
 
   #backend(
-    { gateway, attached }: Tables,
+    tables: Tables,
     route: SiteGraph,
     chain: ReadonlyArray<Normalised.Route>,
     reference: Normalised.BackendReference
   ): Compiling<Backend | NoBackend> {
     const { target } = reference
-    if (target.kind === "service") return Effect.succeed(new NoBackend({ detail: "service not found" }))
+    if (target.kind === "service")
+      return Effect.flatMap(this.#service(target), (source) =>
+        source === undefined
+          ? Effect.succeed(new NoBackend({ detail: "service not found" }))
+          : this.#reachedBackend(tables, route, chain, reference, source)
+      )
     const source = target.kind === "backend" ? this.#config.backends[target.key] : undefined
     if (source === undefined) return Effect.succeed(new NoBackend({ detail: "backend does not exist" }))
+    return this.#reachedBackend(tables, route, chain, reference, source)
+  }
+
+  /** The backend at a port of a service, the same for all that refer to it. */
+  #service({ name, port }: ServiceTarget): Effect.Effect<Normalised.Backend | undefined> {
+    const key = `${name}:${port}`
+    const known = this.#services.get(key)
+    if (known !== undefined) return Effect.succeed(known)
+    return Effect.map(Discovery, ({ find }) => {
+      const source = find(name, port) === undefined ? servicePort(this.#config, name, port) : discoveredPort(name, port)
+      if (source !== undefined) this.#services.set(key, source)
+      return source
+    })
+  }
+
+  #reachedBackend(
+    { gateway, attached }: Tables,
+    route: SiteGraph,
+    chain: ReadonlyArray<Normalised.Route>,
+    reference: Normalised.BackendReference,
+    source: Normalised.Backend
+  ): Compiling<Backend | NoBackend> {
     const { kind } = source.destination
     // What is targeted at a whole gateway is meant for those among its backends that it can be for.
     const attachments = attached
@@ -332,11 +369,13 @@ class Assembly {
   ): Compiling<Backend | undefined> {
     this.#reached.add(source)
     const { kind } = source.destination
+    const policies = this.#merge.backend(attachments)
+    const [ofConnection, ofCalls] = this.#connections.parted(policies)
+    const terminal = this.#terminal(source)
+    if (terminal === undefined) return Effect.succeed(undefined)
     const compiling = Effect.flatMap(
-      this.#backendTerminal(source, attachments),
-      (compiled): Compiling<Backend | undefined> => {
-        if (compiled === undefined) return Effect.succeed(undefined)
-        const policies = this.#merge.backend(attachments)
+      this.#backendTerminal(terminal, source, attachments, ofConnection),
+      (opened): Compiling<Backend | undefined> => {
         // No other backend knows what it is about: it would let everything through.
         for (const { name, path } of Object.values(policies))
           if (this.#isForOthers(name, kind))
@@ -344,9 +383,12 @@ class Assembly {
               path,
               message: `${name} needs ${this.#parts.specs[name]!.backends!.map(aBackend).join(" or ")}`
             })
-        const [ofTerminal, ofStages] = parted(policies, this.#terminal(source)?.applies ?? [])
-        return Effect.map(this.#sites.compile("backend", ofStages), (graph) =>
-          compiledBackend(this.#parts.registry, this.#times, source, compiled, [gateway, route, graph], ofTerminal)
+        const [ofTerminal, ofStages] = parted(ofCalls, terminal.applies ?? [])
+        return Effect.map(
+          this.#sites.compile("backend", ofStages),
+          (graph) =>
+            opened &&
+            compiledBackend(this.#parts.registry, this.#times, source, opened, [gateway, route, graph], ofTerminal)
         )
       }
     )
@@ -357,23 +399,66 @@ class Assembly {
     return this.#parts.terminals.find(({ name }) => name === destination.kind)
   }
 
-  /** A backend is opened once, however many routes lead to it; one whose providers depend on the route, for each of them. */
+  /**
+   * A backend is opened once for each way in which its connections are, however many routes lead to it; one whose providers depend
+   * on the route, for each of them.
+   */
   #backendTerminal(
+    terminal: AnyTerminal,
     source: Normalised.Backend,
-    attachments: ReadonlyArray<PolicyAttachment<BackendLevel>>
-  ): Compiling<CompiledTerminal | undefined> {
-    const terminal = this.#terminal(source)
-    if (terminal === undefined) return Effect.succeed(undefined)
-    const { destination } = source
-    if (destination.kind === "ai") {
-      const config = withInForce(destination.config, attachments, terminal.applies ?? [], this.#merge)
-      return this.#problems.collect(compileTerminal(terminal, config, source))
-    }
-    if (this.#terminals.has(source)) return Effect.succeed(this.#terminals.get(source))
-    return Effect.map(this.#problems.collect(compileTerminal(terminal, destination.config, source)), (compiled) => {
-      this.#terminals.set(source, compiled)
-      return compiled
+    attachments: ReadonlyArray<PolicyAttachment<BackendLevel>>,
+    ofConnection: Normalised.Policies
+  ): Compiling<OpenedTerminal | undefined> {
+    const opened = this.#connections.compile(ofConnection).pipe(
+      Effect.flatMap((connection) =>
+        Effect.flatMap(this.#configOf(source, terminal, attachments), (config) =>
+          Effect.map(compileTerminal(terminal, config, source, connection.options), (compiled) => ({
+            ...compiled,
+            connection
+          }))
+        )
+      ),
+      (opening) => this.#problems.collect(opening)
+    )
+    if (source.destination.kind === "ai") return opened
+    const known = this.#opened.get(source) ?? []
+    this.#opened.set(source, known)
+    const same = known.find((each) => isSame(each.ofConnection, ofConnection))
+    if (same !== undefined) return Effect.succeed(same.terminal)
+    return Effect.map(opened, (terminal) => {
+      known.push({ ofConnection, terminal })
+      return terminal
     })
+  }
+
+  /** What a terminal is made from. One for models has providers, each with what is in force for it alone. */
+  #configOf(
+    { destination }: Normalised.Backend,
+    { applies = [] }: AnyTerminal,
+    attachments: ReadonlyArray<PolicyAttachment<BackendLevel>>
+  ): Compiling<unknown> {
+    // Their own policies, what the terminal applies of the wider ones, and what is said of connections.
+    const shared = attachments.map((attachment) => {
+      const [ofConnection, others] = this.#connections.parted(attachment.policies)
+      return { ...attachment, policies: { ...parted(others, applies)[0], ...ofConnection } }
+    })
+    const provided = <E extends { readonly policies: Normalised.Policies }>(endpoints: ReadonlyArray<E>) =>
+      Effect.forEach(endpoints, (endpoint) => {
+        const all = this.#merge.backend([...shared, { level: "provider", key: "", policies: endpoint.policies }])
+        const [ofConnection, policies] = this.#connections.parted(all)
+        return Effect.map(this.#problems.collect(this.#connections.compile(ofConnection)), (connection) => ({
+          ...endpoint,
+          policies,
+          connections: connection?.options ?? {}
+        }))
+      })
+    if (destination.kind === "llm")
+      return Effect.map(provided(destination.config.models), (models) => ({ ...destination.config, models }))
+    if (destination.kind !== "ai") return Effect.succeed(destination.config)
+    const groups = Effect.forEach(destination.config.groups, ({ providers }) =>
+      Effect.map(provided(providers), (providers) => ({ providers }))
+    )
+    return Effect.map(groups, (groups) => ({ groups }))
   }
 }
 
@@ -414,13 +499,12 @@ const compiledBackend = (
   registry: Registry,
   times: StageTimes,
   source: Normalised.Backend,
-  { terminal, compiled, reads }: CompiledTerminal,
+  { compiled, reads, connection }: OpenedTerminal,
   sites: readonly [gateway: SiteGraph, route: SiteGraph, backend: SiteGraph],
   ofTerminal: Normalised.Policies
 ): Backend => {
-  const { type, protocol, target, prepare, answered, call, keepsTime } = compiled
-  const own = (phase: "backend" | "backendResponse", run: Prepare | undefined) =>
-    run === undefined ? [] : [terminalStep(source, terminal, phase, run, times)]
+  const { type, protocol, target, call, keepsTime } = compiled
+  const own = terminalSteps(source.destination.kind, configPath(source), compiled.nodes ?? [], reads, times)
   const { request, effective } = sites[2]
   return {
     name: source.name,
@@ -429,21 +513,28 @@ const compiledBackend = (
     target,
     keepsTime,
     call,
-    steps: [...request, ...own("backend", prepare)],
-    reads,
-    backendResponse: [...own("backendResponse", answered), ...responseSteps(registry, "backendResponse", sites)],
+    steps: [...request, ...own.request],
+    reads: compiled.reads === undefined ? reads : readBy(compiled.reads, reads),
+    connections: connection.inForce,
+    requestTimeout: connection.options.requestTimeout,
+    backendResponse: [...own.backendResponse, ...responseSteps(registry, "backendResponse", sites)],
     response: responseSteps(registry, "response", sites),
-    effective: withTerminals(effective, ofTerminal)
+    effective: withTerminals(effective, ofTerminal, connection)
   }
 }
 
-/** What the terminal applies by itself is in force as well. */
-const withTerminals = (effective: EffectivePolicies, ofTerminal: Normalised.Policies): EffectivePolicies => {
+/** What the terminal applies by itself is in force as well, and so is what is said of connections. */
+const withTerminals = (
+  effective: EffectivePolicies,
+  ofTerminal: Normalised.Policies,
+  { inForce }: Connection
+): EffectivePolicies => {
   const own = Object.values(ofTerminal)
-  if (own.length === 0) return effective
+  if (own.length === 0 && inForce.length === 0) return effective
   return () => ({
     ...effective(),
-    ...Object.fromEntries(own.map(({ name, branches }) => [name, masked(branches[0]?.config)]))
+    ...Object.fromEntries(own.map(({ name, branches }) => [name, masked(branches[0]?.config)])),
+    ...Object.fromEntries(inForce.map(({ policy, config }) => [policy, masked(config)]))
   })
 }
 
@@ -459,71 +550,43 @@ const parted = (policies: Normalised.Policies, names: ReadonlyArray<string>) => 
   return [Object.fromEntries(named), Object.fromEntries(others)] as const
 }
 
-type AiConfig = Extract<Normalised.Destination, { readonly kind: "ai" }>["config"]
-
-/** An AI backend whose providers each carry what is in force for them: their own policies, and what the terminal applies of the wider ones. */
-const withInForce = (
-  { groups }: AiConfig,
-  wider: ReadonlyArray<PolicyAttachment<BackendLevel>>,
-  applied: ReadonlyArray<string>,
-  merge: Merging
-): AiConfig => {
-  const shared = wider.map((attachment) => ({ ...attachment, policies: parted(attachment.policies, applied)[0] }))
-  return {
-    groups: groups.map(({ providers }) => ({
-      providers: providers.map((provider) => ({
-        ...provider,
-        policies: merge.backend([...shared, { level: "provider", key: "", policies: provider.policies }])
-      }))
-    }))
-  }
-}
-
 interface CompiledTerminal {
-  readonly terminal: AnyTerminal
   readonly compiled: CompiledBackend<AnySlot>
   readonly reads: ReadonlyArray<AnySlot>
 }
-type Prepare = NonNullable<CompiledBackend<AnySlot>["prepare"]>
 
-const compileTerminal = (terminal: AnyTerminal, config: unknown, source: Normalised.Backend) =>
+/** One whose connections are opened as policies say. */
+interface OpenedTerminal extends CompiledTerminal {
+  readonly connection: Connection
+}
+
+interface Opened {
+  readonly ofConnection: Normalised.Policies
+  /** `undefined`: something about it is wrong. */
+  readonly terminal: OpenedTerminal | undefined
+}
+
+/** Whether the same places say the same. */
+const isSame = (one: Normalised.Policies, other: Normalised.Policies): boolean => {
+  const names = Object.keys(one)
+  return names.length === Object.keys(other).length && names.every((name) => one[name] === other[name])
+}
+
+const compileTerminal = (
+  terminal: AnyTerminal,
+  config: unknown,
+  source: Normalised.Backend,
+  connections: ConnectionOptions
+) =>
   Effect.map(
     readingSlots(
       terminal.name,
       terminal.reads,
       terminal.writes,
-      terminal.compile(config, configPath(source), source.name)
+      terminal.compile(config, configPath(source), source.name, connections)
     ),
-    ([compiled, reads]): CompiledTerminal => ({ terminal, compiled, reads })
+    ([compiled, reads]): CompiledTerminal => ({ compiled, reads })
   )
-
-/** A terminal takes part in the phases around its call like any policy, under its own name. */
-const terminalStep = (
-  source: Normalised.Backend,
-  { nodes, writes }: AnyTerminal,
-  phase: "backend" | "backendResponse",
-  run: Prepare,
-  times: StageTimes
-): Step => {
-  const { kind } = source.destination
-  const node = phase === "backend" ? kind : `${kind}.answered`
-  return {
-    policy: kind,
-    node,
-    site: "backend",
-    phase,
-    path: configPath(source),
-    failOpen: false,
-    // The engine alone calls steps, and what it hands them is the exchange itself.
-    run: (view, passage) => run(view as Exchange, passage),
-    outcomes: phase === "backend" ? nodes.prepare : nodes.answered,
-    reads: phase === "backend" ? [] : writes,
-    writes: phase === "backend" ? writes : [],
-    condition: undefined,
-    holds: undefined,
-    latency: new Latency(times(phase, kind, node))
-  }
-}
 
 const wide: ReadonlySet<BackendLevel> = new Set(["gateway", "gatewayPort", "listener"])
 

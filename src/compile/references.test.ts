@@ -113,7 +113,7 @@ describe("references to backends", () => {
       ])
       assert.deepStrictEqual(
         yield* problemsOf(targeting("{ backend: /guards, policies: { tcp: { connectTimeout: 1s } } }")),
-        [`${at}.tcp: tcp beside the name of a backend is not available yet`]
+        []
       )
     })
   )

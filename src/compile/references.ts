@@ -6,11 +6,11 @@ import { Context, Effect } from "effect"
 import { didYouMean } from "../../spec/config/nearest.ts"
 import { formatPath } from "../../spec/config/path.ts"
 import type { PolicySpecs } from "../../spec/standalone/policies.ts"
-import { type Address, formatAddress } from "../../spec/target.ts"
+import type { Address } from "../../spec/target.ts"
 import type { Backend } from "../pipeline/route.ts"
 import { type ConfigPath, type ConfigProblem, unavailable } from "../pipeline/stage.ts"
 import { callerOf, compileConnected, type Ways } from "../pipeline/sub-call.ts"
-import { type Caller, type Reference, SubCalls } from "../pipeline/sub-calls.ts"
+import { type Caller, type Reference, SubCalls, type Use } from "../pipeline/sub-calls.ts"
 import { localKey } from "../routing/normalise/backends.ts"
 import { attached, none } from "../routing/normalise/policies.ts"
 import type * as Normalised from "../routing/normalised.ts"
@@ -60,10 +60,10 @@ export class References {
     this.#compile = compile
   }
 
-  resolve(reference: Reference, path: ConfigPath): Compiling<Caller> {
+  resolve(reference: Reference, path: ConfigPath, use: Use): Compiling<Caller> {
     const { host, backend } = reference
-    if (host !== undefined) return this.#host(host, reference, path)
-    if (backend !== undefined) return this.#named(backend, reference, path)
+    if (host !== undefined) return this.#host(host, reference, path, use)
+    if (backend !== undefined) return this.#named(backend, reference, path, use)
     return Effect.fail([unavailable([...path, "service"], "a service as a target")])
   }
 
@@ -78,29 +78,30 @@ export class References {
     })
   }
 
-  #host(host: Address, { policies = {} }: Reference, path: ConfigPath): Compiling<Caller> {
-    const { http, tcp, ...others } = policies
+  #host(host: Address, { policies = {} }: Reference, path: ConfigPath, use: Use): Compiling<Caller> {
     const key = formatPath(path)
     const source: Normalised.Backend = {
       key,
       name: key,
       namespace: "",
       destination: { kind: "host", config: host },
-      policies: attached(others, [...path, "policies"], this.#specs),
+      policies: attached(policies, policiesAt(path, use), this.#specs),
       path
     }
-    return this.#caller(source, http, path, compileConnected(tcp, this.#compile(source, none, path)))
+    const compiling = this.#compile(source, none, path)
+    return this.#caller(
+      source,
+      use,
+      use.connections === undefined ? compiling : compileConnected(use.connections, compiling)
+    )
   }
 
-  #named(name: string, { policies = {} }: Reference, path: ConfigPath): Compiling<Caller> {
+  #named(name: string, { policies = {} }: Reference, path: ConfigPath, use: Use): Compiling<Caller> {
     const at = [...path, "backend"]
     const source = this.#config.backends[localKey(name)]
     if (source === undefined) return Effect.fail([{ path: at, message: this.#unknown(name) }])
-    const { http, tcp, ...others } = policies
-    if (tcp !== undefined)
-      return Effect.fail([unavailable([...path, "policies", "tcp"], "tcp beside the name of a backend")])
-    const beside = attached(others, [...path, "policies"], this.#specs)
-    return this.#caller(source, http, path, this.#followed(source, beside, at))
+    const beside = attached(policies, policiesAt(path, use), this.#specs)
+    return this.#caller(source, use, this.#followed(source, beside, at))
   }
 
   #unknown(name: string): string {
@@ -133,21 +134,14 @@ export class References {
     })
   }
 
-  #caller(
-    source: Normalised.Backend,
-    http: NonNullable<Reference["policies"]>["http"],
-    path: ConfigPath,
-    compiling: Compiling<Backend | undefined>
-  ): Compiling<Caller> {
-    if (http?.version !== undefined)
-      return Effect.fail([unavailable([...path, "policies", "http", "version"], "version")])
+  #caller(source: Normalised.Backend, use: Use, compiling: Compiling<Backend | undefined>): Compiling<Caller> {
     return Effect.flatMap(
       compiling,
       (backend): Compiling<Caller> =>
         // What is wrong with it is told where it stands, and is a reason to go no further here.
         backend === undefined
           ? Effect.fail(this.#problems.list)
-          : Effect.succeed(callerOf(this.#ways, backend, authorityOf(source), http?.requestTimeout))
+          : Effect.succeed(callerOf(this.#ways, backend, addressOf(source), use.purpose))
     )
   }
 }
@@ -169,9 +163,11 @@ interface Held {
 }
 
 const portOf = (held: Held): SubCalls["Service"] => ({
-  resolve: (reference, path) =>
-    held.references?.resolve(reference, path) ?? Effect.die(new Error("references are resolved while compiling"))
+  resolve: (reference, path, use) =>
+    held.references?.resolve(reference, path, use) ?? Effect.die(new Error("references are resolved while compiling"))
 })
+
+const policiesAt = (path: ConfigPath, use: Use): ConfigPath => use.policiesAt ?? [...path, "policies"]
 
 const placesOf = (way: ReadonlyArray<Entered>): ReadonlyArray<ConfigPath> =>
   way.flatMap(({ from }) => (from ? [from] : []))
@@ -194,8 +190,6 @@ const tooFar = (places: ReadonlyArray<ConfigPath>): ConfigProblem => {
   }
 }
 
-/** What a backend is asked under: its address, with the port. */
-const authorityOf = ({ destination }: Normalised.Backend): string =>
-  destination.kind === "host" && destination.config.kind === "tcp"
-    ? formatAddress({ ...destination.config, tls: false })
-    : "localhost"
+/** The address of a backend, if it is known by one. */
+const addressOf = ({ destination }: Normalised.Backend): Address | undefined =>
+  destination.kind === "host" ? destination.config : undefined

@@ -92,4 +92,35 @@ describe("laws of every place", () => {
     cookieCarrier(name).remove(inCookie)
     assert.deepStrictEqual(inCookie.headers.flat, rest.length > 0 ? ["cookie", text(rest, "; ")] : [])
   })
+
+  const shown = Schema.String.check(Schema.isPattern(/^[!-:<-~]{1,12}$/u))
+  it.prop(
+    "what was put is what is read, alone, and leaves the others in place",
+    [pairs, word, shown],
+    ([list, name, key]) => {
+      const others = list.filter(([own]) => own !== name)
+      const carriers = [queryCarrier(name), cookieCarrier(name), headerCarrier(name, "Key ")]
+      for (const carrier of carriers) {
+        const cookies =
+          list.length > 0 ? ["cookie", text(list.slice(0, 2), "; "), "cookie", text(list.slice(2), "; ")] : []
+        const asked = request(list.length > 0 ? `/p?${text(list, "&")}` : "/p", [
+          ...cookies,
+          name,
+          "mine",
+          name,
+          "also"
+        ])
+        const before = request(asked.pathAndQuery, [...asked.headers.flat])
+        carrier.put(key)(asked)
+        assert.strictEqual(carrier.read(asked), key)
+        for (const other of carriers) if (other !== carrier) assert.strictEqual(other.read(asked), other.read(before))
+        for (const [own] of others) {
+          assert.strictEqual(queryCarrier(own).read(asked), queryCarrier(own).read(before))
+          assert.strictEqual(cookieCarrier(own).read(asked), cookieCarrier(own).read(before))
+        }
+        carrier.remove(asked)
+        assert.isUndefined(carrier.read(asked))
+      }
+    }
+  )
 })

@@ -1,6 +1,6 @@
 /**
  * Where a request carries a credential: in a header, a query parameter or a cookie. Whoever accepts a credential takes it
- * out again, so that no backend sees it.
+ * out again, so that no backend sees it; where the proxy shows one of its own it takes the place of what was there.
  */
 import type { RequestHead } from "./message.ts"
 
@@ -9,6 +9,8 @@ export interface Carrier {
   readonly read: (request: RequestHead) => string | undefined
   /** Takes it out, every repetition of it included. */
   readonly remove: (request: RequestHead) => void
+  /** What puts a credential there, in the place of all that was. */
+  readonly put: (credential: string) => (request: RequestHead) => void
 }
 
 /**
@@ -24,7 +26,11 @@ export const headerCarrier = (name: string, prefix = ""): Carrier => {
       if (!value.startsWith(prefix) && value.slice(0, prefix.length).toLowerCase() !== lower) return undefined
       return value.slice(prefix.length)
     },
-    remove: ({ headers }) => headers.delete(name)
+    remove: ({ headers }) => headers.delete(name),
+    put: (credential) => {
+      const value = prefix + credential
+      return ({ headers }) => headers.set(name, value)
+    }
   }
 }
 
@@ -35,19 +41,28 @@ export const queryCarrier = (name: string): Carrier => {
     const key = equals < 0 ? pair : pair.slice(0, equals)
     return key === name || (/[%+]/.test(key) && decoded(key).has(name))
   }
+  const remove = (request: RequestHead) => {
+    if (request.query === "") return
+    const kept = request.query
+      .slice(1)
+      .split("&")
+      .filter((pair) => !isNamed(pair))
+    request.pathAndQuery = kept.length > 0 ? `${request.path}?${kept.join("&")}` : request.path
+  }
   return {
     read: ({ query }) => {
       if (query.length <= 1) return undefined
       const pair = query.slice(1).split("&").find(isNamed)
       return (pair !== undefined && decoded(pair).get(name)) || undefined
     },
-    remove: (request) => {
-      if (request.query === "") return
-      const kept = request.query
-        .slice(1)
-        .split("&")
-        .filter((pair) => !isNamed(pair))
-      request.pathAndQuery = kept.length > 0 ? `${request.path}?${kept.join("&")}` : request.path
+    remove,
+    put: (credential) => {
+      const pair = new URLSearchParams([[name, credential]]).toString()
+      return (request) => {
+        remove(request)
+        const { query } = request
+        request.pathAndQuery += query === "" ? `?${pair}` : query === "?" ? pair : `&${pair}`
+      }
     }
   }
 }
@@ -58,6 +73,14 @@ const decoded = (pair: string) => new URLSearchParams(`&${pair}`)
 /** The first cookie of that name in any `cookie` line (RFC 6265 4.2.1). */
 export const cookieCarrier = (name: string): Carrier => {
   const isNamed = (pair: string) => pair.slice(0, Math.max(pair.indexOf("="), 0)).trim() === name
+  const remove = ({ headers }: RequestHead) => {
+    const lines = headers.getAll("cookie").map((line) => line.split(";"))
+    headers.delete("cookie")
+    for (const line of lines) {
+      const kept = line.filter((pair) => !isNamed(pair))
+      if (kept.length > 0) headers.add("cookie", kept.join(";").trim())
+    }
+  }
   return {
     read: ({ headers }) => {
       for (const line of headers.getAll("cookie")) {
@@ -66,12 +89,14 @@ export const cookieCarrier = (name: string): Carrier => {
       }
       return undefined
     },
-    remove: ({ headers }) => {
-      const lines = headers.getAll("cookie").map((line) => line.split(";"))
-      headers.delete("cookie")
-      for (const line of lines) {
-        const kept = line.filter((pair) => !isNamed(pair))
-        if (kept.length > 0) headers.add("cookie", kept.join(";").trim())
+    remove,
+    put: (credential) => {
+      const pair = `${name}=${credential}`
+      return (request) => {
+        remove(request)
+        const { headers } = request
+        // As one line: not every server reads a second one (RFC 9113 8.2.3).
+        headers.set("cookie", [...headers.getAll("cookie"), pair].join("; "))
       }
     }
   }

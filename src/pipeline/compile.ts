@@ -273,7 +273,7 @@ const step = (
       own !== undefined || entry.condition !== undefined,
       place !== undefined && phase === site
     ),
-    reads: node.reads?.filter((slot) => reads.includes(slot)) ?? reads,
+    reads: node.reads ?? reads,
     writes: node.writes ?? policy.writes,
     condition: [entry.condition?.text, own?.text].filter((text) => text !== undefined).join(" && ") || undefined,
     holds,
@@ -285,7 +285,7 @@ const step = (
  * What a node can make of a request at its place. One with a condition may be passed over, and so may one in an entry that comes
  * after others which let a request go on; of a conditional policy, what no condition could read refuses.
  */
-const outcomesAt = (
+export const outcomesAt = (
   declared: ReadonlyArray<OutcomeKind>,
   conditional: boolean,
   refuses: boolean

@@ -233,16 +233,18 @@ describe("a call beside that of the backend", () => {
         backendResponse: [],
         response: [],
         effective: () => ({}),
+        requestTimeout: own,
         call: () => Effect.onInterrupt(work, () => Effect.sync(() => void released++))
       }
-      const caller = callerOf({ ...ways, tell: contained }, server, "server:1", own)
-      const asked = { method: "GET", pathAndQuery: "/", authority: undefined, body: "", timeout: 5000 }
+      const untimed = () => ({ record: contained })
+      const caller = callerOf({ ...ways, times: untimed, tell: contained }, server, undefined, "http")
+      const asked = { method: "GET", pathAndQuery: "/", authority: undefined, body: "" }
       const step = stepOf(
         "asking",
         "route",
         (x) =>
           // What a node sees is the exchange itself.
-          Effect.as(caller.ask(x as Exchange, { ...asked, headers: new HeaderList() }), undefined),
+          Effect.as(caller.ask(x as Exchange, { ...asked, headers: new HeaderList() }, 5000), undefined),
         failOpen
       )
       const way = wayOf("call", Effect.never)

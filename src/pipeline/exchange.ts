@@ -52,6 +52,8 @@ export class Exchange implements View<AnySlot, AnySlot> {
   readonly arrived: number
   /** The protocol that the client asks to change to. */
   upgrade: string | undefined = undefined
+  /** It does no harm when a backend gets the request twice, though its method does not say so. */
+  repeatable = false
   /** Tells the client of a 1xx response. Absent where there is no such client. */
   inform: Inform | undefined = undefined
   readonly answerHeaders: HeaderList
@@ -102,6 +104,7 @@ export class Exchange implements View<AnySlot, AnySlot> {
     const fork = new Exchange(this.request.clone(), body, this.peer, this.now, this.arrived, this)
     fork.requestBodyPrefix = this.requestBodyPrefix
     fork.upgrade = this.upgrade
+    fork.repeatable = this.repeatable
     fork.inform = this.inform
     fork.matchedPrefix = this.matchedPrefix
     fork.place = this.place

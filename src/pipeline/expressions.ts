@@ -44,7 +44,8 @@ export const readingSlots = <A, E, R>(
   })
 }
 
-const isVariable = (slot: AnySlot): boolean => expressionSlots.some((each) => each === slot)
+/** Whether expressions know it as a variable. */
+export const isVariable = (slot: AnySlot): boolean => expressionSlots.some((each) => each === slot)
 
 /** Without it, expressions may read everything. */
 export const SlotReading = Context.Reference<SlotReading | undefined>("headgate/pipeline/SlotReading", {

@@ -9,7 +9,7 @@ import type { AnySlot, ConfigPath, Phase } from "./stage.ts"
 export interface GraphNode {
   /** Unique in the graph. */
   readonly id: string
-  readonly kind: "start" | "stage" | "routeSelection" | "backendCall" | "end"
+  readonly kind: "start" | "stage" | "routeSelection" | "connection" | "backendCall" | "end"
   readonly phase: Phase | null
   readonly policy: string | null
   readonly label: string
@@ -24,7 +24,7 @@ export interface GraphNode {
 export interface GraphEdge {
   readonly from: string
   readonly to: string
-  /** Control: what leads on. Data: the slot that one stage leaves for another. */
+  /** Control: what leads on. Data: the slot that one stage leaves for another, or what a policy says of connections. */
   readonly kind: "next" | "respond" | "fail" | "failOpen" | "data"
   readonly label: string | null
 }
@@ -108,6 +108,18 @@ class Drawing {
     return id
   }
 
+  /** A policy that says how the connections of a call are opened. No request runs through it. */
+  connection(policy: string, path: ConfigPath, call: string): void {
+    const id = `connection ${policy}`
+    this.nodes.push({
+      ...plain(id, "connection", policy),
+      policy,
+      path: this.#source.text(path),
+      position: this.#source.position(path)
+    })
+    this.edge(id, call, "data", "connection")
+  }
+
   read(id: string, slots: ReadonlyArray<AnySlot>): void {
     for (const slot of slots)
       for (const writer of this.#writers.get(slot) ?? []) this.edge(writer, id, "data", slot.name)
@@ -164,6 +176,7 @@ export const routeGraph = (
   else {
     for (const step of backend.steps) drawing.step(step, ofBackend)
     drawing.place(plain("backend call", "backendCall", `${backend.type} ${backend.target}`))
+    for (const { policy, path } of backend.connections ?? []) drawing.connection(policy, path, "backend call")
     drawing.read("backend call", backend.reads ?? [])
     drawing.edge("backend call", ofBackend, "fail")
     for (const step of backend.backendResponse) drawing.step(step, ofBackend)
@@ -179,7 +192,8 @@ export const routeGraph = (
     return steps[0] === undefined ? "response" : ids.get(steps[0])!
   }
   const edges = drawing.edges.map((edge) => ({ ...edge, to: startOf(edge.to) }))
-  const reached = reachable(edges)
+  const reached = new Set(reachable(edges))
+  for (const { id, kind } of drawing.nodes) if (kind === "connection" && reached.has("backend call")) reached.add(id)
   return {
     listener: listener.key,
     route: route.key,
@@ -255,6 +269,8 @@ const shape = ({ kind, label, position, condition }: GraphNode): string => {
       return `{${text}}`
     case "backendCall":
       return `[[${text}]]`
+    case "connection":
+      return `[/${text}/]`
     case "stage":
       return `[${text}]`
   }

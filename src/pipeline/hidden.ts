@@ -1,4 +1,5 @@
 /** What of a request logs and traces show as `<redacted>`, because a credential stands there. */
+import { type CredentialLocation, locationKeys } from "../../spec/location.ts"
 import { alwaysSensitiveHeaders, isSensitiveParameter } from "../cel/bindings.ts"
 
 export interface Hidden {
@@ -8,6 +9,26 @@ export interface Hidden {
   readonly parameters: ReadonlySet<string>
   /** By key of the configuration that may hold a secret, what is shown in its place. */
   readonly keys: ReadonlyMap<string, string>
+}
+
+/** The headers and parameters in which credentials stand, by any part of a decoded configuration. */
+export const placesOf = (config: unknown): { readonly headers: Set<string>; readonly parameters: Set<string> } => {
+  const headers = new Set<string>()
+  const parameters = new Set<string>()
+  const visit = (value: unknown): void => {
+    if (typeof value !== "object" || value === null) return
+    for (const [key, inner] of Object.entries(value)) {
+      if (locationKeys.has(key)) {
+        // What has such a key may be anything: metadata is free.
+        const place = inner as Partial<CredentialLocation> | null | undefined
+        if (typeof place?.header?.name === "string") headers.add(place.header.name.toLowerCase())
+        if (typeof place?.queryParameter?.name === "string") parameters.add(place.queryParameter.name)
+      }
+      visit(inner)
+    }
+  }
+  visit(config)
+  return { headers, parameters }
 }
 
 export const nothingHidden: Hidden = { headers: new Set(), parameters: new Set(), keys: new Map() }

@@ -8,7 +8,8 @@ import type { Passage } from "./passage.ts"
 import { compileFields } from "./request-fields.ts"
 import type { Outcome } from "./view.ts"
 
-const durations = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 80]
+/** Upper bounds in seconds, for whatever takes as long as a request. */
+export const durations = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 80]
 const processing = [0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.05, 0.25]
 /** The labels that say where a request went, and their values. */
 export const placeLabels = ["bind", "gateway", "listener", "route", "route_rule"]

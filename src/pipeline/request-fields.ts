@@ -17,7 +17,7 @@ const ofWay: ReadonlyArray<Field> = [
   ["listener", (p) => p.listener?.name],
   ["route_rule", (p) => p.route?.rule],
   ["route", (p) => (p.route === undefined ? undefined : `${p.route.namespace}/${p.route.name}`)],
-  ["endpoint", (p) => (p.called === undefined ? undefined : p.backend?.target)]
+  ["endpoint", (p) => (p.called === undefined ? undefined : p.target)]
 ]
 
 const ofRequest: ReadonlyArray<Field> = [

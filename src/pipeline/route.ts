@@ -8,7 +8,7 @@ import type { Plan } from "./attempts.ts"
 import type { Exchange } from "./exchange.ts"
 import type { Passage } from "./passage.ts"
 import type { Step } from "./run.ts"
-import type { AnySlot, StageError } from "./stage.ts"
+import type { AnySlot, ConfigPath, StageError } from "./stage.ts"
 
 /**
  * For the trace: the configuration of each policy in force at a site, by trace key; `null` where there is none. Made when
@@ -61,6 +61,13 @@ export interface Route {
   readonly choose: (exchange: Exchange) => Backend | StageError
 }
 
+/** A connection policy in force at a backend. */
+export interface ConnectionInForce {
+  readonly policy: string
+  readonly path: ConfigPath
+  readonly config: unknown
+}
+
 export interface Backend {
   readonly name: string
   readonly type: "ai" | "mcp" | "static" | "dynamic" | "service" | "unknown"
@@ -70,6 +77,10 @@ export interface Backend {
   readonly steps: ReadonlyArray<Step>
   /** The slots that its terminal reads. */
   readonly reads?: ReadonlyArray<AnySlot> | undefined
+  /** By which policies its connections are opened. */
+  readonly connections?: ReadonlyArray<ConnectionInForce> | undefined
+  /** Milliseconds for each of its calls, up to the head of the response. */
+  readonly requestTimeout?: number | undefined
   readonly backendResponse: ReadonlyArray<Step>
   /** All response nodes: gateway, route and backend. */
   readonly response: ReadonlyArray<Step>

@@ -8,6 +8,7 @@ import { requestTimedOut, within } from "./deadline.ts"
 import { buffersFull, Defect, Unreadable } from "./errors.ts"
 import type { Exchange } from "./exchange.ts"
 import type { Latency } from "./latency.ts"
+import { WatchCalls } from "./outbound.ts"
 import type { Passage } from "./passage.ts"
 import {
   type AnySlot,
@@ -139,6 +140,10 @@ const settle = (step: Step, exit: Exit.Exit<Verdict, StageError>): Exit.Exit<Ver
   return next
 }
 
+/** What a node waits for, with the calls that it makes told as its own. */
+const watched = (effect: PhaseOutcome, { watch }: Passage, step: Step): PhaseOutcome =>
+  watch === undefined ? effect : Effect.provideService(effect, WatchCalls, (call) => watch.outbound(call, step))
+
 /** The same meaning, plus one event for each node. */
 export const observedLoop = (clock: MonotonicClock, tell: (passage: Passage, event: StageFinished) => void): Loop => {
   const conclude = (passage: Passage, step: Step, start: number, exit: Exit.Exit<Verdict, StageError>) => {
@@ -171,7 +176,7 @@ export const observedLoop = (clock: MonotonicClock, tell: (passage: Passage, eve
         effect = defect(cause)
       }
       if (!Exit.isExit(effect)) {
-        return Effect.flatMap(Effect.exit(within(exchange, clock, effect)), (exit) => {
+        return Effect.flatMap(Effect.exit(within(exchange, clock, watched(effect, passage, step))), (exit) => {
           const settled = conclude(passage, step, start, exit)
           if (settled === next) return loop(steps, passage, i + 1)
           passage.stoppedAt = i

@@ -3,6 +3,7 @@
  * expression variable (`apiKey`, `jwt`) are that variable, so this list and the documented variables cannot drift apart.
  */
 import type { Effect } from "effect"
+import type { HealthPolicy } from "../../spec/health.ts"
 import type { Bindings } from "../cel/bindings.ts"
 import type { HeaderList } from "../http/header-list.ts"
 import type { RequestHead } from "../http/message.ts"
@@ -42,6 +43,16 @@ export interface CredentialHeaders {
 }
 /** Written by every policy that authenticates, beside what those before it have left there. */
 export const credentialHeaders = slot<CredentialHeaders>()("credentialHeaders")
+
+/** Credentials by which the proxy authenticates to a backend, as they were written into the request. */
+export interface ShownCredentials {
+  /** Lines of headers: name in lower case, value, name, value … */
+  readonly lines: ReadonlyArray<string>
+  /** Whether one of them is a parameter of the query. */
+  readonly inQuery: boolean
+}
+/** Unset where the proxy shows none. A backend that makes requests of its own puts them there. */
+export const shownCredentials = slot<ShownCredentials>()("shownCredentials", "attempt")
 
 /** Who presented a known API key. */
 export const apiKey = slot<KeyBearer>()("apiKey")
@@ -89,6 +100,18 @@ export interface TokenBudgets {
 }
 /** Unset where nothing limits the tokens of models. */
 export const tokenBudgets = slot<TokenBudgets>()("tokenBudgets")
+
+/** What kind a request is, by `sessionAffinity`: those of one kind go to the same of several endpoints. Unset where it may be any. */
+export const affinity = slot<string>()("affinity", "attempt")
+
+/** How answers of endpoints are judged, and what follows for the endpoint. */
+export interface HealthJudgement {
+  /** Default: by their status. */
+  readonly isUnhealthy: ((variables: Bindings) => boolean) | undefined
+  readonly eviction: (typeof HealthPolicy)["Type"]["eviction"]
+}
+/** What the policy `health` of a backend says; unset where nothing does. */
+export const judgement = slot<HealthJudgement>()("judgement", "attempt")
 
 /** The rules over tools, prompts and resources that an MCP backend asks for each of them. */
 export const mcpRules = slot<Rules>()("mcpRules", "attempt")

@@ -1,6 +1,6 @@
 /**
- * The spans of a sampled request, made from recorded times: one for the request, one for each node that ran, one for the
- * call of the backend, or one for each call of a backend that is a relay. Nothing of this exists for a request that is not sampled.
+ * The spans of a sampled request, made from recorded times: one for the request, one for each node that ran and for each call
+ * that it made, one for the call of the backend, or one for each call of a backend that is a relay. Nothing of this exists for a request that is not sampled.
  */
 import { formatTraceparent, newSpanId, newTraceId, type TraceContext } from "../http/trace-context.ts"
 import type { FinishedSpan } from "../services/span-sink.ts"
@@ -8,7 +8,7 @@ import type { Exchange } from "./exchange.ts"
 import type { OutboundCall, OutboundWatch } from "./outbound.ts"
 import type { Passage } from "./passage.ts"
 import { requestFacts } from "./request-fields.ts"
-import type { StageFinished } from "./run.ts"
+import type { StageFinished, Step } from "./run.ts"
 import type { Site, StageError } from "./stage.ts"
 import type { Outcome } from "./view.ts"
 import type { Watch } from "./watch.ts"
@@ -22,6 +22,8 @@ export class Spans implements Watch {
   readonly #spanId = newSpanId()
   /** Of the call under way. */
   #callId = newSpanId()
+  /** Of the nodes of the attempt under way that are known to have one. */
+  readonly #stageIds = new Map<Step, string>()
   readonly #finished: Array<FinishedSpan> = []
   /** What turns a time of the monotonic clock into one since 1970. */
   #epoch = 0
@@ -62,7 +64,7 @@ export class Spans implements Watch {
   stage(_: Passage, { step, start, end, outcome, error }: StageFinished): void {
     if (outcome === "skipped") return
     this.#span({
-      spanId: newSpanId(),
+      spanId: this.#stageId(step),
       parentSpanId: this.#spanId,
       name: `stage.${step.phase}.${step.node}`,
       kind: "internal",
@@ -73,7 +75,21 @@ export class Spans implements Watch {
     })
   }
 
-  outbound({ name, attributes }: OutboundCall): OutboundWatch {
+  /** Calls of a node are made before it has ended, or by what it leaves behind. */
+  #stageId(step: Step): string {
+    let id = this.#stageIds.get(step)
+    if (id === undefined) {
+      id = newSpanId()
+      this.#stageIds.set(step, id)
+    }
+    return id
+  }
+
+  outbound(call: OutboundCall, by?: Step): OutboundWatch {
+    return this.#outbound(call, by === undefined ? this.#spanId : this.#stageId(by))
+  }
+
+  #outbound({ name, attributes }: OutboundCall, parentSpanId: string): OutboundWatch {
     const spanId = newSpanId()
     const start = this.#clock()
     return {
@@ -81,7 +97,7 @@ export class Spans implements Watch {
       ended: ({ status, error }) => {
         this.#span({
           spanId,
-          parentSpanId: this.#spanId,
+          parentSpanId,
           name,
           kind: "client",
           start,
@@ -89,9 +105,10 @@ export class Spans implements Watch {
           attributes: { ...attributes, ...(status === undefined ? {} : { "http.status": status }) },
           error
         })
-        // In MCP a call may outlive the request.
+        // In MCP a call may outlive the request, as does that of a key set for all who ask.
         if (this.#over) this.#add(this.#finished.splice(0))
-      }
+      },
+      outbound: (call) => this.#outbound(call, spanId)
     }
   }
 
@@ -112,7 +129,7 @@ export class Spans implements Watch {
   #call(p: Passage, end: number, error: string | undefined): void {
     if (isRelay(p)) return
     const x = p.exchange
-    const target = p.backend?.target ?? ""
+    const target = p.target ?? ""
     this.#span({
       spanId: this.#callId,
       parentSpanId: this.#spanId,
@@ -122,6 +139,7 @@ export class Spans implements Watch {
       end,
       attributes: {
         "hg.outbound.kind": "primary",
+        "hg.outbound.subtype": p.backend?.protocol ?? "http",
         "http.method": x.request.method,
         "http.host": target,
         "http.path": x.request.path,
@@ -129,6 +147,10 @@ export class Spans implements Watch {
       },
       error
     })
+  }
+
+  repeating(): void {
+    this.#stageIds.clear()
   }
 
   final(_: Passage, error: StageError | undefined): void {
@@ -162,7 +184,6 @@ export class Spans implements Watch {
   calling(): void {}
   selected(): void {}
   ready(): void {}
-  repeating(): void {}
   told(): void {}
 }
 

@@ -91,7 +91,10 @@ export interface Node<Reads extends AnySlot, Writes extends AnySlot, E extends S
   /** `request`: the phase of the site at which the policy is attached. */
   readonly phase: "request" | ResponsePhase
   readonly run: Run<Reads, Writes, E>
-  /** What of its policy's declarations holds for this node; all of it when left out. */
+  /**
+   * What of its policy's declarations holds for this node; all of it when left out. Of what expressions may read, that is what
+   * the policy's own expressions do.
+   */
   readonly outcomes?: ReadonlyArray<OutcomeKind> | undefined
   readonly reads?: ReadonlyArray<Reads> | undefined
   readonly writes?: ReadonlyArray<Writes> | undefined

@@ -3,22 +3,26 @@
  * takes over nothing of the request that it is made for.
  */
 import { Effect, Exit } from "effect"
-import type { ConnectionPolicies } from "../../spec/connection/policies.ts"
-import { isSource } from "../http/body.ts"
-import { RequestHead } from "../http/message.ts"
+import { type Address, formatAddress } from "../../spec/target.ts"
+import { canonicalAuthority } from "../http/authority.ts"
+import { type BodyObserver, isSource, observe } from "../http/body.ts"
+import { type Answer, RequestHead, type Scheme } from "../http/message.ts"
+import { formatTraceparent } from "../http/trace-context.ts"
 import { Defects } from "../services/defects.ts"
 import { Monotonic } from "../services/monotonic.ts"
-import { probesOf, Upstreams, UpstreamTimedOut, withDefaults } from "../services/upstreams.ts"
+import { type UpstreamOptions, Upstreams, UpstreamTimedOut, withDefaults } from "../services/upstreams.ts"
+import { CallTimes, type Purpose, timeOf } from "./call-times.ts"
 import { requestTimedOut, within } from "./deadline.ts"
 import { Defect, FilterFailed } from "./errors.ts"
 import { defaultBodyLimit, Exchange } from "./exchange.ts"
+import { toldCall } from "./outbound.ts"
 import { Passage } from "./passage.ts"
 import type { Backend } from "./route.ts"
 import { plainLoop } from "./run.ts"
 import { makeReach, noHooks, type Reach } from "./serve.ts"
 import { authorityRewritten, timeouts } from "./slots.ts"
 import type { StageError } from "./stage.ts"
-import type { Caller, Reply } from "./sub-calls.ts"
+import type { Asking, Caller, Reply, SubRequest } from "./sub-calls.ts"
 import type { Peer } from "./view.ts"
 
 /** The client of a sub-call is the proxy, which is at no address that a rule could mean. */
@@ -28,6 +32,7 @@ const proxyItself: Peer = { address: "0.0.0.0", port: 0, rawAddress: "0.0.0.0", 
 export interface Ways {
   readonly reach: Reach
   readonly clock: () => number
+  readonly times: CallTimes
   /** Told what is thrown when a call is over. */
   readonly tell: (cause: unknown) => void
 }
@@ -37,63 +42,139 @@ export const makeWays: Effect.Effect<Ways> = Effect.gen(function* () {
   const tell = yield* Defects
   // A defect goes on to whoever made the call, and is told there.
   const reach = makeReach(plainLoop(clock), noHooks, clock, () => {})
-  return { reach, clock, tell: (cause: unknown) => tell("engine", cause) }
+  return { reach, clock, times: yield* CallTimes, tell: (cause: unknown) => tell("engine", cause) }
 })
 
-/** Compiles what opens connections, which are opened as `tcp` says. */
+/** Compiles what opens connections, which are opened so where nothing else is said. */
 export const compileConnected = <A, E, R>(
-  tcp: ConnectionPolicies["tcp"],
+  connections: UpstreamOptions,
   compiling: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R | Upstreams> =>
-  tcp === undefined
-    ? compiling
-    : Effect.flatMap(Upstreams, (upstreams) => {
-        const { connectTimeout, keepalives } = tcp
-        const probes = keepalives && probesOf(keepalives)
-        return Effect.provideService(compiling, Upstreams, withDefaults(upstreams, { connectTimeout, probes }))
-      })
+  Effect.flatMap(Upstreams, (upstreams) =>
+    Effect.provideService(compiling, Upstreams, withDefaults(upstreams, connections))
+  )
+
+/** What a backend is asked under where nobody says otherwise. */
+const originOf = (address: Address | undefined): { readonly scheme: Scheme; readonly authority: string } => {
+  if (address?.kind !== "tcp") return { scheme: "http", authority: "localhost" }
+  const scheme = address.tls ? "https" : "http"
+  const authority = formatAddress({ ...address, tls: false })
+  return { scheme, authority: canonicalAuthority(authority, scheme) ?? authority }
+}
 
 /**
- * @param authority what the backend is asked under where nobody says otherwise.
- * @param limit milliseconds for the whole of a call, if the reference says so.
+ * @param address that of the backend, if it is known by one.
+ * @param purpose what replies are told and timed as, if they are.
  */
 export const callerOf = (
-  { reach, clock, tell }: Ways,
+  ways: Ways,
   backend: Backend,
-  authority: string,
-  limit: number | undefined
-): Caller => ({
-  ask: (caller, asked) =>
+  address: Address | undefined,
+  purpose: Purpose | undefined
+): Caller => {
+  const { clock, tell, times } = ways
+  const { scheme, authority } = originOf(address)
+  const { target } = backend
+  const telling = purpose && { purpose, clock, time: timeOf(times, purpose), why: ({ message }: StageError) => message }
+  const asking = (caller: Asking, asked: SubRequest, head: RequestHead, timeout: number) =>
     Effect.suspend((): Effect.Effect<Reply, StageError> => {
-      const head = new RequestHead(asked.method, "http", asked.authority ?? authority, "/", asked.headers)
-      const fault = head.moveTo(asked.pathAndQuery)
-      if (fault !== undefined) return Exit.fail(new FilterFailed({ detail: fault.fault }))
-      const arrived = clock()
-      const x = new Exchange(head, asked.body, proxyItself, caller.now + arrived - caller.arrived, arrived)
-      x.settings = caller.settings
-      // The name of the backend need not replace that of a client.
-      x.set(authorityRewritten, true)
-      const most = limit ?? asked.timeout
+      const most = backend.requestTimeout ?? timeout
+      const x = begun(caller, asked, head, clock())
       x.set(timeouts, { request: most, backend: undefined })
-      const replied = Effect.flatMap(reach(new Passage(x), backend), ({ status }): Effect.Effect<Reply, StageError> => {
-        const { error } = x
-        if (error instanceof Defect) return Exit.die(error.cause)
-        if (error !== undefined) return Exit.fail(error)
-        return Effect.map(x.readResponseBody(defaultBodyLimit), (body) => ({ status, body }))
-      })
+      const replied = Effect.flatMap(answered(ways, x, backend), ({ status }) =>
+        Effect.map(x.readResponseBody(defaultBodyLimit), (body) => ({ status, body }))
+      )
       // That the time of this call is up says nothing of the time of whoever made it.
       const inTime = Effect.mapError(within(x, clock, replied), (error) =>
         error === requestTimedOut ? new UpstreamTimedOut({ after: most, reached: "sent" }) : error
       )
-      return Effect.onExit(inTime, (exit) => Effect.sync(() => over(x, exit, tell)))
+      return Effect.onExit(inTime, (exit) =>
+        Effect.sync(() => over(x, Exit.isSuccess(exit) ? exit.value.body.length : undefined, tell))
+      )
     })
-})
+  return {
+    target,
+    origin: `${scheme}://${authority}`,
+    ask: (caller, asked, timeout) =>
+      Effect.suspend((): Effect.Effect<Reply, StageError> => {
+        const head = headOf(asked, authority)
+        if (head instanceof FilterFailed) return Exit.fail(head)
+        if (telling === undefined) return asking(caller, asked, head, timeout)
+        const told = { target, method: head.method, authority: head.authority, path: head.path }
+        return toldCall(telling, told, (trace) => {
+          // A request of the proxy belongs to the trace of the one that it is made for.
+          if (trace !== undefined && !head.headers.has("traceparent"))
+            head.headers.set("traceparent", formatTraceparent(trace))
+          return asking(caller, asked, head, timeout)
+        })
+      }),
+    send: (caller, asked) =>
+      Effect.suspend((): Effect.Effect<Answer, StageError> => {
+        const head = headOf(asked, authority)
+        if (head instanceof FilterFailed) return Exit.fail(head)
+        const x = begun(caller, asked, head, clock())
+        return Effect.onExit(answered(ways, x, backend), (exit) =>
+          Effect.sync(() => {
+            if (Exit.isFailure(exit)) return over(x, undefined, tell)
+            const { body } = exit.value
+            if (isSource(body)) exit.value.body = observe(body, end(x, tell))
+            else over(x, body === undefined ? 0 : Buffer.byteLength(body), tell)
+          })
+        )
+      })
+  }
+}
 
-/** Lets go of everything that was held for a call. */
-const over = (x: Exchange, exit: Exit.Exit<Reply, StageError>, tell: (cause: unknown) => void): void => {
+const headOf = (asked: SubRequest, authority: string): RequestHead | FilterFailed => {
+  const head = new RequestHead(asked.method, "http", asked.authority ?? authority, "/", asked.headers)
+  const fault = head.moveTo(asked.pathAndQuery)
+  return fault === undefined ? head : new FilterFailed({ detail: fault.fault })
+}
+
+/** The exchange of a call, which has nothing of the one that it is made for but its configuration and the time. */
+const begun = (caller: Asking, { body, repeatable }: SubRequest, head: RequestHead, arrived: number): Exchange => {
+  const x = new Exchange(head, body, proxyItself, caller.now + arrived - caller.arrived, arrived)
+  x.settings = caller.settings
+  x.repeatable = repeatable === true
+  // The name of the backend need not replace that of a client.
+  x.set(authorityRewritten, true)
+  return x
+}
+
+/** What comes of it: what the engine would tell a client of a failure, whoever asked is told as it is. */
+const answered = ({ reach }: Ways, x: Exchange, backend: Backend): Effect.Effect<Answer, StageError> =>
+  Effect.flatMap(reach(new Passage(x), backend), (answer): Effect.Effect<Answer, StageError> => {
+    const { error } = x
+    if (error instanceof Defect) return Exit.die(error.cause)
+    return error === undefined ? Exit.succeed(answer) : Exit.fail(error)
+  })
+
+/** Lets go of everything that was held for a call once its body is over. */
+const end = (x: Exchange, tell: (cause: unknown) => void): BodyObserver => {
+  let bytes = 0
+  return {
+    data: (chunk) => {
+      bytes += chunk.length
+    },
+    end: (failure) =>
+      x.finish(
+        {
+          status: x.response?.status,
+          failure: failure === undefined || failure === "cancelled" ? failure : failure.message,
+          bytes
+        },
+        tell
+      )
+  }
+}
+
+/**
+ * Lets go of everything that was held for a call.
+ * @param bytes those of its answer, if there is a whole one.
+ */
+const over = (x: Exchange, bytes: number | undefined, tell: (cause: unknown) => void): void => {
   const { response } = x
   if (response !== undefined && isSource(response.body)) response.body.cancel()
-  const whole = Exit.isSuccess(exit) ? exit.value : undefined
-  const failure = whole === undefined ? (x.error?.message ?? "the call was given up") : undefined
-  x.finish({ status: response?.status, failure, bytes: whole?.body.length ?? 0 }, tell)
+  const failure = bytes === undefined ? (x.error?.message ?? "the call was given up") : undefined
+  x.finish({ status: response?.status, failure, bytes: bytes ?? 0 }, tell)
 }

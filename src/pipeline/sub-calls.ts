@@ -6,6 +6,9 @@ import { Context, type Effect, type Scope } from "effect"
 import type { ConnectionPolicies } from "../../spec/connection/policies.ts"
 import type { Address } from "../../spec/target.ts"
 import type { HeaderList } from "../http/header-list.ts"
+import type { Answer } from "../http/message.ts"
+import type { UpstreamOptions } from "../services/upstreams.ts"
+import type { Purpose } from "./call-times.ts"
 import type { Exchange } from "./exchange.ts"
 import type { ConfigPath, ConfigProblem, StageError } from "./stage.ts"
 
@@ -27,10 +30,13 @@ export interface SubRequest {
   readonly authority: string | undefined
   /** Those of this call alone. */
   readonly headers: HeaderList
-  readonly body: string
-  /** Milliseconds until the reply must be there as a whole, where the reference does not say. */
-  readonly timeout: number
+  readonly body: string | Uint8Array | undefined
+  /** It does no harm twice, though its method does not say so. */
+  readonly repeatable?: boolean | undefined
 }
+
+/** The exchange that a call is made for: the time is reckoned from it, and it runs on the same configuration. */
+export type Asking = Pick<Exchange, "arrived" | "now" | "settings">
 
 export interface Reply {
   readonly status: number
@@ -39,14 +45,31 @@ export interface Reply {
 
 /** Calls one backend. */
 export interface Caller {
+  /** The address that is called, as far as it is known: as `Backend.target`. */
+  readonly target: string
+  /** What it is asked under where nobody says otherwise: scheme, host, and the port unless that is the usual one. */
+  readonly origin: string
   /**
    * Asks it, and reads its reply whole. Whoever waits for it in a node waits within the time of the caller's request; interrupting
    * it ends the call.
+   * @param timeout milliseconds until the reply must be there as a whole, where the reference does not say.
    */
-  readonly ask: (
-    caller: Pick<Exchange, "arrived" | "now" | "settings">,
-    request: SubRequest
-  ) => Effect.Effect<Reply, StageError>
+  readonly ask: (caller: Asking, request: SubRequest, timeout: number) => Effect.Effect<Reply, StageError>
+  /**
+   * Ends with the head of the answer, whose body may go on for as long as it likes. What the reference says of time holds for the
+   * head. Interrupting it, or cancelling the body, ends the call.
+   */
+  readonly send: (caller: Asking, request: SubRequest) => Effect.Effect<Answer, StageError>
+}
+
+/** How whoever asks for a caller is going to use it. */
+export interface Use {
+  /** What replies are told and timed as. A relay, which asks for none, tells and times what it sends by itself. */
+  readonly purpose?: Purpose
+  /** How connections to an address are opened where its policies do not say it. */
+  readonly connections?: UpstreamOptions
+  /** Where the policies beside it stand. Default: under `policies` beside it. */
+  readonly policiesAt?: ConfigPath
 }
 
 export class SubCalls extends Context.Service<
@@ -58,7 +81,8 @@ export class SubCalls extends Context.Service<
      */
     readonly resolve: (
       reference: Reference,
-      path: ConfigPath
+      path: ConfigPath,
+      use: Use
     ) => Effect.Effect<Caller, ReadonlyArray<ConfigProblem>, Scope.Scope>
   }
 >()("headgate/pipeline/SubCalls") {}

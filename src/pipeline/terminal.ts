@@ -1,25 +1,35 @@
 /** The contract of a terminal: the stage at the end of a route, which calls a backend and returns its response. */
 import type { Effect, Schema, Scope } from "effect"
 import type { Answer } from "../http/message.ts"
+import type { UpstreamOptions } from "../services/upstreams.ts"
 import type { Exchange } from "./exchange.ts"
 import type { FailedReading } from "./fail-closed.ts"
 import type { Passage } from "./passage.ts"
 import type { Backend } from "./route.ts"
-import type { AnySlot, ConfigPath, ConfigProblem, Maturity, OutcomeKind, StageError, Verdict } from "./stage.ts"
+import type { AnySlot, ConfigPath, ConfigProblem, Maturity, Node, OutcomeKind, StageError, Verdict } from "./stage.ts"
 import type { View } from "./view.ts"
 
 /** What a terminal sees of the exchange: everything, but of the slots those alone that it declares. */
 export type Call<Slots extends AnySlot> = Omit<Exchange, "get" | "set"> & Pick<View<Slots, Slots>, "get" | "set">
 
-/** What compiling a terminal yields. */
+/** One named step of a terminal: last in the backend phase, before the request counts as final, or first on a response of the backend. */
+export interface TerminalNode<Slots extends AnySlot>
+  extends Pick<Node<Slots, Slots, StageError>, "name" | "reads" | "writes"> {
+  readonly phase: "request" | "backendResponse"
+  readonly run: (exchange: Call<Slots>, passage: Passage) => Effect.Effect<Verdict, StageError>
+  readonly outcomes: ReadonlyArray<OutcomeKind>
+  /** As of nodes of policies. */
+  readonly when?: { readonly text: string; readonly holds: (exchange: Call<Slots>) => boolean } | undefined
+  /** Where the configuration of the node stands, if not where that of the terminal does. */
+  readonly path?: ConfigPath | undefined
+}
+
+/** What compiling a terminal yields: its nodes in their order, and the call between them. */
 export type CompiledBackend<Slots extends AnySlot> = Pick<Backend, "type" | "protocol" | "target" | "keepsTime"> & {
-  /**
-   * Runs last in the backend phase, before the request counts as final: what the protocol makes of it. It may answer or
-   * refuse like any node.
-   */
-  readonly prepare?: ((exchange: Call<Slots>, passage: Passage) => Effect.Effect<Verdict, StageError>) | undefined
-  /** Runs first in the backend response phase, on a response of the backend. */
-  readonly answered?: ((exchange: Call<Slots>, passage: Passage) => Effect.Effect<Verdict, StageError>) | undefined
+  /** Left out: none. */
+  readonly nodes?: ReadonlyArray<TerminalNode<Slots>> | undefined
+  /** What the call itself reads. Left out: all that the terminal does. */
+  readonly reads?: ReadonlyArray<Slots> | undefined
   /** Calls the backend. Ends with the response head; interrupting it ends the call. */
   readonly call: (exchange: Call<Slots>, passage: Passage) => Effect.Effect<Answer, StageError>
 }
@@ -37,25 +47,24 @@ export interface Terminal<
   readonly schema: S
   /** The slots of policies that it reads, its expressions included. */
   readonly reads: ReadonlyArray<Reads>
-  /** The slots of its own, between preparing a call and the answer. */
+  /** The slots of its own, by which its nodes and its call hand over what they know. */
   readonly writes: ReadonlyArray<Writes>
   /** What can come of a request that reaches it: the backend's answer, an answer of its own, a failure. Its cases show each. */
   readonly outcomes: ReadonlyArray<OutcomeKind>
-  /** What its nodes before and after its call can make of a request. */
-  readonly nodes: { readonly prepare: ReadonlyArray<OutcomeKind>; readonly answered: ReadonlyArray<OutcomeKind> }
   readonly maturity: Maturity
   /** What decides in it and may fail to read something, and what is answered then. */
   readonly failsClosed?: ReadonlyArray<FailedReading> | undefined
   /** Policies of its backends that it applies itself, by configuration key. None of them runs as a stage there. */
   readonly applies?: ReadonlyArray<string>
   /**
-   * Runs once per configuration. `at` is where the configuration stands; problems carry whole paths. `name` is what the
-   * log calls the backend.
+   * Runs once per configuration and set of connection policies. `at` is where the configuration stands; problems carry whole
+   * paths. `name` is what the log calls the backend. `connections` is how they are opened.
    */
   readonly compile: (
     config: S["Type"],
     at: ConfigPath,
-    name: string
+    name: string,
+    connections: UpstreamOptions
   ) => Effect.Effect<CompiledBackend<Reads | Writes>, ReadonlyArray<ConfigProblem>, R | Scope.Scope>
 }
 // biome-ignore lint/suspicious/noExplicitAny: existential over every terminal.

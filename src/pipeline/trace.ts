@@ -2,16 +2,16 @@
  * Turns what the engine tells about one request into trace events, in the documented order. A trace never slows or
  * changes its request: events go into a function that must not block.
  */
-import type { RequestState, StageMessage, TraceEvent, TraceMessage } from "../../spec/trace-events.ts"
+import type { RequestState, StageMessage, StageName, TraceEvent, TraceMessage } from "../../spec/trace-events.ts"
 import { observe } from "../http/body.ts"
 import type { HeaderList } from "../http/header-list.ts"
 import { Capture } from "./capture.ts"
 import { type Hidden, isHidden, shownUri, shownValue } from "./hidden.ts"
 import { masked } from "./masked.ts"
-import type { OutboundCall, OutboundWatch } from "./outbound.ts"
+import type { OutboundCall, OutboundResult, OutboundWatch } from "./outbound.ts"
 import type { Passage } from "./passage.ts"
 import type { Selection } from "./route.ts"
-import type { StageFinished } from "./run.ts"
+import type { StageFinished, Step } from "./run.ts"
 import * as slots from "./slots.ts"
 import type { ConfigPath, Site, StageError } from "./stage.ts"
 import type { Outcome } from "./view.ts"
@@ -44,6 +44,8 @@ export class Trace implements Watch {
   readonly #began: number
   /** Of the configuration that the request runs on, whatever replaces it meanwhile. */
   readonly #locate: TraceSettings["locate"]
+  /** The calls beside that of the engine that are under way. */
+  readonly #open = new Set<OutboundWatch["ended"]>()
   #requestBody: Capture | undefined
   #error: string | null = null
   #over = false
@@ -71,16 +73,33 @@ export class Trace implements Watch {
     this.#tell(message, severity)
   }
 
-  outbound({ scope, target }: OutboundCall): OutboundWatch {
+  outbound(call: OutboundCall, by?: Step): OutboundWatch {
+    return this.#outbound(call, [], by === undefined ? {} : { by: this.#named(by) })
+  }
+
+  #outbound(
+    { scope, target }: OutboundCall,
+    outer: ReadonlyArray<string>,
+    by: { readonly by?: StageName }
+  ): OutboundWatch {
+    const scopes = [...outer, scope]
     const start = micros(this.#settings.clock() - this.#began)
-    this.#tell({ type: "backendCallStart", target }, "info", null, [scope])
+    this.#tell({ type: "backendCallStart", target, ...by }, "info", null, scopes)
+    const ended = ({ status, error }: OutboundResult) => {
+      if (!this.#open.delete(ended)) return
+      const result = { status: status ?? null, error: error ?? null }
+      this.#tell({ type: "backendCallResult", ...result, ...by }, severityOf(result.status, error), start, scopes)
+    }
+    this.#open.add(ended)
     return {
       context: undefined,
-      ended: ({ status = null, error }) =>
-        this.#tell({ type: "backendCallResult", status, error: error ?? null }, severityOf(status, error), start, [
-          scope
-        ])
+      ended,
+      outbound: (call) => this.#outbound(call, scopes, {})
     }
+  }
+
+  #named({ policy, phase, node, path }: Step): StageName {
+    return { kind: policy, phase, node, source: this.#locate(path) }
   }
 
   started(p: Passage): void {
@@ -114,7 +133,7 @@ export class Trace implements Watch {
   }
 
   calling(p: Passage): void {
-    this.#tell({ type: "backendCallStart", target: p.backend!.target })
+    this.#tell({ type: "backendCallStart", target: p.target! })
     this.#calling = true
     if (this.#requestBody?.over === true) this.#tellRequestBody()
   }
@@ -173,6 +192,8 @@ export class Trace implements Watch {
   /** The end comes however far the request got: a client may go away at any time. */
   #finish(p: Passage, outcome: Outcome): void {
     const failure = outcome.failure ?? this.#error ?? p.exchange.error?.message ?? null
+    for (const ended of this.#open)
+      ended({ status: undefined, error: outcome.failure ?? "the request was over before it" })
     if (this.#calling && p.answered === undefined) {
       this.#tellRequestBody()
       this.#tell({ type: "backendCallResult", status: null, error: failure }, "error", micros(p.called! - this.#began))
@@ -191,10 +212,7 @@ export class Trace implements Watch {
     this.#tell(
       {
         type: "policy",
-        kind: step.policy,
-        phase: step.phase,
-        node: step.node,
-        source: this.#locate(step.path),
+        ...this.#named(step),
         result:
           outcome === "skipped"
             ? { type: "skip", reason: `condition not met: ${step.condition ?? ""}` }

@@ -23,9 +23,9 @@ export const ownAuthority = (target: Address): string | undefined =>
 
 /** An exchange that keeps time. */
 type Timed = Pick<Exchange, "arrived"> & Reading<typeof timeouts>
-/** When the call began. */
-type Called = Pick<Passage, "called">
-type Sent = Timed & Pick<Exchange, "request" | "requestBody" | "upgrade" | "inform">
+/** When the call began, and of what backend. */
+type Called = Pick<Passage, "called"> & Partial<Pick<Passage, "backend">>
+type Sent = Timed & Pick<Exchange, "request" | "requestBody" | "repeatable" | "upgrade" | "inform">
 
 /** Sends the exchange's request. Fails by itself when the time of the call, or of the whole request, is up. */
 export const callUpstream = (
@@ -42,6 +42,7 @@ export const callUpstream = (
     authority: request.authority,
     headers: request.headers,
     body: x.requestBody,
+    repeatable: x.repeatable,
     timeout,
     upgrade: x.upgrade,
     onInformation: x.inform
@@ -51,11 +52,19 @@ export const callUpstream = (
 const late = () => requestTimedOut
 
 /** What is left to the whole request, or what one call may take, whichever ends first. */
-export const timeoutOf = (x: Timed, { called }: Called): CallTimeout<UpstreamTimedOut | TimedOut> | undefined => {
+export const timeoutOf = (
+  x: Timed,
+  { called, backend: of }: Called
+): CallTimeout<UpstreamTimedOut | TimedOut> | undefined => {
   const limits = x.get(timeouts)
-  if (limits === undefined) return undefined
-  const { request, backend } = limits
+  const own = of?.requestTimeout
+  if (limits === undefined) return own === undefined ? undefined : callTimeout(own)
+  const { request } = limits
+  const backend = smaller(limits.backend, own)
   const left = request === undefined ? undefined : request - ((called ?? x.arrived) - x.arrived)
   if (left !== undefined && (backend === undefined || left <= backend)) return { milliseconds: left, failure: late }
   return backend === undefined ? undefined : callTimeout(backend)
 }
+
+const smaller = (one: number | undefined, other: number | undefined): number | undefined =>
+  one === undefined ? other : other === undefined ? one : Math.min(one, other)

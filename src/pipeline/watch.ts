@@ -3,7 +3,7 @@ import type { StageMessage } from "../../spec/trace-events.ts"
 import type { OutboundCall, OutboundWatch } from "./outbound.ts"
 import type { Passage } from "./passage.ts"
 import type { Selection } from "./route.ts"
-import type { StageFinished } from "./run.ts"
+import type { StageFinished, Step } from "./run.ts"
 import type { Hooks } from "./serve.ts"
 import type { Site, StageError } from "./stage.ts"
 
@@ -24,8 +24,8 @@ export interface Watch {
   final(passage: Passage, error: StageError | undefined): void
   /** A node ran, or was skipped. */
   stage(passage: Passage, event: StageFinished): void
-  /** The backend makes a call of its own. */
-  outbound(call: OutboundCall): OutboundWatch
+  /** A call beside that of the engine, of the stage `by` or of a backend that is a relay. */
+  outbound(call: OutboundCall, by?: Step): OutboundWatch
 }
 
 /** The hooks of the observed form: each tells whoever watches the exchange. */
@@ -91,14 +91,14 @@ export const both = (a: Watch, b: Watch): Watch => ({
     a.stage(passage, event)
     b.stage(passage, event)
   },
-  outbound: (call) => {
-    const [one, other] = [a.outbound(call), b.outbound(call)]
-    return {
-      context: one.context ?? other.context,
-      ended: (result) => {
-        one.ended(result)
-        other.ended(result)
-      }
-    }
-  }
+  outbound: (call, by) => bothOf(a.outbound(call, by), b.outbound(call, by))
+})
+
+const bothOf = (one: OutboundWatch, other: OutboundWatch): OutboundWatch => ({
+  context: one.context ?? other.context,
+  ended: (result) => {
+    one.ended(result)
+    other.ended(result)
+  },
+  outbound: (call) => bothOf(one.outbound(call), other.outbound(call))
 })

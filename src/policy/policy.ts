@@ -29,6 +29,11 @@ export { type Answer, RequestHead, type Scheme, type Switched } from "../http/me
 export { octetsOf, type PathFault, readTarget } from "../http/path.ts"
 export { type AuthorityReplacement, type PathReplacement, rewriteAuthority, rewritePath } from "../http/rewrite.ts"
 export * as jsonText from "../json/text.ts"
+export {
+  BackendAuthFailed,
+  type BackendCredential,
+  compileBackendCredential
+} from "../pipeline/authentication/backend-credential.ts"
 // Credentials: where one stands, whose it is, and the challenge to who shows none.
 export {
   type Credential,

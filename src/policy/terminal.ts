@@ -15,6 +15,7 @@ export type { HostVariable } from "../cel/phases.ts"
 export { contentCodings, decoded } from "../http/content-coding.ts"
 export { queryCarrier } from "../http/credential.ts"
 export { formatTraceparent } from "../http/trace-context.ts"
+export { CallTimes } from "../pipeline/call-times.ts"
 export { Capture } from "../pipeline/capture.ts"
 export { within } from "../pipeline/deadline.ts"
 export { defaultBodyLimit } from "../pipeline/exchange.ts"
@@ -22,23 +23,25 @@ export { mcpAuthorizer } from "../pipeline/mcp-rules.ts"
 export type { OutboundWatch } from "../pipeline/outbound.ts"
 export type { Passage } from "../pipeline/passage.ts"
 export { placeLabels, placeOf } from "../pipeline/record.ts"
-export { type Caller, SubCalls } from "../pipeline/sub-calls.ts"
+export { type Asking, type Caller, type Reference, SubCalls } from "../pipeline/sub-calls.ts"
 // The contract.
-export { type Call, type CompiledBackend, terminal } from "../pipeline/terminal.ts"
+export { type Call, type CompiledBackend, type TerminalNode, terminal } from "../pipeline/terminal.ts"
+export { instead, type Left, type OptionalNode, TerminalGraph } from "../pipeline/terminal-graph.ts"
 // Calls to backends, within their time, and watched.
 export { callUpstream, ownAuthority, timeoutOf } from "../pipeline/upstream-call.ts"
 // Services.
+export { Discovery, type EndpointSet, type ServiceEndpoint } from "../services/discovery.ts"
 export { Files } from "../services/files.ts"
 export { Kept, KeptKind } from "../services/kept.ts"
 export { Log } from "../services/log.ts"
-export type { McpHttpAddress } from "../services/mcp-http.ts"
 export { McpStdio, type McpStdioCommand } from "../services/mcp-stdio.ts"
 export { Metrics, type Series } from "../services/metrics.ts"
+export { Random } from "../services/random.ts"
 export { Tokenizer } from "../services/tokenizer.ts"
 export {
   callTimeout,
   type Upstream,
+  type UpstreamOptions,
   Upstreams,
-  type UpstreamTimedOut,
-  type UpstreamTls
+  type UpstreamTimedOut
 } from "../services/upstreams.ts"

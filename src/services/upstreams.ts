@@ -27,7 +27,7 @@ export interface UpstreamOptions {
   readonly connectTimeout?: number | undefined
   /** Milliseconds that an idle connection is kept. Default 90,000. */
   readonly idleTimeout?: number | undefined
-  /** The most connections to one backend. Default: no limit. */
+  /** The most connections to one backend; `Infinity`: no limit, whatever holds for others. Default: no limit. */
   readonly maxConnections?: number | undefined
   /** TCP probes of connections that are silent. Default: after 3 minutes, every 3 minutes, 9 of them. */
   readonly probes?: Probes | "none" | undefined
@@ -165,15 +165,13 @@ export class Upstreams extends Context.Service<
   }
 >()("headgate/services/Upstreams") {}
 
+/** The options with `defaults` where they say nothing. */
+export const filled = (options: UpstreamOptions, defaults: UpstreamOptions): UpstreamOptions => {
+  const said = Object.entries(options).filter(([, value]) => value !== undefined)
+  return { ...defaults, ...Object.fromEntries(said) }
+}
+
 /** The same backends, opened with `defaults` where nobody says otherwise. */
 export const withDefaults = ({ open }: Upstreams["Service"], defaults: UpstreamOptions): Upstreams["Service"] => ({
-  open: (target, options) =>
-    open(target, {
-      ...options,
-      connectTimeout: options.connectTimeout ?? defaults.connectTimeout,
-      idleTimeout: options.idleTimeout ?? defaults.idleTimeout,
-      maxConnections: options.maxConnections ?? defaults.maxConnections,
-      probes: options.probes ?? defaults.probes,
-      addresses: options.addresses ?? defaults.addresses
-    })
+  open: (target, options) => open(target, filled(options, defaults))
 })

@@ -2,12 +2,12 @@
 import { Effect } from "effect"
 import { next, slots } from "../../src/policy/policy.ts"
 import {
-  type Call,
   type CompiledBackend,
   callUpstream,
   formatAddress,
   HostPort,
   ownAuthority,
+  type TerminalNode,
   terminal,
   type Upstream,
   Upstreams
@@ -22,11 +22,10 @@ export const backendHost = terminal({
   reads,
   writes: [],
   outcomes: ["next", "fail"],
-  nodes: { prepare: ["next"], answered: [] },
   maturity: { status: "stable", untrusted: "client+backend" },
-  compile: (target) =>
+  compile: (target, _at, _name, connections) =>
     Effect.flatMap(Upstreams, (upstreams) =>
-      Effect.map(upstreams.open(target, {}), (upstream) =>
+      Effect.map(upstreams.open(target, connections), (upstream) =>
         compiledBackend(formatAddress(target), ownAuthority(target), upstream)
       )
     )
@@ -40,13 +39,20 @@ const compiledBackend = (
   type: "static",
   protocol: "http",
   target,
-  prepare: authority === undefined ? undefined : named(authority),
+  nodes: authority === undefined ? [] : [named(authority)],
+  reads: [slots.timeouts],
   keepsTime: true,
   call: (x, passage) => callUpstream(x, passage, upstream)
 })
 
 /** A backend that is known by name is asked under that name, unless a policy has chosen another. */
-const named = (authority: string) => (x: Call<HostSlots>) => {
-  if (x.get(slots.authorityRewritten) === undefined) x.request.authority = authority
-  return next
-}
+const named = (authority: string): TerminalNode<HostSlots> => ({
+  name: "host",
+  phase: "request",
+  outcomes: ["next"],
+  reads: [slots.authorityRewritten],
+  run: (x) => {
+    if (x.get(slots.authorityRewritten) === undefined) x.request.authority = authority
+    return next
+  }
+})

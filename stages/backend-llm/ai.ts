@@ -1,16 +1,15 @@
 /** ai: models of one provider, or of several in groups, behind a route of one's own. */
 import { Effect } from "effect"
 import { terminal } from "../../src/policy/terminal.ts"
-import { preparedCall, reads } from "./exchange.ts"
+import { modelCall, reads } from "./exchange.ts"
 import { AiSchema, endpointPolicies } from "./schema.ts"
 
 export const backendAi = terminal({
   name: "ai",
   schema: AiSchema,
   reads,
-  writes: [preparedCall],
+  writes: [modelCall],
   outcomes: ["next", "respond", "fail"],
-  nodes: { prepare: ["next", "respond", "fail"], answered: ["next", "fail"] },
   maturity: { status: "stable", untrusted: "client+backend" },
   applies: endpointPolicies,
   compile: (config) =>

@@ -1,17 +1,19 @@
 /** Where the calls of an endpoint go: to a provider over HTTP, or into the built-in mock. */
-import { Effect, Redacted, Result, type Scope } from "effect"
+import { Effect, type Scope } from "effect"
 import {
+  type BackendAuthFailed,
   type ConfigPath,
   type ConfigProblem,
-  type HeaderList,
+  compileBackendCredential,
   type RequestHead,
+  type TokenBearer,
   unavailable
 } from "../../src/policy/policy.ts"
-import { Files, type MockParams, type Upstream, Upstreams, type UpstreamTls } from "../../src/policy/terminal.ts"
+import { type Files, type MockParams, type Upstream, Upstreams } from "../../src/policy/terminal.ts"
 import type { Provider } from "../../src/protocols/llm/providers/provider.ts"
 import type { Target } from "../../src/protocols/llm/providers/target.ts"
 import { wireFormats } from "../../src/protocols/llm/providers/wire-format.ts"
-import { authorize, compileKey, withoutClientsKeys } from "./credential.ts"
+import { authorize, withoutClientsKeys } from "./credential.ts"
 import { mockUpstream } from "./mock-upstream.ts"
 import type { EndpointConfig, EndpointPolicies } from "./schema.ts"
 
@@ -20,15 +22,21 @@ export type Destination =
       readonly type: "http"
       /** The connections to a target, opened when the configuration was compiled. */
       readonly upstreamOf: (target: Target) => Upstream | undefined
+      /** Whether it is shown the token of the client. */
+      readonly passesToken: boolean
       /** Takes the client's own credentials out, where the provider is called with others. */
-      readonly withoutClientsKeys: (request: RequestHead) => void
+      readonly withoutClientsKeys: (request: RequestHead, client: TokenBearer | undefined) => void
       /** Puts the credential in its place. */
-      readonly authorize: (headers: HeaderList, target: Target) => void
+      readonly authorize: (
+        request: RequestHead,
+        client: TokenBearer | undefined,
+        target: Target
+      ) => BackendAuthFailed | undefined
     }
   | { readonly type: "mock"; readonly answer: ReturnType<typeof mockUpstream> }
 
 /** Where something was written. */
-type PathOf = (policy: "backendAuth" | "backendTLS") => ConfigPath
+type PathOf = (policy: "backendAuth") => ConfigPath
 
 type Compiling<A, R> = Effect.Effect<A, ReadonlyArray<ConfigProblem>, R>
 
@@ -54,13 +62,12 @@ const mockSettings = ({ seed, latency, tokensPerSecond, failureRate }: MockParam
 const compileHttpDestination = (
   provider: Provider,
   config: EndpointConfig,
-  { backendAuth, backendTLS }: EndpointPolicies,
+  { backendAuth }: EndpointPolicies,
   pathOf: PathOf
 ): Compiling<Destination, Files | Upstreams | Scope.Scope> =>
   Effect.gen(function* () {
     const { open } = yield* Upstreams
-    const key = yield* below(pathOf("backendAuth"), compileKey(backendAuth))
-    const tls = yield* below(pathOf("backendTLS"), compileTls(backendTLS))
+    const own = backendAuth && (yield* below(pathOf("backendAuth"), compileBackendCredential(backendAuth)))
     const upstreams = new Map<string, Upstream>()
     const model = config.provider.config.model ?? config.name.replace("*", "x")
     for (const format of [...wireFormats, "passthrough" as const]) {
@@ -74,20 +81,21 @@ const compileHttpDestination = (
       })
       if ("_tag" in target || upstreams.has(addressKey(target))) continue
       const { host, port, scheme, credential } = target
-      if (credential.type !== "key" && key === undefined) {
+      if (credential.type !== "key" && own === undefined) {
         // What a cloud knows the gateway by when there is no key.
         const lacking = unavailable([...config.path, "provider"], `the identity of ${credential.type}`)
         return yield* Effect.fail([{ ...lacking, message: `${lacking.message}: give a key` }])
       }
       const socket = config.hostOverride?.kind === "unix" ? config.hostOverride : undefined
       const address = socket ?? ({ kind: "tcp", host, port, tls: scheme === "https" } as const)
-      upstreams.set(addressKey(target), yield* open(address, { tls }))
+      upstreams.set(addressKey(target), yield* open(address, config.connections))
     }
     return {
       type: "http",
       upstreamOf: (target) => upstreams.get(addressKey(target)),
-      withoutClientsKeys: (request) => withoutClientsKeys(request, key),
-      authorize: (headers, { credential }) => authorize(headers, key, credential)
+      passesToken: own?.passesToken === true,
+      withoutClientsKeys: (request, client) => withoutClientsKeys(request, own, client),
+      authorize: (request, client, { credential }) => authorize(request, own, client, credential)
     }
   })
 
@@ -97,47 +105,3 @@ const below = <A, R>(path: ConfigPath, compiling: Compiling<A, R>): Compiling<A,
   )
 
 const addressKey = ({ scheme, host, port }: Target) => `${scheme}://${host}:${port}`
-
-/** What of `backendTLS` is applied; the rest is refused, because it says whom to trust. */
-const tlsApplied = new Set(["root", "hostname", "cert", "key", "insecure", "insecureHost"])
-
-const pemBlocks = {
-  root: /-----BEGIN (?:TRUSTED )?CERTIFICATE-----/,
-  cert: /-----BEGIN (?:TRUSTED )?CERTIFICATE-----/,
-  key: /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----/
-}
-const blocksNamed = { root: "certificate", cert: "certificate", key: "private key" } as const
-
-/** Problems carry paths below the policy. */
-const compileTls = (config: EndpointPolicies["backendTLS"]): Compiling<UpstreamTls | undefined, Files | Scope.Scope> =>
-  Effect.gen(function* () {
-    if (config === undefined) return undefined
-    const unknown = Object.entries(config).flatMap(([key, value]) =>
-      value === undefined || tlsApplied.has(key) ? [] : [unavailable([key], key)]
-    )
-    if (unknown.length > 0) return yield* Effect.fail(unknown)
-    const { read } = yield* Files
-    const problems: Array<ConfigProblem> = []
-    const textOf = function* (name: keyof typeof pemBlocks) {
-      const file = config[name]
-      if (file === undefined) return undefined
-      const found = yield* Effect.result(read(file))
-      const problem = Result.isFailure(found)
-        ? found.failure.message
-        : pemBlocks[name].test(found.success)
-          ? undefined
-          : `${file} holds no ${blocksNamed[name]} in PEM form`
-      if (problem !== undefined) problems.push({ path: [name], message: problem })
-      return Result.getOrUndefined(found)
-    }
-    const root = yield* textOf("root")
-    const certificate = yield* textOf("cert")
-    const key = yield* textOf("key")
-    if (problems.length > 0) return yield* Effect.fail(problems)
-    return {
-      root,
-      hostname: config.hostname,
-      client: certificate === undefined || key === undefined ? undefined : { certificate, key: Redacted.make(key) },
-      verify: config.insecure ? "nothing" : config.insecureHost ? "chain" : "everything"
-    }
-  })

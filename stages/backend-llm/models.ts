@@ -10,7 +10,7 @@ import {
 import { type NamePattern, parsePattern } from "../../src/protocols/llm/models/name-pattern.ts"
 import { compileRouteTypes, inSmallLetters, routerPaths } from "../../src/protocols/llm/models/route-type.ts"
 import { compileEndpoint, type Endpoint, type EndpointNeeds, pathOfPolicy, policiesOf } from "./endpoint.ts"
-import { readsModelRequest } from "./request.ts"
+import { readsModelRequest } from "./request-body.ts"
 import type { ModelConfig } from "./schema.ts"
 
 export interface Model extends Endpoint {

@@ -1,8 +1,9 @@
 /** An `ai` backend at work: which of its providers answers a request, and what is asked of it. */
 import type { Buffer } from "node:buffer"
 import { Effect, Exit, Result } from "effect"
+import { type Candidate, choose } from "../../src/balance/choice.ts"
 import { type ConfigProblem, slots } from "../../src/policy/policy.ts"
-import { type Candidate, choose } from "../../src/protocols/llm/balance/choice.ts"
+import type { Left } from "../../src/policy/terminal.ts"
 import { isObject, type JsonObject, parseJson } from "../../src/protocols/llm/formats/json.ts"
 import { isUnambiguous } from "../../src/protocols/llm/models/json-members.ts"
 import { modelInPath } from "../../src/protocols/llm/models/model-path.ts"
@@ -15,12 +16,15 @@ import {
   inSmallLetters,
   type RouteType
 } from "../../src/protocols/llm/models/route-type.ts"
+import { forwarded } from "./classify.ts"
 import { compileEndpoint, type Endpoint } from "./endpoint.ts"
-import { type Engine, type Keep, makeEngine, modelCalls } from "./engine.ts"
+import { type Engine, makeEngine } from "./engine.ts"
 import type { Exchange } from "./exchange.ts"
+import { modelCalls } from "./graph.ts"
 import { LlmFailed, ModelRefused, methodNotAllowed } from "./refused.ts"
-import { admit, asObject, forwarded, knownFromHere, type Outcome, readBody } from "./request.ts"
+import { asObject, readBody } from "./request-body.ts"
 import type { AiConfig, EndpointConfig } from "./schema.ts"
+import { knownFromHere, type Selected } from "./selected.ts"
 
 interface Provider extends Candidate {
   readonly endpoint: Endpoint
@@ -43,7 +47,7 @@ export const compileProviders = (config: AiConfig) =>
     }
     if (problems.length > 0) return yield* Effect.fail(problems)
     const endpoints = groups.flatMap((group) => group.map(({ endpoint }) => endpoint))
-    return modelCalls(engine, endpoints, (x, keep) => offered(engine, groups, x, keep))
+    return modelCalls(engine, endpoints, (x) => offered(engine, groups, x))
   })
 
 const compileProvider = (config: EndpointConfig) =>
@@ -61,7 +65,7 @@ const compileProvider = (config: EndpointConfig) =>
       },
       []
     ),
-    (endpoint): Provider => ({ endpoint, health: endpoint.watched.health })
+    (endpoint): Provider => ({ endpoint, health: endpoint.watched.health, key: endpoint.name })
   )
 
 const refused = (status: number, detail: string) =>
@@ -77,14 +81,14 @@ const notJson = refused(400, "body is not a JSON object")
 const noModel = refused(400, "missing field: model not specified")
 const notAllowed = new ModelRefused({ refusal: refusal("model_not_allowed") })
 
-/** Prepares a request for the provider that is to answer it. */
-const offered = (engine: Engine, groups: Groups, x: Exchange, keep: Keep): Outcome => {
+/** Finds the provider that is to answer a request, and the model that it is asked for. */
+const offered = (engine: Engine, groups: Groups, x: Exchange): Left<Selected> => {
   // A group has a provider, and a backend a group.
-  const { endpoint } = choose(groups, engine.clock(), Math.random)!
+  const { endpoint } = choose(groups, { now: engine.clock(), random: Math.random, affinity: x.get(slots.affinity) })!
   const type = endpoint.routeType(canonicalPath(x.request.path))
   const unread = forwarded.has(type)
   if (!unread && type !== "models" && x.request.method !== "POST") return Exit.fail(callsAlone)
-  return Effect.flatMapEager(readBody(x, bodyFailures), (bytes): Outcome => {
+  return Effect.flatMapEager(readBody(x, bodyFailures), (bytes): Left<Selected> => {
     const parsed = parseJson(bytes.toString("utf8"))
     if (!unread && type !== "models" && !isObject(parsed)) return Exit.fail(notJson)
     const json = asObject(parsed)
@@ -97,7 +101,7 @@ const offered = (engine: Engine, groups: Groups, x: Exchange, keep: Keep): Outco
     const wanted = model ?? "unknown"
     const requested = named ?? { type: "body", model: wanted, body: json }
     const variable = knownFromHere(x, wanted, json)
-    return admit(engine, x, { bytes, json, unread, requested, wanted, endpoint, variable }, keep)
+    return Exit.succeed({ bytes, json, unread, requested, wanted, endpoint, variable })
   })
 }
 

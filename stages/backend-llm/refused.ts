@@ -1,6 +1,7 @@
 /** Failures on the way to a model, as the client reads them. */
 import { Data } from "effect"
 import type { FaultSource, StageError } from "../../src/policy/policy.ts"
+import type { LlmError } from "../../src/protocols/llm/formats/error.ts"
 import type { GuardAnswer } from "../../src/protocols/llm/guard/outcome.ts"
 import type { Refusal } from "../../src/protocols/llm/models/refusal.ts"
 
@@ -62,3 +63,17 @@ export const methodNotAllowed = (allowed: string): LlmFailed =>
     reason: "InvalidRequest",
     headers: ["allow", allowed]
   })
+
+export const invalid = (detail: string): LlmFailed =>
+  new LlmFailed({ side: "request", status: 400, detail, reason: "InvalidRequest" })
+
+/** Readers of the path could take it for different things. */
+export const ambiguousPath = invalid("ambiguous path")
+
+export const failureOf = ({ status, message, source }: LlmError): StageError => ({
+  _tag: "LlmError",
+  status,
+  message,
+  source,
+  reason: status === 400 ? "InvalidRequest" : "UpstreamFailure"
+})

@@ -1,15 +1,8 @@
 /** The `llm` section at work: which model a request means, who may use it, and the list of those that there are. */
 import type { Buffer } from "node:buffer"
 import { Effect, Exit } from "effect"
-import {
-  HeaderList,
-  inBothReadings,
-  respond,
-  rulingOf,
-  slots,
-  Unreadable,
-  unreadable
-} from "../../src/policy/policy.ts"
+import { HeaderList, inBothReadings, rulingOf, slots, Unreadable, unreadable } from "../../src/policy/policy.ts"
+import { instead, type Left } from "../../src/policy/terminal.ts"
 import { type JsonObject, parseJson } from "../../src/protocols/llm/formats/json.ts"
 import { isModelsPath, listedNames, modelList } from "../../src/protocols/llm/models/list.ts"
 import { parsePattern } from "../../src/protocols/llm/models/name-pattern.ts"
@@ -17,13 +10,15 @@ import { canonicalPath } from "../../src/protocols/llm/models/path-form.ts"
 import { refusal, virtualTargetNotFound } from "../../src/protocols/llm/models/refusal.ts"
 import { requestedModel } from "../../src/protocols/llm/models/requested.ts"
 import { indexModels, type ModelIndex } from "../../src/protocols/llm/models/selection.ts"
-import { type Engine, type Keep, makeEngine, modelCalls } from "./engine.ts"
+import { makeEngine } from "./engine.ts"
 import type { Exchange } from "./exchange.ts"
+import { modelCalls } from "./graph.ts"
 import { compileModels, type Model } from "./models.ts"
 import { bodyFailures } from "./readings.ts"
 import { ModelRefused, methodNotAllowed } from "./refused.ts"
-import { admit, asObject, isSound, knownFromHere, type Outcome, readBody } from "./request.ts"
+import { asObject, isSound, readBody } from "./request-body.ts"
 import type { LlmRouterConfig } from "./schema.ts"
+import { knownFromHere, type Selected } from "./selected.ts"
 import { compileVirtual, type VirtualModels } from "./virtual.ts"
 
 export interface Router {
@@ -42,17 +37,17 @@ export const compileRouter = (config: LlmRouterConfig) =>
     }
     const virtual = yield* compileVirtual(config.virtualModels, healthOf, engine.clock, Math.random)
     const router = { index, virtual }
-    return modelCalls(engine, models, (x, keep) => routed(engine, router, x, keep))
+    return modelCalls(engine, models, (x) => routed(router, x))
   })
 
 const callsAlone = methodNotAllowed("POST")
 const listAndCalls = methodNotAllowed("GET, POST")
-/** Prepares a request, or answers it with the list of models. */
-export const routed = (engine: Engine, router: Router, x: Exchange, keep: Keep): Outcome => {
+/** Finds the model that a request means, or answers it with the list of models. */
+export const routed = (router: Router, x: Exchange): Left<Selected> => {
   const { request } = x
-  if (request.method === "GET" && isModelsPath(request.path)) return respond(listAnswer(router, x))
+  if (request.method === "GET" && isModelsPath(request.path)) return instead(listAnswer(router, x))
   if (request.method !== "POST") return Exit.fail(isModelsPath(request.path) ? listAndCalls : callsAlone)
-  return Effect.flatMapEager(readBody(x, bodyFailures), (bytes) => chosen(engine, router, x, bytes, keep))
+  return Effect.flatMapEager(readBody(x, bodyFailures), (bytes) => chosen(router, x, bytes))
 }
 
 const listAnswer = ({ index, virtual }: Router, x: Exchange) => {
@@ -69,7 +64,7 @@ const listAnswer = ({ index, virtual }: Router, x: Exchange) => {
   }
 }
 
-const chosen = (engine: Engine, router: Router, x: Exchange, bytes: Buffer, keep: Keep): Outcome => {
+const chosen = (router: Router, x: Exchange, bytes: Buffer): Left<Selected> => {
   const requested = requestedModel(canonicalPath(x.request.path), x.request.headers.get("content-type"), bytes)
   if (requested.type === "refused") return Exit.fail(new ModelRefused({ refusal: requested }))
   const name = requested.model
@@ -121,5 +116,5 @@ const chosen = (engine: Engine, router: Router, x: Exchange, bytes: Buffer, keep
       })
     )
   const unread = requested.type === "form"
-  return admit(engine, x, { bytes, json, unread, requested, wanted, endpoint: selection.model, variable }, keep)
+  return Exit.succeed({ bytes, json, unread, requested, wanted, endpoint: selection.model, variable })
 }

@@ -1,12 +1,12 @@
 /** What the terminals for models are made from: the `llm` section, and `ai` backends, in their normalised form. */
 import { Schema } from "effect"
 import type { BackendAuth } from "../../spec/connection/policies.ts"
-import type { BackendTls } from "../../spec/connection/tls.ts"
 import type { PromptCaching, PromptGuard, PromptMessage } from "../../spec/guardrails.ts"
 import type { HeaderModifier } from "../../spec/header.ts"
 import type { HealthPolicy } from "../../spec/health.ts"
 import type { Endpoint, Model, VirtualModel } from "../../spec/models.ts"
 import type { RuleSet } from "../../spec/rules.ts"
+import type { UpstreamOptions } from "../../src/policy/terminal.ts"
 import type { Ai } from "../ai/schema.ts"
 
 /** The interfaces that paths may speak. */
@@ -27,9 +27,14 @@ export interface EndpointPolicy {
 
 type EndpointPolicySet = Readonly<Record<string, EndpointPolicy>>
 
+/** How its connections are opened. */
+interface Connected {
+  readonly connections: UpstreamOptions
+}
+
 /** A provider, and everything that holds for its calls. */
-export type EndpointConfig = Endpoint<EndpointPolicySet>
-export type ModelConfig = Model<EndpointPolicySet>
+export type EndpointConfig = Endpoint<EndpointPolicySet> & Connected
+export type ModelConfig = Model<EndpointPolicySet> & Connected
 
 export interface LlmRouterConfig {
   readonly models: ReadonlyArray<ModelConfig>
@@ -54,7 +59,6 @@ export const AiSchema = Schema.declare(
 /** What the policies of a model or provider decode to, as far as they are applied. */
 export interface EndpointPolicies {
   readonly backendAuth?: (typeof BackendAuth)["Type"]
-  readonly backendTLS?: (typeof BackendTls)["Type"]
   readonly health?: (typeof HealthPolicy)["Type"]
   readonly requestHeaderModifier?: (typeof HeaderModifier)["Type"]
   readonly responseHeaderModifier?: (typeof HeaderModifier)["Type"]
@@ -79,7 +83,6 @@ export interface EndpointPolicies {
 export const endpointPolicies = [
   "ai",
   "backendAuth",
-  "backendTLS",
   "health",
   "requestHeaderModifier",
   "responseHeaderModifier"

@@ -1,7 +1,7 @@
 /** llm: routes a request to the model that it names, and watches what the answer used and cost. */
 import { Effect } from "effect"
 import { terminal } from "../../src/policy/terminal.ts"
-import { preparedCall, reads } from "./exchange.ts"
+import { modelCall, reads } from "./exchange.ts"
 import { guardReadings, routerReadings } from "./readings.ts"
 import { LlmRouterSchema } from "./schema.ts"
 
@@ -9,9 +9,8 @@ export const backendLlm = terminal({
   name: "llm",
   schema: LlmRouterSchema,
   reads,
-  writes: [preparedCall],
+  writes: [modelCall],
   outcomes: ["next", "respond", "fail"],
-  nodes: { prepare: ["next", "respond", "fail"], answered: ["next", "fail"] },
   maturity: { status: "stable", untrusted: "client+backend" },
   failsClosed: [
     ...routerReadings("llm.models.authorization"),

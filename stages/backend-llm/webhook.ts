@@ -68,7 +68,9 @@ export const compileWebhook = (
       if (Result.isSuccess(compiled)) computed.push([name.toLowerCase(), compiled.success])
       else problems.push(...compiled.failure)
     }
-    const resolved = yield* Effect.result((yield* SubCalls).resolve(target, at(["webhook", "target"])))
+    const resolved = yield* Effect.result(
+      (yield* SubCalls).resolve(target, at(["webhook", "target"]), { purpose: "guardrail" })
+    )
     if (Result.isFailure(resolved)) return yield* Effect.fail([...problems, ...resolved.failure])
     if (problems.length > 0) return yield* Effect.fail(problems)
 
@@ -91,13 +93,11 @@ export const compileWebhook = (
         else if (name === ":authority") authority = text
         else list.set(name, text)
       }
-      return server
-        .ask(x, { method, pathAndQuery, authority, headers: list, body: content, timeout: webhookTimeout })
-        .pipe(
-          Effect.map((reply) =>
-            applyWebhookReply(readWebhookReply(phase, new TextDecoder().decode(reply.body)), format, document, body)
-          ),
-          Effect.catch(() => Effect.succeed(failed))
-        )
+      return server.ask(x, { method, pathAndQuery, authority, headers: list, body: content }, webhookTimeout).pipe(
+        Effect.map((reply) =>
+          applyWebhookReply(readWebhookReply(phase, new TextDecoder().decode(reply.body)), format, document, body)
+        ),
+        Effect.catch(() => Effect.succeed(failed))
+      )
     }
   })

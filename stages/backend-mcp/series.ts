@@ -9,7 +9,6 @@ const mostSeries = 1_000
 const toolFailed = /"isError"\s*:\s*true/
 const isAnswerFor = (name: string, result: string | undefined): boolean =>
   result !== undefined && !(toolFailed.test(result) && result.includes(JSON.stringify(name).slice(1, -1)))
-const durations = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 80]
 
 type Counted = Pick<Passage, "backend" | "listener" | "route">
 
@@ -23,8 +22,11 @@ interface Known {
   readonly latest: Map<string | undefined, Latest>
 }
 
-/** Counts what is known of a request once it is over. */
-export const makeMcpSeries = (metrics: Metrics["Service"]) => {
+/**
+ * Counts what is known of a request once it is over.
+ * @param calls of targets.
+ */
+export const makeMcpSeries = (metrics: Metrics["Service"], calls: Series) => {
   const requests = metrics.counter("mcp_requests_total", "MCP requests, by what they were about.", [
     "method",
     "resource_type",
@@ -32,9 +34,6 @@ export const makeMcpSeries = (metrics: Metrics["Service"]) => {
     "resource",
     ...placeLabels
   ])
-  const calls = metrics
-    .histogram("upstream_call_duration_seconds", "Calls of other servers.", ["kind", "subtype"], durations)
-    .series(["Primary", "Mcp"])
 
   // By backend object: the series of a configuration that was replaced go with it.
   const byBackend = new WeakMap<object, Known>()

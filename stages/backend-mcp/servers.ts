@@ -3,6 +3,7 @@ import { createHash } from "node:crypto"
 import { Effect, Exit, Result } from "effect"
 import {
   type Answer,
+  BackendAuthFailed,
   type ConfigPath,
   type ConfigProblem,
   HeaderList,
@@ -11,6 +12,8 @@ import {
   type TimedOut
 } from "../../src/policy/policy.ts"
 import {
+  type Caller,
+  CallTimes,
   type CompiledBackend,
   Kept,
   KeptKind,
@@ -19,15 +22,18 @@ import {
   mcpAuthorizer,
   type Passage,
   timeoutOf,
+  type UpstreamOptions,
   type UpstreamTimedOut,
   within
 } from "../../src/policy/terminal.ts"
-import { noFacts } from "../../src/protocols/mcp/call-record.ts"
+import { noMcpFacts } from "../../src/protocols/mcp/call-record.ts"
 import { defaultLimits, type McpTarget, mcpBackendConfig } from "../../src/protocols/mcp/config.ts"
 import type { McpFacts, McpRelay, McpResponse, McpTimeLimit } from "../../src/protocols/mcp/contract.ts"
 import { McpFamily } from "../../src/protocols/mcp/family.ts"
+import { makeServers } from "../../src/protocols/mcp/http/server.ts"
 import { McpProcess } from "../../src/protocols/mcp/process.ts"
 import { makeMcpRelay } from "../../src/protocols/mcp/relay.ts"
+import { ConfiguredCallers, CurrentCallers } from "./callers.ts"
 import { withoutCredentials } from "./credentials.ts"
 import { EventStreamBody } from "./event-stream-body.ts"
 import type { Exchange, McpSlots } from "./exchange.ts"
@@ -37,18 +43,36 @@ import { makeMcpSeries } from "./series.ts"
 import { targetOf } from "./targets.ts"
 import { observerOf } from "./watched.ts"
 
-const relays = new KeptKind<McpRelay>("mcp relay")
+/** A relay, and how its targets are called now. */
+interface Relaying {
+  readonly relay: McpRelay
+  readonly current: CurrentCallers
+}
 
-export const compileServers = (config: (typeof McpBackend)["Type"], at: ConfigPath, name: string) =>
+const relays = new KeptKind<Relaying>("mcp relay")
+
+export const compileServers = (
+  config: (typeof McpBackend)["Type"],
+  at: ConfigPath,
+  name: string,
+  connections: UpstreamOptions
+) =>
   Effect.gen(function* () {
     const targets: Array<McpTarget> = []
+    const callers = new Map<string, Caller>()
     const problems: Array<ConfigProblem> = []
     for (const [index, target] of config.targets.entries()) {
-      const found = yield* Effect.result(targetOf(target, [...at, "targets", index]))
-      if (Result.isSuccess(found)) targets.push(found.success)
-      else problems.push(found.failure)
+      const found = yield* Effect.result(targetOf(target, [...at, "targets", index], connections))
+      if (Result.isFailure(found)) {
+        problems.push(...found.failure)
+        continue
+      }
+      const { target: compiled, caller } = found.success
+      targets.push(compiled)
+      if (caller !== undefined) callers.set(compiled.name, caller)
     }
     if (problems.length > 0) return yield* Effect.fail(problems)
+    const configured = new ConfiguredCallers(callers)
     const { log } = yield* Log
     const now = yield* Monotonic
     const { owner, product, clock } = yield* McpProcess
@@ -59,22 +83,33 @@ export const compileServers = (config: (typeof McpBackend)["Type"], at: ConfigPa
     const limits = { ...defaultLimits, sessions, sessionsPerAddress, children }
     // Bounds are no part of what a backend is: its sessions outlive a change of them where their ids alone bring them back.
     const backend = identify(JSON.stringify(content))
-    const relay = yield* (yield* Kept).keep(
+    const { relay, current } = yield* (yield* Kept).keep(
       relays,
       `${backend} ${sessionTtl} ${sessions} ${sessionsPerAddress} ${children}`,
-      makeMcpRelay(mcpBackendConfig({ ...content, backend, name, limits, sessionTtlMillis: sessionTtl }), {
-        sessionIds,
-        owner,
-        product,
-        clock,
-        warn: ({ target, message }) => log("warn", "mcp", message, { backend: name, target })
+      Effect.gen(function* () {
+        const current = new CurrentCallers(configured)
+        const serverOf = yield* makeServers()
+        const relay = yield* makeMcpRelay(
+          mcpBackendConfig({ ...content, backend, name, limits, sessionTtlMillis: sessionTtl }),
+          {
+            sessionIds,
+            owner,
+            product,
+            clock,
+            servers: new Map(Array.from(callers.keys(), (target) => [target, serverOf(current.of(target))])),
+            warn: ({ target, message }) => log("warn", "mcp", message, { backend: name, target })
+          }
+        )
+        return { relay, current }
       })
     )
     const served: Served = {
       relay,
+      current,
+      configured,
       targets,
       alone: targets.length === 1 && targets[0]!.kind !== "stdio",
-      count: makeMcpSeries(yield* Metrics)
+      count: makeMcpSeries(yield* Metrics, (yield* CallTimes)("Primary", "Mcp"))
     }
     const compiled: CompiledBackend<McpSlots> = {
       type: "mcp",
@@ -94,11 +129,14 @@ const nothing = new Uint8Array(0)
 const timed = <A, E>(x: Exchange, now: () => number, work: Effect.Effect<A, E>): Effect.Effect<A, E | TimedOut> =>
   Exit.isExit(work) ? work : within(x, now, work)
 
+/** Each target has an address of its own. */
+const notInQuery = new BackendAuthFailed({ detail: "a query parameter reaches no MCP server" })
+
 type McpAnswer = Exit.Exit<Answer, McpRefused>
 
 /** One backend at work. */
-interface Served {
-  readonly relay: McpRelay
+interface Served extends Relaying {
+  readonly configured: ConfiguredCallers
   readonly targets: ReadonlyArray<McpTarget>
   /** Whether there is a single target, which is no child of this process. */
   readonly alone: boolean
@@ -112,7 +150,7 @@ const posted = (
   passage: Passage,
   now: () => number,
   body: Uint8Array
-): Effect.Effect<Answer, McpRefused | TimedOut | UpstreamTimedOut> => {
+): Effect.Effect<Answer, BackendAuthFailed | McpRefused | TimedOut | UpstreamTimedOut> => {
   const timeout = timeoutOf(x, passage)
   if (timeout === undefined) return relayed(served, x, passage, body, undefined)
   const millis = timeout.milliseconds - (now() - (passage.called ?? x.arrived))
@@ -121,15 +159,18 @@ const posted = (
 }
 
 const relayed = (
-  { relay, targets, alone, count }: Served,
+  { relay, current, configured, targets, alone, count }: Served,
   x: Exchange,
   passage: Passage,
   body: Uint8Array,
   timeLimit: McpTimeLimit | undefined
-) => {
+): Effect.Effect<Answer, BackendAuthFailed | McpRefused> => {
+  const own = x.get(slots.shownCredentials)
+  if (own?.inQuery === true) return Exit.fail(notInQuery)
   const rules = x.get(slots.mcpRules)
+  current.use(configured, x)
   // Those of a stream are final when it is over; and a client may not wait for any response.
-  let facts = noFacts()
+  let facts = noMcpFacts()
   x.onFinish(() => {
     record(x, facts)
     count(passage, facts)
@@ -143,7 +184,7 @@ const relayed = (
       namedHost: passage.listener?.namesHosts === true || passage.route?.namesHosts === true,
       allowedOrigin: x.answerHeaders.get("access-control-allow-origin") !== undefined,
       loopback: x.peer.loopback,
-      headers: withoutCredentials(x.request.headers.flat, x.get(slots.credentialHeaders), alone),
+      headers: withoutCredentials(x.request.headers.flat, x.get(slots.credentialHeaders), alone, own?.lines),
       body,
       principal: principalOf(x),
       address: x.peer.address,

@@ -21,12 +21,11 @@ export const backendMcp = terminal({
   reads,
   writes: [slots.mcpCall],
   outcomes: ["next", "fail"],
-  nodes: { prepare: [], answered: [] },
   maturity: { status: "stable", untrusted: "client+backend" },
   failsClosed: readings,
-  compile: (config, at, name) =>
+  compile: (config, at, name, connections) =>
     Effect.gen(function* () {
       const { compileServers } = yield* Effect.promise(() => import("./servers.ts"))
-      return yield* compileServers(config, at, name)
+      return yield* compileServers(config, at, name, connections)
     })
 })

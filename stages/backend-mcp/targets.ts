@@ -3,39 +3,79 @@ import { Effect, Redacted, Result, type Scope } from "effect"
 import { parse } from "yaml"
 import { type ConfigPath, type ConfigProblem, unavailable } from "../../src/policy/policy.ts"
 import {
+  type Caller,
   Files,
   type McpEndpoint,
-  type McpHttpAddress,
   McpStdio,
-  type McpStdioCommand
+  type McpStdioCommand,
+  type Reference,
+  SubCalls,
+  type UpstreamOptions
 } from "../../src/policy/terminal.ts"
 import type { McpTarget } from "../../src/protocols/mcp/config.ts"
-import { interfaceOf } from "../../src/protocols/mcp/openapi.ts"
+import { openApiInterface } from "../../src/protocols/mcp/openapi.ts"
 import type { McpBackend } from "./schema.ts"
 
 type TargetConfig = (typeof McpBackend)["Type"]["targets"][number]
-type Compiled = Effect.Effect<McpTarget, ConfigProblem, Files | McpStdio | Scope.Scope>
+type Problems = ReadonlyArray<ConfigProblem>
 
-/** What exists so far: child processes, and servers at an address without policies of their own. */
-export const targetOf = (config: TargetConfig, at: ConfigPath): Compiled => {
-  const { name, stdio, mcp, sse, openapi } = config
-  if (stdio !== undefined)
-    return Effect.flatMap(McpStdio, ({ refusal }) =>
-      refusal === undefined
-        ? Effect.succeed({ name, kind: "stdio", command: commandOf(stdio) })
-        : Effect.fail({ path: [...at, "stdio"], message: refusal })
-    )
-  if (config.policies !== undefined) return Effect.fail(unavailable([...at, "policies"], "policies of a target", "are"))
-  const kind = openapi !== undefined ? "openapi" : mcp !== undefined ? "mcp" : "sse"
-  const endpoint = openapi?.endpoint ?? mcp ?? sse!
-  const address = addressOf(endpoint)
-  if (address === undefined || "backend" in endpoint)
-    return Effect.fail(unavailable([...at, kind], "a target that names a backend"))
-  if (openapi !== undefined)
-    return Effect.map(apiOf(openapi.schema, [...at, "openapi"]), (api) => ({ name, kind: "openapi", address, api }))
-  const protocol = kind === "mcp" ? "streamable" : "sse"
-  return Effect.succeed({ name, kind: "http", endpoint: { ...address, protocol, path: endpoint.path } })
+/** A target, and who calls it, unless it is a child of this process. */
+export interface CompiledTarget {
+  readonly target: McpTarget
+  readonly caller: Caller | undefined
 }
+
+export const targetOf = (
+  config: TargetConfig,
+  at: ConfigPath,
+  connections: UpstreamOptions
+): Effect.Effect<CompiledTarget, Problems, Files | McpStdio | SubCalls | Scope.Scope> =>
+  config.stdio === undefined
+    ? compileRemote(config, at, connections)
+    : Effect.mapError(child(config.name, config.stdio, at), (one) => [one])
+
+const child = (name: string, stdio: NonNullable<TargetConfig["stdio"]>, at: ConfigPath) =>
+  Effect.flatMap(
+    McpStdio,
+    ({ refusal }): Effect.Effect<CompiledTarget, ConfigProblem> =>
+      refusal === undefined
+        ? Effect.succeed({ target: { name, kind: "stdio", command: commandOf(stdio) }, caller: undefined })
+        : Effect.fail({ path: [...at, "stdio"], message: refusal })
+  )
+
+/** A server behind HTTP is called like any backend: at the end of a reference, with the policies beside it. */
+const compileRemote = (
+  { name, policies, mcp, sse, openapi }: TargetConfig,
+  at: ConfigPath,
+  connections: UpstreamOptions
+) =>
+  Effect.gen(function* () {
+    const kind = openapi !== undefined ? "openapi" : mcp !== undefined ? "mcp" : "sse"
+    const endpoint = openapi?.endpoint ?? mcp ?? sse!
+    const { resolve } = yield* SubCalls
+    // What is said of connections at the backend holds where the target says nothing. Streams last for as long as somebody listens.
+    const use = { policiesAt: [...at, "policies"], connections: { ...connections, maxConnections: Infinity } }
+    const resolved = yield* Effect.result(resolve(referenceTo(endpoint, policies), [...at, kind], use))
+    const api = yield* Effect.result(openapi === undefined ? noApi : apiOf(openapi.schema, [...at, "openapi"]))
+    const problems = [
+      ...(Result.isFailure(resolved) ? resolved.failure : []),
+      ...(Result.isFailure(api) ? [api.failure] : [])
+    ]
+    if (Result.isFailure(resolved) || Result.isFailure(api)) return yield* Effect.fail(problems)
+    const caller = resolved.success
+    const address = caller.target
+    const dialogue = { protocol: kind === "sse" ? kind : "streamable", path: endpoint.path } as const
+    const target: McpTarget =
+      api.success === undefined
+        ? { name, kind: "http", address, dialogue }
+        : { name, kind: "openapi", address, api: api.success }
+    return { target, caller }
+  })
+
+const noApi: Effect.Effect<undefined, ConfigProblem> = Effect.succeed(undefined)
+
+const referenceTo = (endpoint: McpEndpoint, policies: TargetConfig["policies"]): Reference =>
+  "backend" in endpoint ? { backend: endpoint.backend, policies } : { host: endpoint.address, policies }
 
 const commandOf = ({ cmd, args, env, inheritEnv, clearEnv }: NonNullable<TargetConfig["stdio"]>): McpStdioCommand => ({
   cmd,
@@ -44,12 +84,6 @@ const commandOf = ({ cmd, args, env, inheritEnv, clearEnv }: NonNullable<TargetC
   inheritEnv,
   clearEnv
 })
-
-const addressOf = (endpoint: McpEndpoint): McpHttpAddress | undefined => {
-  if ("backend" in endpoint || endpoint.address.kind === "unix") return undefined
-  const { host, port, tls } = endpoint.address
-  return { scheme: tls ? "https" : "http", host, port }
-}
 
 /** Reads the document that describes the interface. */
 const apiOf = (schema: NonNullable<TargetConfig["openapi"]>["schema"], at: ConfigPath) =>
@@ -68,7 +102,7 @@ const apiOf = (schema: NonNullable<TargetConfig["openapi"]>["schema"], at: Confi
       try: (): unknown => parse(text, { prettyErrors: false }),
       catch: () => problem("the OpenAPI document is neither JSON nor YAML")
     })
-    const api = interfaceOf(document)
+    const api = openApiInterface(document)
     if (Result.isSuccess(api)) return api.success
     return yield* Effect.fail(problem(`the OpenAPI document cannot be used: ${api.failure}`))
   })

@@ -60,8 +60,7 @@ const itemOf = ({ method, name }: McpUpstreamCall) => {
 
 const addressOfTarget = (target: McpTarget | undefined): string | undefined => {
   if (target === undefined || target.kind === "stdio") return undefined
-  const { host, port } = target.kind === "http" ? target.endpoint : target.address
-  return `${host.includes(":") ? `[${host}]` : host}:${port}`
+  return target.address.replace("https://", "")
 }
 
 const errorOf = ({ failure }: McpUpstreamCall): string | undefined =>

@@ -146,7 +146,7 @@ policies:
       assert.strictEqual(status, 504)
       assert.include(body, "request timeout")
       const messages = (yield* Stream.runCollect(stream)).map(({ message }) => message)
-      const waited = messages.find((message) => message.type === "policy" && message.kind === "llm")
+      const waited = messages.find((message) => message.type === "policy" && message.node === "guardRequest")
       assert.deepInclude(waited, {
         result: { type: "apply", details: "failed: request timeout", snapshot: null }
       })

@@ -13,7 +13,7 @@ import { familyOf } from "../../../src/http/ip.ts"
 import { type Container, contained, ignore } from "../../../src/services/contained.ts"
 import type { Families, Known, Names, NameUnresolved } from "../../../src/services/names.ts"
 import type { Later } from "../../../src/services/timer.ts"
-import type { Addresses } from "../../../src/services/upstreams.ts"
+import type { Addresses, UpstreamTls } from "../../../src/services/upstreams.ts"
 import { type ConnectionSettings, trust } from "../connection-settings.ts"
 import { Connection, type Home } from "./connection.ts"
 import { ConnectionClosed, ConnectTimedOut } from "./failures.ts"
@@ -54,8 +54,8 @@ export const dialTo = (
 ): Dialler => {
   const { tls, connectTimeout, probes } = settings
   const { wanted, preferred } = families[settings.addresses]
-  const secured = target.kind === "tcp" && target.tls ? tlsOptions(bare(target.host), tls) : undefined
   const host = target.kind === "unix" ? target.path : bare(target.host)
+  const secured = tls && tlsOptions(target.kind === "unix" ? undefined : host, tls)
   /** The one address of a target that has no name; of which family it is makes no difference. */
   const own = target.kind === "unix" || familyOf(host) !== 0 ? { v4: [host], v6: [] } : undefined
   let context: SecureContext | undefined
@@ -172,10 +172,10 @@ export const dialTo = (
   return { dial, follow: own === undefined ? (changed) => names.follow(host, wanted, changed) : () => ignore }
 }
 
-/** @param host of the backend. */
-const tlsOptions = (host: string, tls: ConnectionSettings["tls"]) => {
+/** @param host of the backend, where it has one. */
+const tlsOptions = (host: string | undefined, tls: UpstreamTls) => {
   const { rejectUnauthorized = true, checkServerIdentity: own, ...identity } = trust(tls)
-  const name = tls?.hostname ?? host
+  const name = tls.hostname ?? host ?? ""
   return {
     identity,
     options: {

@@ -18,7 +18,7 @@ const tls: Tls = {
   verify: "everything"
 }
 const target: Address = { kind: "tcp", host: "a.example", port: 443, tls: true }
-const settings = settle({ tls })
+const settings = settle(target, { tls })
 
 /** Other values of every setting: a new one has to be added here. */
 const others: { readonly [K in keyof ConnectionSettings]-?: ReadonlyArray<ConnectionSettings[K]> } = {
@@ -49,7 +49,7 @@ const targets: ReadonlyArray<Address> = [
 
 describe("the identity of connections", () => {
   it("is the same for the same, however it is written", () => {
-    const again = settle({ tls: { ...tls, client: { key: Redacted.make("key"), certificate: "certificate" } } })
+    const again = settle(target, { tls: { ...tls, client: { key: Redacted.make("key"), certificate: "certificate" } } })
     assert.strictEqual(identityOf({ ...target }, again), identityOf(target, settings))
   })
 

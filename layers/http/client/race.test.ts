@@ -110,6 +110,32 @@ describe("a race of addresses", () => {
     assert.deepStrictEqual(log.slice(2), ["400 lost: refused"])
   })
 
+  it("waits a second for a family that nobody tells of when all that is known has failed", () => {
+    const { race, log, pass, waits } = world()
+    race.hear({ v4: ["192.0.2.1", "192.0.2.2"], v6: undefined })
+    pass(60)
+    race.failed("192.0.2.1", new Error("refused"))
+    race.failed("192.0.2.2", new Error("refused, too"))
+    pass(999)
+    assert.deepStrictEqual(log, ["50 192.0.2.1", "60 192.0.2.2"])
+    pass(1)
+    assert.deepStrictEqual(log.slice(2), ["1060 lost: refused, too"])
+    assert.strictEqual(waits(), 0)
+  })
+
+  it("and no longer when something is told in that time, but for what is then to be tried", () => {
+    const { race, log, pass, waits } = world()
+    race.hear({ v4: ["192.0.2.1"], v6: undefined })
+    pass(50)
+    race.failed("192.0.2.1", new Error("refused"))
+    pass(900)
+    race.hear({ v4: ["192.0.2.1"], v6 })
+    pass(260)
+    assert.deepStrictEqual(log, ["50 192.0.2.1", "950 2001:db8::1", "1200 2001:db8::2"])
+    pass(5000)
+    assert.deepStrictEqual([log.length, waits()], [3, 0])
+  })
+
   it("is lost when there is no such name", () => {
     const { race, log } = world()
     race.hear(new NameUnresolved({ code: "ENOTFOUND" }))

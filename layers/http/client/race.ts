@@ -9,6 +9,8 @@ import type { Later } from "../../../src/services/timer.ts"
 const resolutionDelay = 50
 /** Milliseconds between two attempts (RFC 8305 5). */
 const attemptDelay = 250
+/** Milliseconds for which a family is waited for when every address of the other one has failed: a server may keep silent for long. */
+const lastDelay = 1_000
 
 type Family = "v4" | "v6"
 
@@ -32,6 +34,8 @@ export class Race {
   #begun = false
   /** Ends the wait for a family, or for the time of the next attempt. */
   #stopWaiting: (() => void) | undefined = undefined
+  /** Ends the wait for a family when all that is known has failed. */
+  #stopHoping: (() => void) | undefined = undefined
   #error: Error | undefined = undefined
   #over = false
 
@@ -71,15 +75,15 @@ export class Race {
 
   /** Tries the next address, of the other family if it can. */
   #next(): void {
-    const { preferred, later, attempt, lost } = this.#settings
+    const { preferred, later, attempt } = this.#settings
+    this.#stopHoping?.()
+    this.#stopHoping = undefined
     const family = this.#last === undefined ? preferred : otherThan(this.#last)
     const [address, of] = this.#untried(family) ?? this.#untried(otherThan(family)) ?? []
     if (address === undefined) {
-      const complete = this.#known.v4 !== undefined && this.#known.v6 !== undefined
-      if (complete && this.#running.size === 0) {
-        this.stop()
-        lost(this.#error ?? new NameUnresolved({ code: "ENODATA" }))
-      }
+      if (this.#running.size > 0) return
+      if (this.#known.v4 !== undefined && this.#known.v6 !== undefined) this.#lose()
+      else if (this.#error !== undefined) this.#stopHoping = later(lastDelay, () => this.#lose())
       return
     }
     this.#last = of
@@ -89,6 +93,11 @@ export class Race {
       this.#next()
     })
     this.#running.set(address, attempt(address))
+  }
+
+  #lose(): void {
+    this.stop()
+    this.#settings.lost(this.#error ?? new NameUnresolved({ code: "ENODATA" }))
   }
 
   #untried(family: Family): readonly [string, Family] | undefined {
@@ -119,6 +128,7 @@ export class Race {
   stop(): void {
     this.#over = true
     this.#rest()
+    this.#stopHoping?.()
     for (const giveUp of this.#running.values()) giveUp()
     this.#running.clear()
   }

@@ -2,10 +2,10 @@
  * What a configuration can say, and what becomes of it: the policies of a proxy, as wire shapes and as stages. The proxy
  * itself has one dialect; a program that brings policies of its own makes another.
  */
-import { Context, Effect, Redacted, Result, type Scope } from "effect"
+import { Effect, Redacted, Result, type Scope } from "effect"
 import type { PolicySpecs } from "../../../spec/standalone/policies.ts"
 import { standalone } from "../../../spec/standalone.ts"
-import { policies, terminals } from "../../../stages/registry.ts"
+import { connections, policies, terminals } from "../../../stages/registry.ts"
 import { schemas } from "../../../stages/schemas.ts"
 import type { CustomFunctions } from "../../cel/custom-functions.ts"
 import { declaredFunctions, parseFunctions } from "../../cel/function-source.ts"
@@ -22,7 +22,6 @@ import { McpFamily, mcpFamily } from "../../protocols/mcp/family.ts"
 import { McpProcess } from "../../protocols/mcp/process.ts"
 import type { Normalised } from "../../routing/normalised.ts"
 import type { Random } from "../../routing/weights.ts"
-import { McpHttp } from "../../services/mcp-http.ts"
 import { probesOf, type UpstreamOptions, Upstreams, withDefaults } from "../../services/upstreams.ts"
 import { noCatalogs, openCatalogs } from "./catalogs.ts"
 
@@ -79,16 +78,9 @@ const connectionsOf = ({ settings: { backend, dns, enableIpv6 } }: Normalised): 
   }
 }
 
-/** The ports to backends, which make connections as a configuration wants them. */
-const backendPorts = (config: Normalised) =>
-  Effect.gen(function* () {
-    const options = connectionsOf(config)
-    const { maxConnections: _, ...connections } = options
-    const mcp = yield* McpHttp
-    return Context.make(Upstreams, withDefaults(yield* Upstreams, options)).pipe(
-      Context.add(McpHttp, { at: (address) => mcp.at({ connections, ...address }) })
-    )
-  })
+/** The port to backends, which makes connections as a configuration wants them. */
+const upstreamsOf = (config: Normalised) =>
+  Upstreams.useSync((upstreams) => withDefaults(upstreams, connectionsOf(config)))
 
 /** 30 minutes. */
 const defaultSessionTtl = 1_800_000
@@ -110,7 +102,7 @@ export const makeDialect = <const L extends ReadonlyArray<AnyPolicy>>(
       .map((policy) => [policy.name, { ...policy, places: policy.sites }])
   )
   const specs = { ...schemas, ...foreign }
-  const parts = { registry, specs, terminals }
+  const parts = { registry, specs, terminals, connections }
   return {
     specs,
     schema: Object.keys(foreign).length === 0 ? language.schema : standalone(specs),
@@ -121,12 +113,12 @@ export const makeDialect = <const L extends ReadonlyArray<AnyPolicy>>(
         const functions = (yield* problems.collect(customFunctions(config))) ?? declaredIn(config)
         const catalogs = (yield* problems.collect(openCatalogs(config.settings.modelCatalog))) ?? noCatalogs
         const sessions = yield* mcpSessions(config)
-        const backends = yield* backendPorts(config)
+        const upstreams = yield* upstreamsOf(config)
         const assembled = yield* problems.collect(
           assemble({ ...parts, random, compileCondition: conditions(functions) }, config).pipe(
             Effect.provideService(Catalogs, catalogs),
             Effect.provideService(McpFamily, sessions),
-            Effect.provideContext(backends),
+            Effect.provideService(Upstreams, upstreams),
             Effect.provideService(ConfiguredFunctions, functions)
           )
         )

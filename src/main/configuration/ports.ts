@@ -8,7 +8,6 @@ import * as HttpFetch from "../../../layers/http-fetch/layer.ts"
 import * as Jwks from "../../../layers/jwks/live.ts"
 import * as Kept from "../../../layers/kept.ts"
 import * as LoggedDefects from "../../../layers/log/defects.ts"
-import * as McpHttp from "../../../layers/mcp-http/layer.ts"
 import * as RateLimits from "../../../layers/rate-limits/memory.ts"
 import * as Stdio from "../../../layers/stdio/layer.ts"
 import * as Tokenizer from "../../../layers/tokenizer/layer.ts"
@@ -80,7 +79,6 @@ const adapters = (options: PortOptions) =>
     Kept.layer,
     RateLimits.layer,
     Tokenizer.layer,
-    McpHttp.layer(),
     mcpProcess(options),
     Layer.unwrap(
       Log.useSync(({ log }) =>

@@ -13,7 +13,7 @@ export const summary = (json: string): string => {
   return `${at}  ${severity.padEnd(7)}  ${message.type.padEnd(18)} ${text}`.trimEnd()
 }
 
-/** What an event says beside its type, after the call that it belongs to, where that is one of a backend's own. */
+/** What an event says beside its type, after the call that it belongs to, where that is not the one of the backend. */
 export const detail = ({ scope, message }: TraceEvent): string =>
   scope === undefined ? said(message) : `${scope.join(" > ")}: ${said(message)}`
 
@@ -47,7 +47,7 @@ const said = (message: TraceEvent["message"]): string => {
     case "llmStreamingTranslation":
       return `${message.inputFormat} to ${message.provider}${message.upstreamRouteType === null ? "" : ` as ${message.upstreamRouteType}`}`
     case "backendCallStart":
-      return message.target
+      return message.by === undefined ? message.target : `${message.target}, for ${message.by.node}`
     case "backendCallResult":
     case "requestFinished":
       return message.error ?? String(message.status)

@@ -6,10 +6,11 @@ import { defectCounter } from "../../../layers/log/defects.ts"
 import { guardChecks, makeCallSeries } from "../../../stages/backend-llm/series.ts"
 import { makeMcpSeries } from "../../../stages/backend-mcp/series.ts"
 import type { Assembled } from "../../compile/assemble.ts"
+import { callTimes } from "../../pipeline/call-times.ts"
 import { stageTimes } from "../../pipeline/latency.ts"
 import { makeRecorder } from "../../pipeline/record.ts"
-import type { Family, Metrics } from "../../services/metrics.ts"
-import { buildInfo, configurationGauges, gatherRuntime } from "../proxy/runtime-metrics.ts"
+import type { Family, Metrics, Series } from "../../services/metrics.ts"
+import { buildInfo, configurationGauges, gatherRuntime, heldBodies } from "../proxy/runtime-metrics.ts"
 import { lostLines } from "../proxy/starting-log.ts"
 
 interface Described {
@@ -20,6 +21,8 @@ interface Described {
   readonly buckets: ReadonlyArray<number>
 }
 
+const uncounted: Series = { record: () => {} }
+
 /** The families that are registered by `register`, which nothing is counted in. */
 const registered = (register: (metrics: Metrics["Service"]) => void): ReadonlyArray<Described> => {
   const found: Array<Described> = []
@@ -27,7 +30,7 @@ const registered = (register: (metrics: Metrics["Service"]) => void): ReadonlyAr
     (type: Described["type"]) =>
     (name: string, help: string, labels: ReadonlyArray<string>, buckets: ReadonlyArray<number> = []): Family => {
       found.push({ name, help, type, labels, buckets })
-      return { series: () => ({ record: () => {} }) }
+      return { series: () => uncounted }
     }
   register({
     counter: family("counter"),
@@ -47,14 +50,18 @@ const nothing: Assembled = { binds: [], routes: [] }
 const sections: ReadonlyArray<readonly [title: string, register: (metrics: Metrics["Service"]) => void]> = [
   ["Requests", (metrics) => makeRecorder(quiet, metrics, () => 0)],
   ["Models", (metrics) => [makeCallSeries(metrics), guardChecks(metrics)]],
-  ["MCP servers", makeMcpSeries],
-  ["Backends", (metrics) => [poolMetrics(metrics, () => 0), dnsMetrics(metrics)]],
+  ["MCP servers", (metrics) => makeMcpSeries(metrics, uncounted)],
+  [
+    "Backends",
+    (metrics) => [callTimes(metrics)("Primary", "Http"), poolMetrics(metrics, () => 0), dnsMetrics(metrics)]
+  ],
   [
     "The process",
     (metrics) => [
       defectCounter(metrics),
       lostLines(metrics, () => ({ full: 0, failed: 0 })),
       stageTimes(metrics),
+      heldBodies(metrics, { held: 0, refused: 0 }),
       gatherRuntime(metrics, () => nothing)
     ]
   ],

@@ -13,13 +13,14 @@ import { inSlices } from "../../check/time-slices.ts"
 import type { AssembledBind } from "../../compile/assemble.ts"
 import { HeldBytes } from "../../http/held-bytes.ts"
 import type { Answer } from "../../http/message.ts"
+import { CallTimes, primaryCalls } from "../../pipeline/call-times.ts"
 import type { Defect } from "../../pipeline/errors.ts"
 import type { Exchange, Settings } from "../../pipeline/exchange.ts"
 import { Passage } from "../../pipeline/passage.ts"
 import { makeRecorder } from "../../pipeline/record.ts"
 import { observedLoop, plainLoop } from "../../pipeline/run.ts"
 import type { Sampler } from "../../pipeline/sampling.ts"
-import { makeServe, noHooks } from "../../pipeline/serve.ts"
+import { type Hooks, makeServe, noHooks } from "../../pipeline/serve.ts"
 import { Spans } from "../../pipeline/spans.ts"
 import type { TraceSettings } from "../../pipeline/trace.ts"
 import { watchHooks, watchStages } from "../../pipeline/watch.ts"
@@ -30,7 +31,7 @@ import { Metrics } from "../../services/metrics.ts"
 import type { SpanSink } from "../../services/span-sink.ts"
 import type { Dialect } from "../configuration/dialect.ts"
 import { InvalidConfiguration, makeSnapshot, type Snapshot } from "../configuration/snapshot.ts"
-import { configurationGauges } from "./runtime-metrics.ts"
+import { configurationGauges, heldBodies } from "./runtime-metrics.ts"
 
 export interface GatewayOptions<R> {
   readonly dialect: Dialect<R>
@@ -47,6 +48,8 @@ export interface GatewayOptions<R> {
   readonly spans: SpanSink["Service"] | undefined
   /** Milliseconds that requests may stay on a configuration that was replaced, before they are cut. */
   readonly retirement: number
+  /** Bytes of bodies that may be in memory. */
+  readonly maxTotalBufferSize: number
 }
 
 export interface Gateway {
@@ -63,6 +66,15 @@ export interface Gateway {
   /** Stops accepting, lets requests finish, then cuts what is left. */
   readonly drain: Effect.Effect<void>
 }
+
+/** The same hooks, with the calls of backends timed. */
+const timed = (hooks: Hooks, { called }: ReturnType<typeof primaryCalls>): Hooks => ({
+  ...hooks,
+  called: (passage, error) => {
+    called(passage)
+    hooks.called(passage, error)
+  }
+})
 
 /** A socket, and what it serves now. Exchanged as a whole by a reload. */
 interface Open {
@@ -82,7 +94,8 @@ export const startGateway = <R>(
     const metrics = yield* Metrics
     const { clocks } = options
     const { synchronized, held } = configurationGauges(metrics)
-    const heldBytes = new HeldBytes()
+    const heldBytes = new HeldBytes(options.maxTotalBufferSize)
+    heldBodies(metrics, heldBytes)
     const settingsOf = ({ hidden, frontend }: Snapshot): Settings => ({
       env: options.env,
       hidden,
@@ -110,8 +123,14 @@ export const startGateway = <R>(
     const watchers = new Watchers(settings)
     const tell = yield* Defects
     const defect = ({ cause }: Defect) => tell("engine", cause)
-    const plain = makeServe(plainLoop(clocks.monotonic), noHooks, clocks.monotonic, defect)
-    const observed = makeServe(observedLoop(clocks.monotonic, watchStages), watchHooks, clocks.monotonic, defect)
+    const calls = primaryCalls(yield* CallTimes, clocks.monotonic)
+    const plain = makeServe(plainLoop(clocks.monotonic), timed(noHooks, calls), clocks.monotonic, defect)
+    const observed = makeServe(
+      observedLoop(clocks.monotonic, watchStages),
+      timed(watchHooks, calls),
+      clocks.monotonic,
+      defect
+    )
     const record = makeRecorder(log, metrics, clocks.monotonic)
     const { sampler, spans } = options
 
@@ -124,6 +143,7 @@ export const startGateway = <R>(
         const passage = new Passage(x)
         x.onFinished((outcome) => {
           snapshot.inFlight--
+          calls.over(passage)
           record(passage, outcome)
         })
         try {

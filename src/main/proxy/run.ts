@@ -11,6 +11,7 @@ import { isIdle } from "../../check/idle-settings.ts"
 import { suggestions } from "../../check/suggestions.ts"
 import { compileExpression } from "../../compile/conditions.ts"
 import { familyOf } from "../../http/ip.ts"
+import { CallTimes, callTimes } from "../../pipeline/call-times.ts"
 import { StageTimes, stageTimes } from "../../pipeline/latency.ts"
 import { never, type Sampler } from "../../pipeline/sampling.ts"
 import { Files } from "../../services/files.ts"
@@ -61,7 +62,12 @@ export type StartFailed = InvalidConfiguration | BindFailed | UnreadableConfigur
 export const run = <R>(
   options: RunOptions<R>
 ): Effect.Effect<Running, StartFailed, R | Files | Log | Metrics | Scope.Scope> =>
-  Metrics.use((metrics) => Effect.provideService(running(options), StageTimes, stageTimes(metrics)))
+  Metrics.use((metrics) =>
+    running(options).pipe(
+      Effect.provideService(StageTimes, stageTimes(metrics)),
+      Effect.provideService(CallTimes, callTimes(metrics))
+    )
+  )
 
 const running = <R>(
   options: RunOptions<R>
@@ -145,7 +151,8 @@ const running = <R>(
       },
       sampler: options.sampler ?? never,
       spans: options.spans,
-      retirement: 600_000
+      retirement: 600_000,
+      maxTotalBufferSize: settings.maxTotalBufferSize
     })
     // Whoever asks before sending requests has to hear of it before a port refuses.
     const leave = Effect.sync(() => {

@@ -1,5 +1,6 @@
 /** One case of a law: policies at their sites, what is asked of them, and how the world answers; and how it is run. */
 import { Arbitrary, Effect, type Layer, type Scope } from "effect"
+import { nothingHidden, placesOf } from "../../pipeline/hidden.ts"
 import type { Registry, Services } from "../../pipeline/registry.ts"
 import type { Listener, Route } from "../../pipeline/route.ts"
 import type { Step } from "../../pipeline/run.ts"
@@ -134,14 +135,17 @@ export const playAll = <L extends ReadonlyArray<AnyPolicy>>(
   watched: boolean,
   options: CaseOptions & Pick<PlayOptions, "answered"> = {}
 ): Effect.Effect<{ readonly played: ReadonlyArray<Played>; readonly world: World }, ReadonlyArray<ConfigProblem>> =>
-  inWorld(subject, scenario, options, (listener, world) =>
-    Effect.map(
-      Effect.forEach(scenario.requests, (request) =>
-        play(listener, request, world, watched, { answered: options.answered })
-      ),
-      (played) => ({ played, world })
+  Effect.suspend(() => {
+    const hidden = { ...nothingHidden, ...placesOf(scenario.attached) }
+    return inWorld(subject, scenario, options, (listener, world) =>
+      Effect.map(
+        Effect.forEach(scenario.requests, (request) =>
+          play(listener, request, world, watched, { answered: options.answered, hidden })
+        ),
+        (played) => ({ played, world })
+      )
     )
-  )
+  })
 
 const mapSteps = (listener: Listener, change: (step: Step) => Step): Listener => {
   const ofRoute = (route: Route): Route => ({

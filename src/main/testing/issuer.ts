@@ -3,7 +3,7 @@ import { createHash, createPrivateKey, sign } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 
-/** The key set that the issuer publishes (RFC 7517), as a file. */
+/** The key set that the issuer publishes (RFC 7517), as a file: of one line, so that it can be a credential as well. */
 export const keySetFile: string = fileURLToPath(new URL("./issuer.jwks.json", import.meta.url))
 
 /** The same as JSON text. */

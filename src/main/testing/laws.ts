@@ -4,6 +4,7 @@
  */
 import { isDeepStrictEqual } from "node:util"
 import { Arbitrary, Data, Effect, Exit, Fiber, Redacted, Result, Schema } from "effect"
+import type { TraceEvent } from "../../../spec/trace-events.ts"
 import type { Exchange } from "../../pipeline/exchange.ts"
 import type { Registry } from "../../pipeline/registry.ts"
 import type { Step } from "../../pipeline/run.ts"
@@ -76,19 +77,36 @@ const seen = ({ status, headers, body, failure, error, received }: Played) => ({
   received
 })
 
+/** The calls that are told of as those of a stage, and that none made. */
+const untrue = (events: ReadonlyArray<TraceEvent>, called: ReadonlyArray<string>, { byName }: Registry) =>
+  events.flatMap(({ scope, message }) => {
+    if (scope === undefined || message.type !== "backendCallStart") return []
+    const { by, target } = message
+    const host = target.replace(/:(?:80|443)$/, "")
+    return byName.has(by?.kind ?? "") && called.some((call) => call.includes(host))
+      ? []
+      : [`a call of ${target} by ${by?.kind} was told of`]
+  })
+
 /** Both loops serve; only the observed one is watched. */
 export const loopsAgree = <L extends ReadonlyArray<AnyPolicy>>(subject: Subject<L>, runs: number): Law =>
-  law("a request that is watched is answered like one that is not", subject, runs, (one) =>
-    Effect.gen(function* () {
-      const plain = (yield* playAll(subject, one, false)).played.map(seen)
-      const observed = (yield* playAll(subject, one, true)).played.map(seen)
-      const problems = plain.flatMap((answer, i) =>
-        isDeepStrictEqual(answer, observed[i])
-          ? []
-          : [`request ${i}: unwatched ${show(answer)}, watched ${show(observed[i])}`]
-      )
-      return { problems, bit: true }
-    })
+  law(
+    "a request that is watched is answered like one that is not, and what is told of its calls is true",
+    subject,
+    runs,
+    (one) =>
+      Effect.gen(function* () {
+        const watched = yield* playAll(subject, one, true)
+        const plain = (yield* playAll(subject, one, false)).played.map(seen)
+        const observed = watched.played.map(seen)
+        const problems = plain.flatMap((answer, i) =>
+          isDeepStrictEqual(answer, observed[i])
+            ? []
+            : [`request ${i}: unwatched ${show(answer)}, watched ${show(observed[i])}`]
+        )
+        problems.push(...watched.played.flatMap(({ events }) => untrue(events, watched.world.called, subject.registry)))
+        return { problems, bit: true }
+      })
   )
 
 export const nothingThrows = <L extends ReadonlyArray<AnyPolicy>>(subject: Subject<L>, runs: number): Law =>

@@ -53,6 +53,8 @@ const decode = Schema.decodeUnknownResult(Schema.fromJsonString(TraceEvent), { o
 /** What is wrong with the events of one request, in their order; empty when they are a trace. */
 export const traceProblems = (events: ReadonlyArray<TraceEvent>): ReadonlyArray<string> => {
   const problems: Array<string> = []
+  /** Of each scope, how many are under way. */
+  const calls = new Map<string, number>()
   let last = -1
   let time = 0
   for (const event of events) {
@@ -62,8 +64,15 @@ export const traceProblems = (events: ReadonlyArray<TraceEvent>): ReadonlyArray<
       problems.push(`${event.message.type}: eventStart is ${event.eventStart}`)
     if (event.eventEnd < time) problems.push(`${event.message.type} is earlier than the event before it`)
     time = event.eventEnd
-    // The calls that a backend makes by itself come in any number.
-    if (event.scope !== undefined) continue
+    // Calls beside that of the backend come in any number, and each of them ends.
+    if (event.scope !== undefined) {
+      const whose = event.scope.join(" ")
+      const begun = event.message.type === "backendCallStart"
+      const open = (calls.get(whose) ?? 0) + (begun ? 1 : -1)
+      if (open < 0) problems.push(`${event.message.type} of ${whose} ended what did not begin`)
+      calls.set(whose, open)
+      continue
+    }
     const kind = kindOf(event)
     if (event.message.type === "policyEvent" && event.message.kind === "attempt") last = beforeAttempts
     if (anywhere.has(kind)) continue
@@ -76,6 +85,7 @@ export const traceProblems = (events: ReadonlyArray<TraceEvent>): ReadonlyArray<
   const kinds = new Set(events.map(kindOf))
   if (events[0]?.message.type !== "requestStarted") problems.push("requestStarted is not the first event")
   if (events.at(-1)?.message.type !== "requestFinished") problems.push("requestFinished is not the last event")
+  for (const [whose, open] of calls) if (open > 0) problems.push(`a call of ${whose} has no end`)
   if (kinds.has("backendCallStart") !== kinds.has("backendCallResult"))
     problems.push("backendCallStart and backendCallResult do not come together")
   return problems

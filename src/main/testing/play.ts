@@ -6,6 +6,8 @@ import { HeaderList } from "../../http/header-list.ts"
 import { RequestHead } from "../../http/message.ts"
 import type { PathFault, Paths } from "../../http/path.ts"
 import { Exchange } from "../../pipeline/exchange.ts"
+import { type Hidden, nothingHidden } from "../../pipeline/hidden.ts"
+import type { OutboundWatch } from "../../pipeline/outbound.ts"
 import { Passage } from "../../pipeline/passage.ts"
 import type { Listener } from "../../pipeline/route.ts"
 import { observedLoop, plainLoop, type StageFinished } from "../../pipeline/run.ts"
@@ -41,6 +43,8 @@ export interface Played {
 
 const ignored = () => {}
 
+const unwatched: OutboundWatch = { context: undefined, ended: ignored, outbound: () => unwatched }
+
 /** Keeps what each node and the call did and told. */
 const recording = (
   stages: Array<StageFinished>,
@@ -49,7 +53,7 @@ const recording = (
 ): Watch => ({
   notes: true,
   told: (message) => told.push(message),
-  outbound: () => ({ context: undefined, ended: ignored }),
+  outbound: () => unwatched,
   started: ignored,
   entering: ignored,
   passed: ignored,
@@ -110,6 +114,8 @@ export interface PlayOptions {
   readonly paths?: Paths | undefined
   /** Sees the exchange when the answer is there. */
   readonly answered?: ((x: Exchange) => void) | undefined
+  /** What traces do not show, beside what they never do. */
+  readonly hidden?: Hidden | undefined
 }
 
 /** Plays a request. Interrupting it does what the edge does when a client goes away. */
@@ -118,11 +124,12 @@ export const play = (
   request: Request,
   world: World,
   watched: boolean,
-  { paths = "raw", answered }: PlayOptions = {}
+  { paths = "raw", answered, hidden = nothingHidden }: PlayOptions = {}
 ): Effect.Effect<Played> =>
   Effect.suspend(() => {
     const x = exchangeOf(request, world, paths)
     if ("fault" in x) return Effect.succeed(refused(x))
+    x.settings = { ...x.settings, hidden }
     const before = world.received.length
     const defects: Array<unknown> = []
     const stages: Array<StageFinished> = []

@@ -45,7 +45,8 @@ const visits = ({ stages, events }: Played, ids: Drawn["ids"]): ReadonlyArray<Vi
     stages
       .filter(({ step }) => phases.includes(step.phase))
       .map(({ step, outcome }) => ({ id: ids.get(step) ?? `an unknown ${step.node}`, leaving: leaving[outcome] }))
-  const told = (type: string) => events.find(({ message }) => message.type === type)?.message
+  const told = (type: string) =>
+    events.find(({ message, scope }) => message.type === type && scope === undefined)?.message
   const result = told("backendCallResult")
   const call: Visit = {
     id: "backend call",

@@ -1,7 +1,11 @@
 /** A whole configuration in memory: routes, policies and backends as the proxy compiles them, without a socket. */
 import { Context, Effect, Exit, Layer, Scope } from "effect"
 import * as Prometheus from "../../../layers/metrics/prometheus.ts"
+import type { Plan } from "../../pipeline/attempts.ts"
+import type { RouteGraph } from "../../pipeline/graph.ts"
+import type { Listener } from "../../pipeline/route.ts"
 import { McpProcess } from "../../protocols/mcp/process.ts"
+import { Metrics } from "../../services/metrics.ts"
 import { type Dialect, type Ports, standard } from "../configuration/dialect.ts"
 import { defaultPortOptions, ports } from "../configuration/ports.ts"
 import { type InvalidConfiguration, makeSnapshot } from "../configuration/snapshot.ts"
@@ -14,11 +18,17 @@ export interface WholeOptions<R = Ports> extends WorldOptions {
   readonly env?: Readonly<Record<string, string | undefined>> | undefined
   /** The dialect of `makeHeadgate`, for configurations with policies of one's own. Default: the proxy's. */
   readonly dialect?: Dialect<R> | undefined
+  /** How often every route may call its backend for one request. Default: as configured. */
+  readonly plan?: Plan | undefined
 }
 
 /** A compiled configuration, and the world around it. */
 export interface Whole {
   readonly world: World
+  /** The graph of each way through a route to a backend. */
+  readonly graphs: ReadonlyArray<RouteGraph>
+  /** The text of its metrics. */
+  readonly metrics: Effect.Effect<string>
   /** Sends a request to a port of the configuration, by default the first one. Whether it is watched: by default yes. */
   readonly send: (
     request: Request,
@@ -40,9 +50,7 @@ export const whole = <R = Ports>(
     const dialect = (options.dialect ?? standard) as Dialect<R>
     const told = Layer.merge(world.layer, Prometheus.layer())
     const built = yield* Layer.build(
-      Layer.fresh(
-        Layer.mergeAll(Layer.provideMerge(ports(defaultPortOptions), told), world.layer, world.upstreams, world.servers)
-      )
+      Layer.fresh(Layer.mergeAll(Layer.provideMerge(ports(defaultPortOptions), told), world.layer, world.upstreams))
     )
     // Sessions and calls of MCP live by the time of the world, too.
     const clock = { now: world.clock, after: world.time.later }
@@ -57,10 +65,27 @@ export const whole = <R = Ports>(
     const { binds } = snapshot.assembled
     return {
       world,
+      graphs: snapshot.graphs(),
+      metrics: Effect.promise(async () => (await Context.get(built, Metrics).scrape()).text),
       send: (request, { port, watched = true, answered } = {}) => {
         const bind = port === undefined ? binds[0] : binds.find((each) => each.port === port)
         const listener = bind?.listenerFor(request.authority.replace(/:[0-9]+$/, ""))
-        return play(listener, request, world, watched, { paths: snapshot.frontend.limits.paths, answered })
+        return play(listener && planned(listener, options.plan), request, world, watched, {
+          paths: snapshot.frontend.limits.paths,
+          answered
+        })
       }
     }
   })
+
+const planned = (listener: Listener, plan: Plan | undefined): Listener =>
+  plan === undefined
+    ? listener
+    : {
+        ...listener,
+        select: (x) => {
+          const selection = listener.select(x)
+          const { route } = selection
+          return route === undefined ? selection : { ...selection, route: { ...route, plan } }
+        }
+      }

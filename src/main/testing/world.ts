@@ -11,13 +11,13 @@ import { formatAddress } from "../../../spec/target.ts"
 import type { TraceEvent } from "../../../spec/trace-events.ts"
 import { HeaderList } from "../../http/header-list.ts"
 import type { Answer } from "../../http/message.ts"
+import { CallTimes } from "../../pipeline/call-times.ts"
 import type { Exchange } from "../../pipeline/exchange.ts"
 import type { StageError } from "../../pipeline/stage.ts"
-import { FakeTarget, serving } from "../../protocols/mcp/fake-target.ts"
+import { toldFetch } from "../../pipeline/told-fetch.ts"
 import { type Fetched, FetchFailed, type FetchRequest, HttpFetch } from "../../services/http-fetch.ts"
-import { McpHttp } from "../../services/mcp-http.ts"
-import type { McpTransport, TargetFailure } from "../../services/mcp-transport.ts"
 import { Monotonic } from "../../services/monotonic.ts"
+import { Random } from "../../services/random.ts"
 import { Timer } from "../../services/timer.ts"
 import { UpstreamFailed, type UpstreamRequest, Upstreams } from "../../services/upstreams.ts"
 import type { Content } from "./arbitraries.ts"
@@ -82,14 +82,26 @@ type Called = Pick<UpstreamRequest, "method" | "authority" | "pathAndQuery" | "h
 
 const nothing: BackendAnswer = { status: 200, headers: [], body: undefined }
 
-const unreachable: TargetFailure = { _tag: "TargetUnreachable", status: 503, message: "there is no such server" }
-
-/** A host at which nobody listens. */
-const nobody = (host: string): FakeTarget => {
-  const target = new FakeTarget(host, false, ({ stream, connection }) => connection.events.onEnd(stream, unreachable))
-  target.takes = false
-  return target
+/** What an MCP server answers a message: its result for the method; null: nothing, ever. */
+const spoken = (
+  host: string,
+  { id, method = "response" }: { readonly id?: unknown; readonly method?: string },
+  results: Readonly<Record<string, unknown>>
+): Effect.Effect<Answer> => {
+  const known = method === "initialize" ? (results[method] ?? introduction(host)) : results[method]
+  if (known === null) return Effect.never
+  if (id === undefined) return Effect.succeed({ status: 202, headers: new HeaderList(), body: undefined })
+  const said = known === undefined ? { error: { code: -32601, message: "Method not found" } } : { result: known }
+  const headers = new HeaderList(["content-type", "application/json"])
+  if (method === "initialize") headers.set("mcp-session-id", `${host}-session`)
+  return Effect.succeed({ status: 200, headers, body: JSON.stringify({ jsonrpc: "2.0", id, ...said }) })
 }
+
+const introduction = (name: string) => ({
+  protocolVersion: "2025-11-25",
+  capabilities: {},
+  serverInfo: { name, version: "1" }
+})
 
 const published: ReadonlyArray<readonly [end: string, body: string]> = [
   ["/jwks", keySet],
@@ -134,6 +146,13 @@ export class World {
   /** Milliseconds since the world began. */
   readonly clock = (): number => this.time.monotonic()
 
+  /** Numbers of which each is far from the one before: the same in every world. */
+  readonly random = (): number => {
+    this.#drawn = (this.#drawn + 0.618_033_988_749_895) % 1
+    return this.#drawn
+  }
+  #drawn = 0
+
   #call<A, E>(answer: Effect.Effect<A, E>): Effect.Effect<A, E> {
     const waiting = this.waits ? Effect.andThen(Effect.yieldNow, answer) : answer
     return Effect.suspend(() => {
@@ -158,6 +177,9 @@ export class World {
         const { method, authority, pathAndQuery, headers } = request
         const received = { target, method, authority, path: pathAndQuery, headers: [...headers.flat], body: text }
         this.received.push(received)
+        const host = target.slice(0, target.lastIndexOf(":"))
+        const results = this.#options.servers?.[host]
+        if (results !== undefined) return this.#asked(host, method, text, results)
         this.called.push(`${method} ${target}${pathAndQuery}`)
         const { backend = nothing } = this.#options
         const said = typeof backend === "function" ? backend(received) : backend
@@ -176,6 +198,19 @@ export class World {
         return waiting(said.after, this.waits ? Effect.andThen(Effect.yieldNow, answer) : answer)
       })
     )
+
+  /** Asks an MCP server. Of what it is asked it reads messages alone. */
+  #asked(
+    host: string,
+    method: string,
+    text: string,
+    results: Readonly<Record<string, unknown>>
+  ): Effect.Effect<Answer> {
+    if (method !== "POST") return Effect.succeed({ status: 405, headers: new HeaderList(), body: undefined })
+    const message = JSON.parse(text) as { readonly method?: string }
+    this.called.push(`${message.method ?? "response"} ${host}`)
+    return spoken(host, message, results)
+  }
 
   /** Calls the backend of a way without a configuration file. */
   readonly backend = (x: Exchange): Effect.Effect<Answer, StageError> =>
@@ -224,40 +259,12 @@ export class World {
       })
   })
 
-  /** MCP servers behind HTTP. Those that nobody named cannot be reached. */
-  readonly servers = Layer.sync(McpHttp, () => {
-    const { servers = {} } = this.#options
-    const known = new Map(
-      Object.entries(servers).map(([host, results]) => {
-        const target = serving(host, false, results)
-        const { hear } = target
-        target.hear = (heard) => {
-          this.called.push(`${heard.method ?? "response"} ${host}`)
-          if (heard.method === undefined || results[heard.method] !== null) hear(heard)
-        }
-        return [host, target] as const
-      })
-    )
-    return {
-      at: ({ host }) => {
-        const target = known.get(host) ?? nobody(host)
-        return Effect.succeed({
-          // Only a child process refuses to be opened: to others nothing is sent yet.
-          open: (_, session, events) => target.open(session, events) as McpTransport,
-          ask: (_, told) => {
-            told(unreachable)
-            return () => {}
-          }
-        })
-      }
-    }
-  })
-
   /** What runs in the world lives by its time. */
   get timing(): Context.Context<never> {
     return Context.make(Clock.Clock, this.time.clock).pipe(
       Context.add(Timer, this.time.later),
-      Context.add(Monotonic, this.clock)
+      Context.add(Monotonic, this.clock),
+      Context.add(Random, this.random)
     )
   }
 
@@ -265,7 +272,10 @@ export class World {
   readonly layer = Layer.suspend(() => {
     const quiet = ConsoleLog.layer({ filter: "off", format: "text", write: () => {}, now: this.clock })
     const outside = Layer.mergeAll(
-      Layer.succeed(HttpFetch, { fetch: this.#fetch }),
+      Layer.effect(
+        HttpFetch,
+        Effect.map(CallTimes, (times) => ({ fetch: toldFetch(this.#fetch, times, this.clock) }))
+      ),
       Layer.succeedContext(this.timing),
       quiet
     )

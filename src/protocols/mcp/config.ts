@@ -1,6 +1,6 @@
 /** What the relay is built from: targets and modes of one MCP backend, already decoded and with defaults applied. */
-import type { McpHttpAddress, McpHttpEndpoint } from "../../services/mcp-http.ts"
 import type { McpStdioCommand } from "../../services/mcp-stdio.ts"
+import type { McpHttpDialogue } from "./http/contract.ts"
 import type { OpenApiInterface } from "./openapi.ts"
 
 /** `_` and `+` separate a target's name from its items, so no name may hold them. */
@@ -9,14 +9,17 @@ const namePattern = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9
 /** A DNS-1123 subdomain of at most 253 characters. */
 export const isTargetName = (name: string): boolean => name.length <= 253 && namePattern.test(name)
 
-/** One MCP server: a command to run, an endpoint, or an HTTP interface that becomes one. The name satisfies `isTargetName` and is unique in its backend. */
+/**
+ * One MCP server: a command to run, a server behind HTTP, or an HTTP interface that becomes one. The name satisfies `isTargetName`
+ * and is unique in its backend; an address is what tells a server from others.
+ */
 export type McpTarget =
   | { readonly name: string; readonly kind: "stdio"; readonly command: McpStdioCommand }
-  | { readonly name: string; readonly kind: "http"; readonly endpoint: McpHttpEndpoint }
+  | { readonly name: string; readonly kind: "http"; readonly address: string; readonly dialogue: McpHttpDialogue }
   | {
       readonly name: string
       readonly kind: "openapi"
-      readonly address: McpHttpAddress
+      readonly address: string
       readonly api: OpenApiInterface
     }
 

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
+import { FakeTarget, type Heard, type Json, serving } from "../../../test/mcp-fake-target.ts"
 import { listening, posting, rehearse } from "../../../test/mcp-rehearsal.ts"
-import { FakeTarget, type Heard, type Json, serving } from "./fake-target.ts"
 
 const request = (method: string, params: object = {}, id: string | number = 1) => ({
   jsonrpc: "2.0",

@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { parse } from "yaml"
+import { serving } from "../../../test/mcp-fake-target.ts"
 import { listening, postHeaders, type Rehearsal, rehearse } from "../../../test/mcp-rehearsal.ts"
 import type { McpRequest } from "./contract.ts"
 import { rebindingMessage } from "./dns-rebinding.ts"
-import { serving } from "./fake-target.ts"
 
 interface Case {
   readonly name: string

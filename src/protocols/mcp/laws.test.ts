@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
+import { FakeTarget, type Heard } from "../../../test/mcp-fake-target.ts"
 import { listening, posting, rehearse } from "../../../test/mcp-rehearsal.ts"
-import { FakeTarget, type Heard } from "./fake-target.ts"
 
 const small = (maximum: number) => Schema.Int.check(Schema.isBetween({ minimum: 0, maximum }))
 

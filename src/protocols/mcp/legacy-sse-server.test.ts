@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
+import { FakeTarget, type Json, serving } from "../../../test/mcp-fake-target.ts"
 import { type Rehearsal, rehearse } from "../../../test/mcp-rehearsal.ts"
 import { defaultLimits } from "./config.ts"
-import { FakeTarget, type Json, serving } from "./fake-target.ts"
 
 const bytes = (message: unknown) =>
   new TextEncoder().encode(typeof message === "string" ? message : JSON.stringify(message))

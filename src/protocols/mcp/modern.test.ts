@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
+import { FakeTarget, type Heard, type Json, serving } from "../../../test/mcp-fake-target.ts"
 import { posting, rehearse } from "../../../test/mcp-rehearsal.ts"
-import { FakeTarget, type Heard, type Json, serving } from "./fake-target.ts"
 
 const version = "2026-07-28"
 const meta = { "io.modelcontextprotocol/protocolVersion": version }

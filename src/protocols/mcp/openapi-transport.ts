@@ -2,10 +2,11 @@
  * An HTTP interface as an MCP target: answers what an MCP server is asked, and makes one HTTP request of each call of a
  * tool. It has nothing to say by itself, and no session.
  */
-import type { McpHttpServer, McpPlainAnswer } from "../../services/mcp-http.ts"
+
 import type { McpTransport, McpTransportEvents, TargetFailure } from "../../services/mcp-transport.ts"
 import { decodeMessage, errorMessage, idText, isNotJsonRpc, resultMessage } from "./envelope.ts"
 import { code } from "./errors.ts"
+import type { McpHttpServer, McpPlainAnswer } from "./http/contract.ts"
 import { type OpenApiInterface, requestOf, resultOf } from "./openapi.ts"
 import { isObject, type Json } from "./openapi-json.ts"
 import { isKnown, isModern, latestLegacyVersion } from "./versions.ts"

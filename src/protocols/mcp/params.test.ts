@@ -1,8 +1,8 @@
 /** Parameters of the wrong type: whatever stands where a method looks, its client is told so and the gateway is not at fault. */
 import { assert, describe, it } from "@effect/vitest"
+import { type FakeTarget, serving } from "../../../test/mcp-fake-target.ts"
 import { type Rehearsal, rehearse } from "../../../test/mcp-rehearsal.ts"
 import { code } from "./errors.ts"
-import { type FakeTarget, serving } from "./fake-target.ts"
 
 /** What each method reads, as paths into its parameters. */
 const looked: Readonly<Record<string, ReadonlyArray<string>>> = {

@@ -1,11 +1,11 @@
 /** The MCP relay of one backend, made from its configuration and the ports to its targets. */
 import { Effect, Exit, type Scope } from "effect"
-import { McpHttp, type McpHttpServer } from "../../services/mcp-http.ts"
 import { McpStdio } from "../../services/mcp-stdio.ts"
 import type { McpBackendConfig } from "./config.ts"
 import type { McpClock, McpRelay, McpResponse, McpWarning } from "./contract.ts"
 import { Crowd } from "./crowd.ts"
 import { header } from "./headers.ts"
+import type { McpHttpServer } from "./http/contract.ts"
 import { bindingOf, serve } from "./http-server.ts"
 import { LegacySseServer } from "./legacy-sse-server.ts"
 import { namingOf } from "./names.ts"
@@ -22,6 +22,8 @@ export interface McpRelayOptions {
   readonly owner: string
   readonly product: Product
   readonly clock: McpClock
+  /** The targets behind HTTP, by name. */
+  readonly servers: ReadonlyMap<string, McpHttpServer>
   readonly warn: (warning: McpWarning) => void
 }
 
@@ -33,15 +35,10 @@ const maxBeatMillis = 5_000
 export const makeMcpRelay = (
   config: McpBackendConfig,
   options: McpRelayOptions
-): Effect.Effect<McpRelay, never, McpStdio | McpHttp | Scope.Scope> =>
+): Effect.Effect<McpRelay, never, McpStdio | Scope.Scope> =>
   Effect.gen(function* () {
     const stdio = yield* McpStdio
-    const http = yield* McpHttp
-    const servers = new Map<string, McpHttpServer>()
-    for (const target of config.targets)
-      if (target.kind !== "stdio")
-        servers.set(target.name, yield* http.at(target.kind === "http" ? target.endpoint : target.address))
-    const { clock, product, warn, sessionIds, owner } = options
+    const { clock, product, warn, servers, sessionIds, owner } = options
     const beat = config.keepAliveMillis > 0 ? config.keepAliveMillis / beatsPerKeepAlive : maxBeatMillis
     const pulse = new Pulse(clock, Math.min(beat, maxBeatMillis))
     const backend: Backend = { config, naming: namingOf(config), product, stdio, servers, clock, pulse, warn }

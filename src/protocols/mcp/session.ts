@@ -1,5 +1,5 @@
 /** One session: its links to targets, its listening stream, and who may use it. */
-import type { McpHttpServer } from "../../services/mcp-http.ts"
+
 import type { McpStdio, McpStdioOwner } from "../../services/mcp-stdio.ts"
 import type { TargetFailure } from "../../services/mcp-transport.ts"
 import type { LinkHost, Outlet } from "./call.ts"
@@ -9,6 +9,7 @@ import type { McpClock, McpWarning } from "./contract.ts"
 import { networkOf } from "./crowd.ts"
 import { linkFailure } from "./errors.ts"
 import { handshake } from "./handshake.ts"
+import type { McpHttpServer } from "./http/contract.ts"
 import type { Naming } from "./names.ts"
 import { openApiTransport } from "./openapi-transport.ts"
 import { Ownership } from "./ownership.ts"
@@ -154,7 +155,7 @@ export class Session implements LinkHost {
   /** Can any other process go on with it? Not with a target that is a child of this one. */
   get portable(): boolean {
     return this.#targets.every(
-      (target) => target.kind === "openapi" || (target.kind === "http" && target.endpoint.protocol === "streamable")
+      (target) => target.kind === "openapi" || (target.kind === "http" && target.dialogue.protocol === "streamable")
     )
   }
 
@@ -224,7 +225,7 @@ export class Session implements LinkHost {
         case "stdio":
           return stdio.open(target.command, this.#ownerOf(target), events)
         case "http":
-          return servers.get(target.name)!.open(target.endpoint, this.#resumed?.get(target.name), events)
+          return servers.get(target.name)!.open(target.dialogue, this.#resumed?.get(target.name), events)
         case "openapi":
           return openApiTransport(servers.get(target.name)!, target.api, events)
       }

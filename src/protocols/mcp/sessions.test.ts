@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
+import { FakeTarget, serving } from "../../../test/mcp-fake-target.ts"
 import { listening, posting, rehearse } from "../../../test/mcp-rehearsal.ts"
 import { defaultLimits } from "./config.ts"
-import { FakeTarget, serving } from "./fake-target.ts"
 import { makeSessionIds } from "./session-id.ts"
 
 const key = new Uint8Array(32).fill(9)

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
+import { FakeTarget, serving } from "../../../test/mcp-fake-target.ts"
 import { listening, posting, type RehearsalOptions, rehearse } from "../../../test/mcp-rehearsal.ts"
 import type { McpSink } from "./contract.ts"
 import { EventStream } from "./event-stream.ts"
-import { FakeTarget, serving } from "./fake-target.ts"
 import { event } from "./sse.ts"
 
 const silent = (name: string, shared: boolean) => {

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
+import { FakeTarget, type Json, serving } from "../../../test/mcp-fake-target.ts"
 import { posting, rehearse } from "../../../test/mcp-rehearsal.ts"
 import type { McpObserver, McpRequest, McpTimeLimit, McpUpstreamCall } from "./contract.ts"
-import { FakeTarget, type Json, serving } from "./fake-target.ts"
 
 const timeLimit: McpTimeLimit = { millis: 1_000, message: () => "request timeout" }
 const limited = (message: unknown, headers: Readonly<Record<string, string>> = {}): Partial<McpRequest> => ({

@@ -10,13 +10,8 @@ const relay = await startRelay({
     {
       name: "suite",
       kind: "http",
-      endpoint: {
-        protocol: "streamable",
-        scheme: "http",
-        host: server.hostname,
-        port: Number(server.port),
-        path: server.pathname
-      }
+      address: server.host,
+      dialogue: { protocol: "streamable", path: server.pathname }
     }
   ]
 })

@@ -16,7 +16,8 @@ export const everythingStdio = (name: string): McpTarget => ({
 export const httpTarget = (name: string, port: number, protocol: "streamable" | "sse" = "streamable"): McpTarget => ({
   name,
   kind: "http",
-  endpoint: { protocol, scheme: "http", host: "127.0.0.1", port, path: protocol === "sse" ? "/sse" : "/mcp" }
+  address: `127.0.0.1:${port}`,
+  dialogue: { protocol, path: protocol === "sse" ? "/sse" : "/mcp" }
 })
 
 export interface EverythingServer {

@@ -3,15 +3,18 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { Effect, Exit, Fiber, Layer, ManagedRuntime, Scope } from "effect"
-import { layer as httpLayer } from "../../../layers/mcp-http/layer.ts"
 import { type StdioOptions, layer as stdioLayer } from "../../../layers/stdio/layer.ts"
 import { processClock } from "../../../src/protocols/mcp/clock.ts"
 import { type McpBackendConfig, mcpBackendConfig } from "../../../src/protocols/mcp/config.ts"
 import type { McpAuthorize, McpFacts, McpObserver, McpRelay, McpResponse } from "../../../src/protocols/mcp/contract.ts"
+import type { McpHttpServer } from "../../../src/protocols/mcp/http/contract.ts"
+import { makeServers } from "../../../src/protocols/mcp/http/server.ts"
 import { makeMcpRelay } from "../../../src/protocols/mcp/relay.ts"
 import { makeSessionIds, randomSessionKey } from "../../../src/protocols/mcp/session-id.ts"
 import { nobody } from "../../../src/services/contained.ts"
-import { connectionPorts } from "../../http/edge.ts"
+import { Upstreams } from "../../../src/services/upstreams.ts"
+import { upstreams } from "../../http/edge.ts"
+import { callerTo } from "../../mcp-caller.ts"
 
 export interface RelayServerOptions {
   readonly authorize?: McpAuthorize
@@ -61,23 +64,39 @@ const write = (response: McpResponse, outgoing: ServerResponse, onEnd: () => voi
   })
 }
 
+/** The targets behind HTTP. */
+const openServers = (targets: McpBackendConfig["targets"]) =>
+  Effect.gen(function* () {
+    const { open } = yield* Upstreams
+    const serverOf = yield* makeServers()
+    const servers = new Map<string, McpHttpServer>()
+    for (const target of targets) {
+      if (target.kind === "stdio") continue
+      const { hostname, port, origin } = new URL(`http://${target.address}`)
+      const upstream = yield* open({ kind: "tcp", host: hostname, port: Number(port), tls: false }, {})
+      servers.set(target.name, serverOf(callerTo(upstream, origin)))
+    }
+    return servers
+  })
+
 export const startRelay = async (
   config: Pick<McpBackendConfig, "targets"> & Partial<McpBackendConfig>,
   options: RelayServerOptions = {}
 ): Promise<RelayServer> => {
   const warnings: Array<string> = []
-  const runtime = ManagedRuntime.make(
-    Layer.merge(Layer.provide(httpLayer(), connectionPorts()), stdioLayer({ graceMillis: 500, ...options.stdio }))
-  )
+  const runtime = ManagedRuntime.make(Layer.merge(upstreams(), stdioLayer({ graceMillis: 500, ...options.stdio })))
   const scope = Scope.makeUnsafe()
   const relay = await runtime.runPromise(
-    makeMcpRelay(mcpBackendConfig({ backend: "test", ...config }), {
-      sessionIds: makeSessionIds(options.key ?? randomSessionKey()),
-      owner: "only",
-      product: { name: "headgate", title: "Headgate", version: "0.1.0" },
-      clock: processClock(nobody),
-      warn: ({ target, message }) => warnings.push(`${target}: ${message}`)
-    }).pipe(Scope.provide(scope))
+    Effect.flatMap(openServers(config.targets), (servers) =>
+      makeMcpRelay(mcpBackendConfig({ backend: "test", ...config }), {
+        sessionIds: makeSessionIds(options.key ?? randomSessionKey()),
+        owner: "only",
+        product: { name: "headgate", title: "Headgate", version: "0.1.0" },
+        clock: processClock(nobody),
+        servers,
+        warn: ({ target, message }) => warnings.push(`${target}: ${message}`)
+      })
+    ).pipe(Scope.provide(scope))
   )
   const server = createServer(async (request, outgoing) => {
     const fiber = Effect.runFork(

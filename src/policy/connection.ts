@@ -1,0 +1,7 @@
+/**
+ * What a connection policy is written with beside what policies are: its own contract, and what connections are opened by. No part
+ * of `headgate/policy`: a program brings policies of its own, not connections.
+ */
+export { connectionPolicy } from "../pipeline/connection-policy.ts"
+export { Files } from "../services/files.ts"
+export { probesOf } from "../services/upstreams.ts"

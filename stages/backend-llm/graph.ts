@@ -1,0 +1,93 @@
+/** The graph of a model call: what happens to a request on its way to a provider, and to the answer on its way back, in this order. */
+import { slots } from "../../src/policy/policy.ts"
+import { type CompiledBackend, type Left, TerminalGraph } from "../../src/policy/terminal.ts"
+import { budget, isBudgeted } from "./budget.ts"
+import { classify } from "./classify.ts"
+import type { Endpoint } from "./endpoint.ts"
+import type { Engine } from "./engine.ts"
+import { enrich } from "./enrich.ts"
+import { type Exchange, type ModelSlots, modelCall } from "./exchange.ts"
+import { guardRequest, isPromptGuarded } from "./guard-request.ts"
+import { guardResponse, isAnswerGuarded } from "./guard-response.ts"
+import { negotiate } from "./negotiate.ts"
+import { observe } from "./observe.ts"
+import type { Selected } from "./selected.ts"
+import { send } from "./send.ts"
+import { translate } from "./translate.ts"
+import { isTranslated, translateBack } from "./translate-back.ts"
+
+const { affinity, expressionSlots, jwt, modelAccess, timeouts, tokenBudgets } = slots
+
+/** The terminal of whoever selects one of these endpoints. */
+export const modelCalls = (
+  engine: Engine,
+  endpoints: ReadonlyArray<Endpoint>,
+  select: (x: Exchange) => Left<Selected>
+): CompiledBackend<ModelSlots> => ({
+  type: "ai",
+  protocol: "llm",
+  target: [...new Set(endpoints.map(({ provider }) => provider.name))].join(","),
+  // The mock takes its time by itself.
+  keepsTime: endpoints.every(({ destination }) => destination.type !== "mock"),
+  ...graphOf(engine, endpoints, select).laid
+})
+
+const graphOf = (engine: Engine, endpoints: ReadonlyArray<Endpoint>, select: (x: Exchange) => Left<Selected>) =>
+  TerminalGraph.over<ModelSlots>(modelCall)
+    .node({
+      name: "select",
+      outcomes: ["next", "respond", "fail"],
+      reads: [...expressionSlots, affinity, modelAccess],
+      run: select
+    })
+    .node({ name: "classify", outcomes: ["next", "respond", "fail"], run: classify })
+    .node({ name: "enrich", outcomes: ["next"], reads: expressionSlots, run: enrich })
+    .node({ name: "negotiate", outcomes: ["next", "respond", "fail"], run: negotiate(engine) })
+    .perhaps([
+      {
+        name: "budget",
+        outcomes: ["next", "fail"],
+        reads: [...expressionSlots, tokenBudgets],
+        when: { text: "tokens are limited", holds: isBudgeted },
+        run: budget(engine)
+      }
+    ])
+    .perhaps(
+      endpoints.some(({ guards }) => guards.request.length > 0)
+        ? [
+            {
+              name: "guardRequest",
+              outcomes: ["next", "fail"],
+              reads: expressionSlots,
+              when: { text: "the model has guards over prompts", holds: isPromptGuarded },
+              run: guardRequest(engine)
+            }
+          ]
+        : []
+    )
+    .node({ name: "translate", outcomes: ["next", "fail"], reads: expressionSlots, run: translate(engine) })
+    .calling(endpoints.some(isTokenPassed) ? [jwt, timeouts] : [timeouts], send)
+    .node({ name: "observe", outcomes: ["next", "fail"], reads: expressionSlots, run: observe(engine) })
+    .perhaps([
+      {
+        name: "translateBack",
+        outcomes: ["next", "fail"],
+        when: { text: "the answer is not in the client's words", holds: isTranslated },
+        run: translateBack(engine)
+      }
+    ])
+    .perhaps(
+      endpoints.some(({ guards }) => guards.response.length > 0)
+        ? [
+            {
+              name: "guardResponse",
+              outcomes: ["next", "fail"],
+              reads: expressionSlots,
+              when: { text: "the model has guards over answers", holds: isAnswerGuarded },
+              run: guardResponse(engine)
+            }
+          ]
+        : []
+    )
+
+const isTokenPassed = ({ destination }: Endpoint): boolean => destination.type === "http" && destination.passesToken
