@@ -106,7 +106,6 @@ const beforehand = /^(?:compile|make|open|listen|layer)/
 const offThePath: ReadonlyArray<readonly [where: RegExp, why: string]> = [
   [/^src\/pipeline\/expressions\.ts readingSlots$/, "wraps the compiling of a policy"],
   [/^src\/pipeline\/(outbound\.ts toldCall|run\.ts watched)$/, "tells of the calls of a request that is watched"],
-  [/^stages\/backend-mcp\/targets\.ts apiOf$/, "reads a document while a target is compiled"],
   [/^layers\/http\/address\.ts (clearSocketFile|served)$/, "looks at a socket file before it is listened on"],
   [/^layers\/http\/listener\.ts Listener$/, "drains connections when a port is closed"]
 ]
