@@ -1,4 +1,5 @@
 /** The port `Upstreams` over connections of our own. */
+import { randomUUID } from "node:crypto"
 import { Effect, Layer } from "effect"
 import type { Metrics } from "../../src/services/metrics.ts"
 import type { Names } from "../../src/services/names.ts"
@@ -8,8 +9,17 @@ import { call } from "./upstream-call.ts"
 
 export const layer: Layer.Layer<Upstreams, never, Names | Metrics> = Layer.effect(
   Upstreams,
-  Effect.map(Pools.Pools, ({ open }) => ({
-    open: (target, options) =>
-      Effect.map(open(target, options), (connections) => ({ send: (request) => call(connections, request) }))
-  }))
+  Effect.map(Pools.Pools, ({ open, openChosen }) => {
+    const pseudonym = `headgate-${randomUUID().slice(0, 8)}`
+    return {
+      open: (target, options) =>
+        Effect.map(open(target, options), (connections) => ({ send: (request) => call(connections, request) })),
+      openChosen: (options) =>
+        Effect.map(openChosen(options), (at) => ({
+          pseudonym,
+          // When it is called, for its pool may be another one by then.
+          at: (target) => ({ send: (request) => call(at(target), request) })
+        }))
+    }
+  })
 ).pipe(Layer.provide(Pools.layer))

@@ -40,7 +40,8 @@ export const calleesOf = Effect.fnUntraced(function* (config: Normalised, source
       open: (address, { tls }) => {
         add({ address, tls, path: undefined })
         return Effect.succeed(nobody)
-      }
+      },
+      openChosen: () => Effect.succeed({ pseudonym: "nobody", at: () => nobody })
     })
   )
   for (const { destination, path } of Object.values(config.backends)) {
