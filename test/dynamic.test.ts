@@ -10,7 +10,7 @@ const gateway = Effect.map(
     ephemeral: true,
     host: "127.0.0.1"
   }),
-  (started) => ({ port: started.port(8080)!, reload: started.reload })
+  ({ port, ports, reload }) => ({ port: port(8080)!, admin: ports.admin!, reload })
 )
 
 /** What a client is told that sends this line and this host. */
@@ -64,6 +64,16 @@ describe("a dynamic backend", () => {
           508,
           "the request came back to the gateway that sent it"
         ])
+    })
+  )
+
+  it.live("is not the admin interface, though it may be any other server of this machine", () =>
+    Effect.gen(function* () {
+      const { port, admin } = yield* gateway
+      for (const line of ["POST /quitquitquit", "GET /config_dump", "POST /logging?level=trace"]) {
+        const [status, body] = yield* told(port, line, `127.0.0.1:${admin}`)
+        assert.deepStrictEqual([status, body], [403, "requests that a gateway forwards are refused\n"])
+      }
     })
   )
 })

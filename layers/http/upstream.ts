@@ -1,6 +1,7 @@
 /** The port `Upstreams` over connections of our own. */
 import { randomUUID } from "node:crypto"
 import { Effect, Layer } from "effect"
+import { pseudonymOf } from "../../src/http/via.ts"
 import type { Metrics } from "../../src/services/metrics.ts"
 import type { Names } from "../../src/services/names.ts"
 import { Upstreams } from "../../src/services/upstreams.ts"
@@ -10,7 +11,7 @@ import { call } from "./upstream-call.ts"
 export const layer: Layer.Layer<Upstreams, never, Names | Metrics> = Layer.effect(
   Upstreams,
   Effect.map(Pools.Pools, ({ open, openChosen }) => {
-    const pseudonym = `headgate-${randomUUID().slice(0, 8)}`
+    const pseudonym = pseudonymOf(randomUUID().slice(0, 8))
     return {
       open: (target, options) =>
         Effect.map(open(target, options), (connections) => ({ send: (request) => call(connections, request) })),

@@ -7,6 +7,7 @@ import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { formatProblems, isProblemFormat, type Problem, problemFormats } from "../../../spec/config/problem.ts"
 import { isLoopback } from "../../../spec/standalone/address.ts"
 import type { TraceEvent } from "../../../spec/trace-events.ts"
+import { isForwarded } from "../../http/via.ts"
 import type { Exchange } from "../../pipeline/exchange.ts"
 import type { RouteGraph } from "../../pipeline/graph.ts"
 import { mermaid } from "../../pipeline/graph.ts"
@@ -141,9 +142,11 @@ const index = `<!doctype html><title>Headgate</title><h1>Headgate</h1><ul>${admi
 
 /**
  * A page of another origin, or one that made its name resolve to loopback, may not use the browser of whoever runs this
- * process. A client that is no browser sends neither header and is believed.
+ * process. A client that is no browser sends neither header and is believed, unless it came through a gateway.
  */
 const distrust = (request: HttpServerRequest.HttpServerRequest, loopback: boolean): string | undefined => {
+  // A gateway reaches what its clients do not, this interface included.
+  if (isForwarded(request.headers["via"])) return "requests that a gateway forwards are refused\n"
   const host = request.headers["host"]
   if (loopback && host !== undefined && !isLoopback(hostName(host)))
     return "the host header must name a loopback address\n"
