@@ -60,8 +60,8 @@ describe("examples", () => {
     const policies = Object.keys(schemas).map((name) => `policy ${name}`)
     const backends = ["host", "dynamic", "internal", "mcp", "ai", "llm"].map((name) => `backend ${name}`)
     const missing = [...policies, ...backends].filter((name) => !expanded.has(name))
-    // They need an endpoint of a mesh, or say little by themselves.
-    const rare = ["networkExtAuthz", "proxyProtocol", "inferenceRouting", "sessionAffinity", "backendTunnel"]
+    // They need an endpoint picker, or say little by themselves.
+    const rare = ["networkExtAuthz", "proxyProtocol", "inferenceRouting", "backendTunnel"]
     assert.deepStrictEqual(
       missing,
       policies.filter((name) => rare.includes(name.slice("policy ".length)))

@@ -1,10 +1,10 @@
 /** The port `Upstreams` over connections of our own. */
 import { randomUUID } from "node:crypto"
 import { Effect, Layer } from "effect"
-import { pseudonymOf } from "../../src/http/via.ts"
 import type { Metrics } from "../../src/services/metrics.ts"
 import type { Names } from "../../src/services/names.ts"
 import { Upstreams } from "../../src/services/upstreams.ts"
+import { pseudonymOf } from "../../src/services/via.ts"
 import * as Pools from "./pools.ts"
 import { call } from "./upstream-call.ts"
 

@@ -155,6 +155,11 @@ export const Settings = hinted(
       "0s",
       "How long new connections are still accepted after a shutdown was asked for."
     ),
+    maxTotalBufferSize: defaulted(
+      ByteSize,
+      268_435_456,
+      "Bytes of bodies that the process holds in memory, of all requests together: those that policies or models read whole, and those that may have to be sent again. Beyond it no body is kept to be sent again, and what must be read is answered with 503."
+    ),
     logging: optional(Logging, "The log of the process."),
     metrics: optional(Metrics, "The metrics of the process."),
     histograms: defaulted(

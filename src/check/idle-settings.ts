@@ -15,6 +15,7 @@ const applied = new Set([
   "enableIpv6",
   "connectionTerminationDeadline",
   "connectionMinTerminationDeadline",
+  "maxTotalBufferSize",
   "logging.level",
   "logging.format",
   "session",

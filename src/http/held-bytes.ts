@@ -1,19 +1,21 @@
 /** The bytes of bodies that the process holds in memory, whoever asked for it: one budget for all of them. */
 
-/** 256 MiB. */
-export const defaultHeldBytes = 256 * 1024 * 1024
-
 export class HeldBytes {
-  readonly most: number
+  readonly #most: number
   held = 0
+  /** How often there was no room. */
+  refused = 0
 
-  constructor(most: number = defaultHeldBytes) {
-    this.most = most
+  constructor(most: number = Number.POSITIVE_INFINITY) {
+    this.#most = most
   }
 
   /** Takes so many bytes of the budget; `false` when they are not there. */
   take(bytes: number): boolean {
-    if (this.held + bytes > this.most) return false
+    if (this.held + bytes > this.#most) {
+      this.refused++
+      return false
+    }
     this.held += bytes
     return true
   }

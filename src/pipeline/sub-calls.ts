@@ -17,7 +17,8 @@ export interface Reference {
   readonly host?: Address | undefined
   /** `<namespace>/<name>`. */
   readonly backend?: string | undefined
-  readonly service?: unknown
+  /** A port of `<namespace>/<hostname>`. */
+  readonly service?: { readonly name: string; readonly port: number } | undefined
   /** What is written beside it. A named backend brings all of its own policies, too. */
   readonly policies?: ConnectionPolicies | undefined
 }

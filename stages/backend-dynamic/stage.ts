@@ -3,7 +3,6 @@
  * comes back to this process is refused, since it would come back for ever.
  */
 import { Data, Effect, Exit } from "effect"
-import { DynamicBackend } from "../../spec/standalone/backend.ts"
 import {
   CelError,
   compileExpression,
@@ -29,6 +28,7 @@ import {
   terminal,
   Upstreams
 } from "../../src/policy/terminal.ts"
+import { DynamicBackend } from "./schema.ts"
 
 /** What the request names is no address of a server. */
 class NoDestination extends Data.TaggedError("NoDestination") implements StageError {

@@ -10,7 +10,7 @@ import { callTimes } from "../../pipeline/call-times.ts"
 import { stageTimes } from "../../pipeline/latency.ts"
 import { makeRecorder } from "../../pipeline/record.ts"
 import type { Family, Metrics, Series } from "../../services/metrics.ts"
-import { buildInfo, configurationGauges, gatherRuntime } from "../proxy/runtime-metrics.ts"
+import { buildInfo, configurationGauges, gatherRuntime, heldBodies } from "../proxy/runtime-metrics.ts"
 import { lostLines } from "../proxy/starting-log.ts"
 
 interface Described {
@@ -61,6 +61,7 @@ const sections: ReadonlyArray<readonly [title: string, register: (metrics: Metri
       defectCounter(metrics),
       lostLines(metrics, () => ({ full: 0, failed: 0 })),
       stageTimes(metrics),
+      heldBodies(metrics, { held: 0, refused: 0 }),
       gatherRuntime(metrics, () => nothing)
     ]
   ],

@@ -26,7 +26,8 @@ const options = {
   env: { podName: null, namespace: null, gateway: null },
   sampler: never,
   spans: undefined,
-  retirement
+  retirement,
+  maxTotalBufferSize: 1_000_000
 }
 
 /** A gateway on a clock that stands still, before a backend that begins its answers and never ends them. */

@@ -31,7 +31,7 @@ import { Metrics } from "../../services/metrics.ts"
 import type { SpanSink } from "../../services/span-sink.ts"
 import type { Dialect } from "../configuration/dialect.ts"
 import { InvalidConfiguration, makeSnapshot, type Snapshot } from "../configuration/snapshot.ts"
-import { configurationGauges } from "./runtime-metrics.ts"
+import { configurationGauges, heldBodies } from "./runtime-metrics.ts"
 
 export interface GatewayOptions<R> {
   readonly dialect: Dialect<R>
@@ -48,6 +48,8 @@ export interface GatewayOptions<R> {
   readonly spans: SpanSink["Service"] | undefined
   /** Milliseconds that requests may stay on a configuration that was replaced, before they are cut. */
   readonly retirement: number
+  /** Bytes of bodies that may be in memory. */
+  readonly maxTotalBufferSize: number
 }
 
 export interface Gateway {
@@ -92,7 +94,8 @@ export const startGateway = <R>(
     const metrics = yield* Metrics
     const { clocks } = options
     const { synchronized, held } = configurationGauges(metrics)
-    const heldBytes = new HeldBytes()
+    const heldBytes = new HeldBytes(options.maxTotalBufferSize)
+    heldBodies(metrics, heldBytes)
     const settingsOf = ({ hidden, frontend }: Snapshot): Settings => ({
       env: options.env,
       hidden,

@@ -160,7 +160,8 @@ const running = <R>(
       },
       sampler: options.sampler ?? never,
       spans: options.spans,
-      retirement: 600_000
+      retirement: 600_000,
+      maxTotalBufferSize: settings.maxTotalBufferSize
     })
     // Whoever asks before sending requests has to hear of it before a port refuses.
     const leave = Effect.sync(() => {

@@ -1,6 +1,7 @@
 /** The metrics of the process itself: its configurations, and at each scrape the time of every node, the event loop, and memory. */
 import { monitorEventLoopDelay } from "node:perf_hooks"
 import type { Assembled } from "../../compile/assemble.ts"
+import type { HeldBytes } from "../../http/held-bytes.ts"
 import type { Step } from "../../pipeline/run.ts"
 import type { Metrics, Sample, Series } from "../../services/metrics.ts"
 import { version } from "../version.ts"
@@ -18,6 +19,24 @@ export const configurationGauges = (metrics: Metrics["Service"]) => ({
     )
     .series([])
 })
+
+export const heldBodies = (metrics: Metrics["Service"], of: Pick<HeldBytes, "held" | "refused">): void => {
+  const limit = "`config.maxTotalBufferSize`"
+  metrics.gathered(
+    "held_body_bytes",
+    `Bytes of bodies in memory, which ${limit} bounds: read whole, or kept to be sent again.`,
+    "gauge",
+    [],
+    () => [{ labels: {}, value: of.held }]
+  )
+  metrics.gathered(
+    "held_body_refusals_total",
+    `How often ${limit} left no room for a part of a body.`,
+    "counter",
+    [],
+    () => [{ labels: {}, value: of.refused }]
+  )
+}
 
 export const gatherRuntime = (metrics: Metrics["Service"], current: () => Assembled): void => {
   const labels = ["phase", "policy", "node", "path"]

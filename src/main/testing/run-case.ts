@@ -158,7 +158,7 @@ const run = <R>(file: CaseFile, open: Open<R>, watched: boolean): Effect.Effect<
     const opened = yield* Effect.result(
       open({
         start: file.now === undefined ? undefined : Date.parse(file.now),
-        backend: backendOf(file.backend ?? {}),
+        backend: backendsOf(file),
         outside: ({ method, url }) => outsideOf(outside[`${method} ${url}`] ?? { fails: "no such server" }),
         servers: file.servers
       })
@@ -212,6 +212,12 @@ const run = <R>(file: CaseFile, open: Open<R>, watched: boolean): Effect.Effect<
   })
 
 const milliseconds = (seconds: number | undefined) => (seconds === undefined ? undefined : seconds * 1000)
+
+const backendsOf = ({ backend = {}, backends = {} }: CaseFile): ((received: Received) => BackendSaid) => {
+  const usual = backendOf(backend)
+  const single = new Map(Object.entries(backends).map(([address, said]) => [address, backendOf(said)]))
+  return ({ target }) => single.get(target) ?? usual
+}
 
 const backendOf = (said: CaseSaid): BackendSaid => {
   const after = milliseconds(said.after)

@@ -3,6 +3,7 @@
  * so that a test can tell whether everything was released.
  */
 import { Clock, Context, Effect, Exit, Layer } from "effect"
+import * as Documents from "../../../layers/documents/layer.ts"
 import * as Files from "../../../layers/files.ts"
 import * as Jwks from "../../../layers/jwks/live.ts"
 import * as ConsoleLog from "../../../layers/log/console.ts"
@@ -17,6 +18,7 @@ import type { StageError } from "../../pipeline/stage.ts"
 import { toldFetch } from "../../pipeline/told-fetch.ts"
 import { type Fetched, FetchFailed, type FetchRequest, HttpFetch } from "../../services/http-fetch.ts"
 import { Monotonic } from "../../services/monotonic.ts"
+import { Random } from "../../services/random.ts"
 import { Timer } from "../../services/timer.ts"
 import { type Upstream, UpstreamFailed, type UpstreamRequest, Upstreams } from "../../services/upstreams.ts"
 import type { Content } from "./arbitraries.ts"
@@ -145,6 +147,13 @@ export class World {
   /** Milliseconds since the world began. */
   readonly clock = (): number => this.time.monotonic()
 
+  /** Numbers of which each is far from the one before: the same in every world. */
+  readonly random = (): number => {
+    this.#drawn = (this.#drawn + 0.618_033_988_749_895) % 1
+    return this.#drawn
+  }
+  #drawn = 0
+
   #call<A, E>(answer: Effect.Effect<A, E>): Effect.Effect<A, E> {
     const waiting = this.waits ? Effect.andThen(Effect.yieldNow, answer) : answer
     return Effect.suspend(() => {
@@ -259,7 +268,8 @@ export class World {
   get timing(): Context.Context<never> {
     return Context.make(Clock.Clock, this.time.clock).pipe(
       Context.add(Timer, this.time.later),
-      Context.add(Monotonic, this.clock)
+      Context.add(Monotonic, this.clock),
+      Context.add(Random, this.random)
     )
   }
 
@@ -274,7 +284,10 @@ export class World {
       Layer.succeedContext(this.timing),
       quiet
     )
-    return Layer.provideMerge(Layer.mergeAll(Jwks.layer, RateLimits.layer), Layer.provideMerge(Files.layer, outside))
+    return Layer.provideMerge(
+      Layer.mergeAll(Jwks.layer, RateLimits.layer),
+      Layer.provideMerge(Layer.merge(Documents.layer, Files.layer), outside)
+    )
   })
 
   /** What was opened and not released; empty when nothing leaks. */
