@@ -4,7 +4,7 @@ import { CelExpression, Duration, Fraction, PositiveCount } from "./primitives.t
 
 const Eviction = object(
   "Eviction",
-  "When an unhealthy endpoint is left alone. Without thresholds one unhealthy answer is enough.",
+  "When an unhealthy endpoint is left alone. Without thresholds one unhealthy answer is enough. Of the endpoints of a service at most half are left alone at once, for five minutes at most, and one that comes back grows to its share over ten seconds.",
   {
     duration: optional(
       Duration,

@@ -9,6 +9,7 @@ import { llmSchema } from "./standalone/llm.ts"
 import type { PolicySpecs } from "./standalone/policies.ts"
 import { routeSchemas } from "./standalone/route.ts"
 import { frontendSchema, mcpSchema, uiSchema } from "./standalone/sections.ts"
+import { Service } from "./standalone/service.ts"
 import { Settings } from "./standalone/settings.ts"
 import { targetedSchema } from "./standalone/targeted.ts"
 
@@ -36,7 +37,7 @@ export const standalone = (specs: PolicySpecs) => {
     policies: optional(Schema.Array(targetedSchema(specs)), "Policies that name what they apply to."),
     routeGroups: optional(Schema.Array(RouteGroup), "Routes that other routes delegate to."),
     binds: optional(Schema.Array(listeners.Bind), "Ports with listeners, in raw form."),
-    services: optional(Schema.Array(JsonObject), "Services of a mesh, for tests."),
+    services: optional(Schema.Array(Service), "Services: endpoints between which calls are balanced."),
     workloads: optional(Schema.Array(JsonObject), "Workloads of a mesh, for tests.")
   })
   return hinted(sampled(file, "keys and values, as gateways: { default: { port: 3000 } }"), {

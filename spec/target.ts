@@ -118,6 +118,47 @@ export const TargetHost = address(
   [hostPort, baseUrl, socket]
 )
 
+/** Where an endpoint of a service is. Without a port of its own it has the one that the service says. */
+export interface EndpointAddress {
+  readonly host: string
+  readonly port: number | undefined
+}
+
+const endpoint = new RegExp(`^(${host})(?::(${port}))?$`, "u")
+
+const formatEndpoint = ({ host, port }: EndpointAddress): string => {
+  const name = host.includes(":") ? `[${host}]` : host
+  return port === undefined ? name : `${name}:${port}`
+}
+
+/** `host`, `ip`, `[ipv6]`, each with or without a port. */
+export const EndpointAddress = Schema.String.check(
+  Schema.makeFilter(
+    (text: string) =>
+      endpoint.test(text)
+        ? undefined
+        : "expected a host name or an IP address, [ipv6] in brackets, and a port of 1 to 65535 if any",
+    {
+      toJsonSchema: () => ({ pattern: endpoint.source }),
+      arbitraryConstraint: { patterns: [{ source: endpoint.source, flags: "u" }] }
+    }
+  )
+)
+  .annotate({
+    identifier: "EndpointAddress",
+    description: "`ip`, `[ipv6]` or `host`, each with `:port` or without.",
+    expected: "a string"
+  })
+  .pipe(
+    Schema.decodeTo(Schema.Struct({ host: Schema.String, port: Schema.UndefinedOr(Schema.Int) }), {
+      decode: SchemaGetter.transform((text: string): EndpointAddress => {
+        const [, hostname, portText] = endpoint.exec(text)!
+        return { host: bare(hostname!), port: portText === undefined ? undefined : Number(portText) }
+      }),
+      encode: SchemaGetter.transform(formatEndpoint)
+    })
+  )
+
 /** The name of a backend: `<namespace>/<name>`; a backend of the same file has an empty namespace, `/<name>`. */
 export const BackendName = Schema.String.check(
   Schema.isPattern(/^[^/\s]{0,253}\/\S{1,512}$/u, {

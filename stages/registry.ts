@@ -7,14 +7,17 @@ import { registry, terminalsBehind } from "../src/pipeline/registry.ts"
 import { apiKey } from "./api-key/stage.ts"
 import { authorization } from "./authorization/stage.ts"
 import { backendAuth } from "./backend-auth/stage.ts"
+import { backendDynamic } from "./backend-dynamic/stage.ts"
 import { backendHost } from "./backend-host/stage.ts"
 import { backendAi } from "./backend-llm/ai.ts"
 import { backendLlm } from "./backend-llm/stage.ts"
 import { backendMcp } from "./backend-mcp/stage.ts"
+import { backendService } from "./backend-service/stage.ts"
 import { backendTLS } from "./backend-tls/stage.ts"
 import { buffer } from "./buffer/stage.ts"
 import { cors } from "./cors/stage.ts"
 import { directResponse } from "./direct-response/stage.ts"
+import { health } from "./health/stage.ts"
 import { http } from "./http/stage.ts"
 import { jwtAuth } from "./jwt-auth/stage.ts"
 import { localRateLimit } from "./local-rate-limit/stage.ts"
@@ -23,6 +26,7 @@ import { mcpAuthorization } from "./mcp-authorization/stage.ts"
 import { requestHeaderModifier } from "./request-header-modifier/stage.ts"
 import { requestRedirect } from "./request-redirect/stage.ts"
 import { responseHeaderModifier } from "./response-header-modifier/stage.ts"
+import { sessionAffinity } from "./session-affinity/stage.ts"
 import { tcp } from "./tcp/stage.ts"
 import { timeout } from "./timeout/stage.ts"
 import { urlRewrite } from "./url-rewrite/stage.ts"
@@ -35,6 +39,7 @@ export const policies = registry(
     buffer,
     cors,
     directResponse,
+    health,
     jwtAuth,
     localRateLimit,
     mcpAuthentication,
@@ -42,6 +47,7 @@ export const policies = registry(
     requestHeaderModifier,
     requestRedirect,
     responseHeaderModifier,
+    sessionAffinity,
     timeout,
     urlRewrite
   ],
@@ -81,7 +87,10 @@ export const policies = registry(
       "backendAuth",
       "requestHeaderModifier",
       "responseHeaderModifier",
-      "requestRedirect"
+      "requestRedirect",
+      // After everything that may change what it reads, before the endpoint is chosen.
+      "sessionAffinity",
+      "health"
     ],
     call: [],
     backendResponse: [],
@@ -97,4 +106,11 @@ export const policies = registry(
 /** What connections to backends are opened by. The list has no order that matters: no two of them say the same thing. */
 export const connections: ReadonlyArray<ConnectionPolicy> = [backendTLS, http, tcp]
 
-export const terminals = terminalsBehind(policies, [backendAi, backendHost, backendLlm, backendMcp])
+export const terminals = terminalsBehind(policies, [
+  backendAi,
+  backendDynamic,
+  backendHost,
+  backendLlm,
+  backendMcp,
+  backendService
+])

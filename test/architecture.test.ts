@@ -17,6 +17,8 @@ const allowed: ReadonlyArray<readonly [from: RegExp, to: RegExp]> = [
   [/^spec\//, /^spec\//],
   // JSON as text is about nothing but JSON.
   [/^src\/json\//, /^src\/json\//],
+  // Which of several endpoints is called depends on how they do, and on nothing of what they are.
+  [/^src\/balance\//, /^src\/balance\//],
   // Regular expressions know nothing of those who use them.
   [/^src\/regex\//, /^(src\/regex|spec)\//],
   // The HTTP message model is the vocabulary of everyone.
@@ -32,7 +34,7 @@ const allowed: ReadonlyArray<readonly [from: RegExp, to: RegExp]> = [
   // Off the loop that serves, as in a thread: a text becomes the normalised form.
   [/^src\/check\//, /^(src\/(check|routing|pipeline)|spec)\/|^stages\/schemas\.ts|^layers\/thread\.ts/],
   // The normalised form becomes what runs: whose policies these are, it is told.
-  [/^src\/compile\//, /^(src\/(compile|routing|pipeline|cel)|spec)\//],
+  [/^src\/compile\//, /^(src\/(compile|routing|pipeline|services|cel)|spec)\//],
   // The rooms of the programs, each built on those before it.
   [
     /^src\/main\/configuration\//,
@@ -64,10 +66,10 @@ const allowed: ReadonlyArray<readonly [from: RegExp, to: RegExp]> = [
   // What the terminals for models are made from is no wire shape: parts of the file with what is in force for each.
   [/^stages\/backend-llm\/schema\.ts$/, /^(spec\/|stages\/[^/]+\/schema\.ts|src\/policy\/terminal\.ts)/],
   // Wire shapes load without the engine. Those of terminals are parts of the file besides.
-  [/^stages\/backend-(host|llm|mcp)\/schema\.ts$/, /^(spec\/|stages\/[^/]+\/schema\.ts)/],
+  [/^stages\/backend-(dynamic|host|llm|mcp|service)\/schema\.ts$/, /^(spec\/|stages\/[^/]+\/schema\.ts)/],
   [/^stages\/[^/]+\/schema\.ts$/, /^(spec\/policy\.ts|stages\/[^/]+\/schema\.ts)/],
   // Terminals are written with what policies are, their own contract, and the engines of protocols.
-  [/^stages\/backend-(host|llm|mcp)\//, /^src\/(policy|protocols)\//],
+  [/^stages\/backend-(dynamic|host|llm|mcp|service)\//, /^src\/(policy|protocols|balance)\//],
   // A policy is written with what `headgate/policy` exports, or how connections are opened, and with nothing else: no other policy, and no layer.
   [/^stages\/[^/]+\//, /^src\/policy\/(policy|connection)\.ts/],
   [/^(test|bench|examples|judges)\//, /./]
@@ -104,7 +106,6 @@ const beforehand = /^(?:compile|make|open|listen|layer)/
 const offThePath: ReadonlyArray<readonly [where: RegExp, why: string]> = [
   [/^src\/pipeline\/expressions\.ts readingSlots$/, "wraps the compiling of a policy"],
   [/^src\/pipeline\/(outbound\.ts toldCall|run\.ts watched)$/, "tells of the calls of a request that is watched"],
-  [/^stages\/backend-mcp\/targets\.ts apiOf$/, "reads a document while a target is compiled"],
   [/^layers\/http\/address\.ts (clearSocketFile|served)$/, "looks at a socket file before it is listened on"],
   [/^layers\/http\/listener\.ts Listener$/, "drains connections when a port is closed"]
 ]

@@ -356,7 +356,7 @@ describe("validate", () => {
       assert.deepStrictEqual(yield* ctl("validate", file), { code: 0, out: ["Configuration is valid!"], err: [] })
       assert.deepStrictEqual(yield* ctl("validate", "--format", "json", file), { code: 0, out: ["[]"], err: [] })
       assert.deepStrictEqual(yield* ctl("validate", "--format", "github", file), { code: 0, out: [], err: [] })
-      const lacking = fileOf("lacking.yaml", "gateways: { default: { port: 8080 } }\nservices: [{}, {}]\n")
+      const lacking = fileOf("lacking.yaml", "gateways: { default: { port: 8080 } }\nworkloads: [{}, {}]\n")
       const unserved = yield* ctl("validate", lacking)
       assert.deepStrictEqual([unserved.code, unserved.out.at(-1)], [3, "valid, but this build cannot serve 2 things"])
       assert.strictEqual((yield* ctl("validate", "--format", "json", lacking)).code, 3)

@@ -29,6 +29,7 @@ import { type Random, weightedChoice } from "../routing/weights.ts"
 import { type Connection, Connections } from "./connections.ts"
 import { type Compiling, Problems } from "./problems.ts"
 import { References, withReferences } from "./references.ts"
+import { ServicePorts } from "./service-ports.ts"
 import { type CompileCondition, Sites } from "./sites.ts"
 
 /** What is in force before a backend is reached. */
@@ -112,6 +113,7 @@ class Assembly {
   readonly #routes: Array<ServedRoute> = []
   readonly #opened = new Map<Normalised.Backend, Array<Opened>>()
   readonly #connections: Connections
+  readonly #services: ServicePorts
   readonly #sites: Sites
   readonly #reached = new Set<Normalised.RouteGroup | Normalised.Backend>()
   readonly #attachedTo: (listener: Normalised.Listener | undefined) => Attached
@@ -124,12 +126,18 @@ class Assembly {
     this.#config = config
     this.#times = times
     this.#merge = merging(parts.specs)
+    this.#services = new ServicePorts(config)
     this.#connections = new Connections(parts.connections)
     this.#sites = new Sites(parts.registry, parts.compileCondition, this.#problems)
     this.#attachedTo = attachments(config)
     this.#alone = { attached: this.#attachedTo(undefined), way: emptyWay(parts.registry) }
-    this.#references = new References(config, parts.specs, ways, this.#problems, (source, beside, from) =>
-      this.#backendAlone(source, beside, from)
+    this.#references = new References(
+      config,
+      this.#services,
+      parts.specs,
+      ways,
+      this.#problems,
+      (source, beside, from) => this.#backendAlone(source, beside, from)
     )
   }
 
@@ -291,15 +299,30 @@ class Assembly {
   }
 
   #backend(
-    { gateway, attached }: Tables,
+    tables: Tables,
     route: SiteGraph,
     chain: ReadonlyArray<Normalised.Route>,
     reference: Normalised.BackendReference
   ): Compiling<Backend | NoBackend> {
     const { target } = reference
-    if (target.kind === "service") return Effect.succeed(new NoBackend({ detail: "service not found" }))
+    if (target.kind === "service")
+      return Effect.flatMap(this.#services.find(target.name, target.port), (source) =>
+        source === undefined
+          ? Effect.succeed(new NoBackend({ detail: "service not found" }))
+          : this.#reachedBackend(tables, route, chain, reference, source)
+      )
     const source = target.kind === "backend" ? this.#config.backends[target.key] : undefined
     if (source === undefined) return Effect.succeed(new NoBackend({ detail: "backend does not exist" }))
+    return this.#reachedBackend(tables, route, chain, reference, source)
+  }
+
+  #reachedBackend(
+    { gateway, attached }: Tables,
+    route: SiteGraph,
+    chain: ReadonlyArray<Normalised.Route>,
+    reference: Normalised.BackendReference,
+    source: Normalised.Backend
+  ): Compiling<Backend | NoBackend> {
     const { kind } = source.destination
     // What is targeted at a whole gateway is meant for those among its backends that it can be for.
     const attachments = attached
@@ -417,7 +440,7 @@ class Assembly {
         return Effect.map(this.#problems.collect(this.#connections.compile(ofConnection)), (connection) => ({
           ...endpoint,
           policies,
-          connections: connection?.options ?? {}
+          connections: connection?.options
         }))
       })
     if (destination.kind === "llm")

@@ -72,7 +72,8 @@ export class Attempts {
       }
     passage.exchange = fork
     passage.choices = this.#choices === undefined ? undefined : new Map(this.#choices)
-    passage.backend = passage.beside = passage.called = passage.answered = undefined
+    passage.backend = passage.endpoint = passage.beside = undefined
+    passage.called = passage.answered = undefined
   }
 
   /** Milliseconds until another one follows, if one does. */

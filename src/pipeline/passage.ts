@@ -23,6 +23,8 @@ export class Passage implements Place {
   backend: Backend | undefined = undefined
   /** What runs beside the call under way, where anything does. */
   beside: Beside | undefined = undefined
+  /** The address that is called, where a backend has several. */
+  endpoint: string | undefined = undefined
   /** When the backend was called and when it answered, on the monotonic clock. */
   called: number | undefined = undefined
   answered: number | undefined = undefined
@@ -43,6 +45,11 @@ export class Passage implements Place {
     const all = this.watch === undefined ? watch : both(this.watch, watch)
     this.watch = all
     if (all.notes) this.exchange.told = (message) => all.told(message)
+  }
+
+  /** Where the attempt goes: one of the endpoints of its backend, or the backend. */
+  get target(): string | undefined {
+    return this.endpoint ?? this.backend?.target
   }
 
   get proxy(): HostVariable<"proxy"> {

@@ -3,6 +3,7 @@
  * expression variable (`apiKey`, `jwt`) are that variable, so this list and the documented variables cannot drift apart.
  */
 import type { Effect } from "effect"
+import type { HealthPolicy } from "../../spec/health.ts"
 import type { Bindings } from "../cel/bindings.ts"
 import type { HeaderList } from "../http/header-list.ts"
 import type { RequestHead } from "../http/message.ts"
@@ -99,6 +100,18 @@ export interface TokenBudgets {
 }
 /** Unset where nothing limits the tokens of models. */
 export const tokenBudgets = slot<TokenBudgets>()("tokenBudgets")
+
+/** What kind a request is, by `sessionAffinity`: those of one kind go to the same of several endpoints. Unset where it may be any. */
+export const affinity = slot<string>()("affinity", "attempt")
+
+/** How answers of endpoints are judged, and what follows for the endpoint. */
+export interface HealthJudgement {
+  /** Default: by their status. */
+  readonly isUnhealthy: ((variables: Bindings) => boolean) | undefined
+  readonly eviction: (typeof HealthPolicy)["Type"]["eviction"]
+}
+/** What the policy `health` of a backend says; unset where nothing does. */
+export const judgement = slot<HealthJudgement>()("judgement", "attempt")
 
 /** The rules over tools, prompts and resources that an MCP backend asks for each of them. */
 export const mcpRules = slot<Rules>()("mcpRules", "attempt")

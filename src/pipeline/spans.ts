@@ -129,7 +129,7 @@ export class Spans implements Watch {
   #call(p: Passage, end: number, error: string | undefined): void {
     if (isRelay(p)) return
     const x = p.exchange
-    const target = p.backend?.target ?? ""
+    const target = p.target ?? ""
     this.#span({
       spanId: this.#callId,
       parentSpanId: this.#spanId,

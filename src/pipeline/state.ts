@@ -4,6 +4,7 @@
  */
 import { type Slot, slot } from "./stage.ts"
 
+/** The slots of one state, by the site of the policy. */
 export interface State<Name extends string, A> {
   readonly gateway: Slot<`${Name}.gateway`, A>
   readonly route: Slot<`${Name}.route`, A>

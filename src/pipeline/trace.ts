@@ -133,7 +133,7 @@ export class Trace implements Watch {
   }
 
   calling(p: Passage): void {
-    this.#tell({ type: "backendCallStart", target: p.backend!.target })
+    this.#tell({ type: "backendCallStart", target: p.target! })
     this.#calling = true
     if (this.#requestBody?.over === true) this.#tellRequestBody()
   }

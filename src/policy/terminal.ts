@@ -8,7 +8,7 @@ export type { PromptCaching, PromptGuard, PromptMessage } from "../../spec/guard
 export type { VirtualModel } from "../../spec/models.ts"
 export type { MockParams } from "../../spec/standalone/llm.ts"
 export type { McpEndpoint } from "../../spec/standalone/mcp.ts"
-export { type Address, formatAddress, HostPort } from "../../spec/target.ts"
+export { type Address, formatAddress, HostPort, parseUrl } from "../../spec/target.ts"
 export { doubtOf } from "../cel/json-text.ts"
 export type { HostVariable } from "../cel/phases.ts"
 // Bodies and JSON of backends.
@@ -29,14 +29,18 @@ export { type Call, type CompiledBackend, type TerminalNode, terminal } from "..
 export { instead, type Left, type OptionalNode, TerminalGraph } from "../pipeline/terminal-graph.ts"
 // Calls to backends, within their time, and watched.
 export { callUpstream, ownAuthority, timeoutOf } from "../pipeline/upstream-call.ts"
+export { Discovery, type EndpointSet, type ServiceEndpoint } from "../services/discovery.ts"
 // Services.
+export { type DocumentKind, Documents } from "../services/documents.ts"
 export { Files } from "../services/files.ts"
 export { Kept, KeptKind } from "../services/kept.ts"
 export { Log } from "../services/log.ts"
 export { McpStdio, type McpStdioCommand } from "../services/mcp-stdio.ts"
 export { Metrics, type Series } from "../services/metrics.ts"
+export { Random } from "../services/random.ts"
 export { Tokenizer } from "../services/tokenizer.ts"
 export {
+  type Chosen,
   callTimeout,
   type Upstream,
   type UpstreamOptions,

@@ -10,6 +10,7 @@ import type { McpBackend } from "../../spec/standalone/mcp.ts"
 import type { AiProvider } from "../../spec/standalone/provider.ts"
 import type { RouteMatch } from "../../spec/standalone/route.ts"
 import type { Frontend } from "../../spec/standalone/sections.ts"
+import type { ServiceConfig } from "../../spec/standalone/service.ts"
 import type { Settings } from "../../spec/standalone/settings.ts"
 import type { PolicyTarget } from "../../spec/standalone/targeted.ts"
 import type { Address } from "../../spec/target.ts"
@@ -31,12 +32,10 @@ export interface Normalised {
   readonly targeted: ReadonlyArray<TargetedPolicy>
   /** Routes that another one with the same key replaced. */
   readonly replaced: ReadonlyArray<{ readonly path: Path; readonly by: Path }>
-  /** Services and workloads of a mesh, as they are written. */
-  readonly discovery: ReadonlyArray<{
-    readonly kind: "service" | "workload"
-    readonly config: unknown
-    readonly path: Path
-  }>
+  /** Services by `<namespace>/<hostname>`. */
+  readonly services: Readonly<Record<string, Service>>
+  /** Workloads of a mesh, as they are written. */
+  readonly workloads: ReadonlyArray<{ readonly config: unknown; readonly path: Path }>
 }
 
 /** The `frontendPolicies` section. */
@@ -170,6 +169,23 @@ export type Destination =
   | { readonly kind: "ai"; readonly config: { readonly groups: ReadonlyArray<ProviderGroup> } }
   | { readonly kind: "aws"; readonly config: typeof AwsBackend.Type }
   | { readonly kind: "llm"; readonly config: ModelGateway }
+  | { readonly kind: "service"; readonly config: ServicePort }
+
+/** Endpoints that do the same. */
+export interface Service {
+  /** `<namespace>/<hostname>`. */
+  readonly key: string
+  readonly config: ServiceConfig
+  readonly path: Path
+}
+
+/** One port of a service. */
+export interface ServicePort {
+  /** `<namespace>/<hostname>`. */
+  readonly service: string
+  readonly port: number
+  readonly endpoints: ReadonlyArray<{ readonly address: Address; readonly capacity: number }>
+}
 
 /** Providers of equal rank. */
 export interface ProviderGroup {

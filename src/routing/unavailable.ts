@@ -28,7 +28,7 @@ export type Part =
   | "listenerSetTarget"
   | "serviceTarget"
   | "sectionTarget"
-  | "discovery"
+  | "workload"
   | "hbone"
   | "tunnel"
   | "tls"
@@ -88,7 +88,7 @@ export function* uses(config: Normalised, specs: PolicySpecs): Generator<Use> {
       yield part("sectionTarget", [...path, "target", "backend", "backend", "section"])
     yield* policies({ [policy.name]: policy })
   }
-  for (const { path } of config.discovery) yield part("discovery", path)
+  for (const { path } of config.workloads) yield part("workload", path)
 }
 
 const told: Readonly<Record<Part, string>> = {
@@ -97,7 +97,7 @@ const told: Readonly<Record<Part, string>> = {
   listenerSetTarget: "a policy of a listener set",
   serviceTarget: "a policy of a service",
   sectionTarget: "a policy of one part of a backend",
-  discovery: "a service or workload of a mesh",
+  workload: "a workload of a mesh",
   hbone: "an HBONE listener",
   tunnel: "a tunnel or internal bind",
   tls: "TLS of a listener",

@@ -18,11 +18,23 @@ export interface UpstreamTls {
   readonly client?: { readonly certificate: string; readonly key: Redacted.Redacted<string> } | undefined
   /** What of the server's certificate is verified. */
   readonly verify: "everything" | "chain" | "nothing"
+  /** One of these must be among the names of the server's certificate, in place of the name that is asked for. */
+  readonly names?: ReadonlyArray<string> | undefined
+  /** The protocols that are offered. Default: HTTP/1.1. */
+  readonly alpn?: ReadonlyArray<string> | undefined
+  /** The groups for the key exchange, best first. Default: those of the runtime. */
+  readonly groups?: ReadonlyArray<string> | undefined
+}
+
+/** TLS whose certificates are in files: others may be there while connections are in use. */
+export interface FollowedTls {
+  /** What holds now, and whatever holds later, as long as the scope. */
+  readonly follow: (changed: (tls: UpstreamTls) => void) => Effect.Effect<UpstreamTls, never, Scope.Scope>
 }
 
 export interface UpstreamOptions {
   /** Of a target with TLS. Default: the trust of the system. */
-  readonly tls?: UpstreamTls | undefined
+  readonly tls?: UpstreamTls | FollowedTls | undefined
   /** Milliseconds until a connection must stand. Default 10,000. */
   readonly connectTimeout?: number | undefined
   /** Milliseconds that an idle connection is kept. Default 90,000. */
@@ -34,6 +46,9 @@ export interface UpstreamOptions {
   /** Which addresses of a name are tried. Default: all, those of IPv4 first. */
   readonly addresses?: Addresses | undefined
 }
+
+/** Options in which nothing changes any more. */
+export type FixedOptions = Omit<UpstreamOptions, "tls"> & { readonly tls?: UpstreamTls | undefined }
 
 export type Addresses = "all" | "v4 first" | "v4" | "v6"
 
@@ -158,10 +173,20 @@ export interface Upstream {
   readonly send: <E = never>(request: UpstreamRequest<E>) => Effect.Effect<Answer, UpstreamError | E>
 }
 
+/** Backends that a request names. */
+export interface Chosen {
+  /** What this process calls itself in `via`, so that it knows a request that comes back to it. */
+  readonly pseudonym: string
+  /** Connections are kept to many of them, and then to those that were called last. */
+  readonly at: (target: Address) => Upstream
+}
+
 export class Upstreams extends Context.Service<
   Upstreams,
   {
     readonly open: (target: Address, options: UpstreamOptions) => Effect.Effect<Upstream, never, Scope.Scope>
+    /** Opens each of them when it is first called. */
+    readonly openChosen: (options: UpstreamOptions) => Effect.Effect<Chosen, never, Scope.Scope>
   }
 >()("headgate/services/Upstreams") {}
 
@@ -172,6 +197,10 @@ export const filled = (options: UpstreamOptions, defaults: UpstreamOptions): Ups
 }
 
 /** The same backends, opened with `defaults` where nobody says otherwise. */
-export const withDefaults = ({ open }: Upstreams["Service"], defaults: UpstreamOptions): Upstreams["Service"] => ({
-  open: (target, options) => open(target, filled(options, defaults))
+export const withDefaults = (
+  { open, openChosen }: Upstreams["Service"],
+  defaults: UpstreamOptions
+): Upstreams["Service"] => ({
+  open: (target, options) => open(target, filled(options, defaults)),
+  openChosen: (options) => openChosen(filled(options, defaults))
 })

@@ -5,7 +5,13 @@ import type { Call } from "../../src/policy/terminal.ts"
 /** The call of a model, as far as its nodes have brought it. */
 export const modelCall = slot<object>()("llmCall", "attempt")
 
-export const reads = [...slots.expressionSlots, slots.modelAccess, slots.timeouts, slots.tokenBudgets] as const
+export const reads = [
+  ...slots.expressionSlots,
+  slots.affinity,
+  slots.modelAccess,
+  slots.timeouts,
+  slots.tokenBudgets
+] as const
 
 export type ModelSlots = (typeof reads)[number] | typeof modelCall
 

@@ -1,9 +1,9 @@
 /** An `ai` backend at work: which of its providers answers a request, and what is asked of it. */
 import type { Buffer } from "node:buffer"
 import { Effect, Exit, Result } from "effect"
+import { type Candidate, choose } from "../../src/balance/choice.ts"
 import { type ConfigProblem, slots } from "../../src/policy/policy.ts"
 import type { Left } from "../../src/policy/terminal.ts"
-import { type Candidate, choose } from "../../src/protocols/llm/balance/choice.ts"
 import { isObject, type JsonObject, parseJson } from "../../src/protocols/llm/formats/json.ts"
 import { isUnambiguous } from "../../src/protocols/llm/models/json-members.ts"
 import { modelInPath } from "../../src/protocols/llm/models/model-path.ts"
@@ -65,7 +65,7 @@ const compileProvider = (config: EndpointConfig) =>
       },
       []
     ),
-    (endpoint): Provider => ({ endpoint, health: endpoint.watched.health })
+    (endpoint): Provider => ({ endpoint, health: endpoint.watched.health, key: endpoint.name })
   )
 
 const refused = (status: number, detail: string) =>
@@ -84,7 +84,7 @@ const notAllowed = new ModelRefused({ refusal: refusal("model_not_allowed") })
 /** Finds the provider that is to answer a request, and the model that it is asked for. */
 const offered = (engine: Engine, groups: Groups, x: Exchange): Left<Selected> => {
   // A group has a provider, and a backend a group.
-  const { endpoint } = choose(groups, engine.clock(), Math.random)!
+  const { endpoint } = choose(groups, { now: engine.clock(), random: Math.random, affinity: x.get(slots.affinity) })!
   const type = endpoint.routeType(canonicalPath(x.request.path))
   const unread = forwarded.has(type)
   if (!unread && type !== "models" && x.request.method !== "POST") return Exit.fail(callsAlone)

@@ -1,6 +1,7 @@
 /** The request as its provider is sent it: its words and its bytes. From here on the call is on the books, which are closed however it ends. */
 import { randomBytes } from "node:crypto"
 import { Exit, Result } from "effect"
+import type { OpenCall } from "../../src/balance/endpoint-health.ts"
 import type { Left, Passage } from "../../src/policy/terminal.ts"
 import type { Attempt } from "../../src/protocols/llm/cost/ledger.ts"
 import type { ClientFormat, UpstreamFormat } from "../../src/protocols/llm/formats/format.ts"
@@ -26,6 +27,8 @@ export interface Prepared extends ModelCall {
   readonly json: JsonObject
   readonly streaming: boolean
   readonly attempt: Attempt
+  /** The call as the balancing between endpoints sees it. */
+  readonly underWay: OpenCall
 }
 
 /** What clients of OpenAI's responses tell of the session, which is nobody else's business. */
@@ -106,11 +109,11 @@ const begin = (
     translation,
     json: sent,
     streaming,
-    attempt: engine.accounting.begin(call)
+    attempt: engine.accounting.begin(call),
+    underWay: endpoint.watched.begin()
   })
-  const over = endpoint.watched.health.begin()
   x.onFinish(() => {
-    over()
+    prepared.underWay.over(engine.clock())
     engine.accounting.settle(x, passage, prepared, prepared.attempt)
   })
   return prepared

@@ -1,16 +1,17 @@
 /** Virtual models: names that lead to one of several models, by weight, by rank or by condition. */
 import { Effect, Result } from "effect"
+import { choose } from "../../src/balance/choice.ts"
+import type { EndpointHealth } from "../../src/balance/endpoint-health.ts"
 import {
   type ConfigProblem,
   compileExpression,
   decided,
   type Expression,
   inBothReadings,
+  slots,
   Unreadable
 } from "../../src/policy/policy.ts"
 import type { VirtualModel } from "../../src/policy/terminal.ts"
-import { choose } from "../../src/protocols/llm/balance/choice.ts"
-import type { EndpointHealth } from "../../src/protocols/llm/balance/health.ts"
 import { type Refusal, virtualNoTarget, virtualNotResolved } from "../../src/protocols/llm/models/refusal.ts"
 import { failoverGroups, pickWeighted } from "../../src/protocols/llm/models/virtual.ts"
 import type { Exchange } from "./exchange.ts"
@@ -51,10 +52,13 @@ export const compileVirtual = (
           const groups = failoverGroups(routing.targets).map((targets) =>
             targets.flatMap(({ model }) => {
               const health = healthOf(model)
-              return health === undefined ? [] : [{ model, health }]
+              return health === undefined ? [] : [{ model, health, key: model }]
             })
           )
-          byName.set(name, () => choose(groups, clock(), random)?.model ?? unresolved)
+          byName.set(
+            name,
+            (x) => choose(groups, { now: clock(), random, affinity: x.get(slots.affinity) })?.model ?? unresolved
+          )
           break
         }
         case "conditional": {

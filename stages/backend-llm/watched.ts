@@ -1,18 +1,21 @@
 /** The health of an endpoint as its calls show it: which answers are bad ones, and what follows from them. */
 import { Effect, type Scope } from "effect"
+import { EndpointHealth, type OpenCall } from "../../src/balance/endpoint-health.ts"
+import { isFailure } from "../../src/balance/judgement.ts"
+import { retryHint } from "../../src/balance/retry-hint.ts"
 import { type ConfigProblem, compileExpression, Monotonic } from "../../src/policy/policy.ts"
 import { Kept, KeptKind, type Passage } from "../../src/policy/terminal.ts"
-import { EndpointHealth } from "../../src/protocols/llm/balance/health.ts"
-import { retryHint } from "../../src/protocols/llm/balance/retry-hint.ts"
 import type { Exchange } from "./exchange.ts"
 import type { EndpointConfig, EndpointPolicies } from "./schema.ts"
 
 export interface Watched {
   readonly health: EndpointHealth
+  /** A call begins, whose body is whole in memory. */
+  readonly begin: () => OpenCall
   /** An answer came: that of the exchange. */
-  readonly answered: (x: Exchange, passage: Passage) => void
-  /** None came. */
-  readonly failed: () => void
+  readonly answered: (x: Exchange, passage: Passage, call: OpenCall) => void
+  /** None came; whether that is the endpoint's fault. */
+  readonly failed: (call: OpenCall, isIts: boolean) => void
 }
 
 const kind = new KeptKind<EndpointHealth>("health of an endpoint")
@@ -35,10 +38,17 @@ export const compileWatched = (
       policy?.unhealthyExpression === undefined
         ? undefined
         : yield* compileExpression(policy.unhealthyExpression, "log", ["unhealthyExpression"])
-    const isBad = unhealthy === undefined ? failedByStatus : (x: Exchange) => unhealthy.test(x.variables)
+    const isBad =
+      unhealthy === undefined ? (x: Exchange) => isFailure(x.response!) : (x: Exchange) => unhealthy.test(x.variables)
     return {
       health,
-      answered: (x, passage) => {
+      begin: () => {
+        const call = health.begin()
+        call.sent(clock())
+        return call
+      },
+      answered: (x, passage, call) => {
+        call.answered(clock())
         if (!isBad(x)) {
           health.succeeded(((passage.answered ?? clock()) - (passage.called ?? x.arrived)) / 1000)
           return
@@ -47,11 +57,9 @@ export const compileWatched = (
         const hint = status === 429 ? retryHint((header) => headers.get(header), x.now) : undefined
         health.failed(clock(), policy?.eviction, hint)
       },
-      failed: () => health.failed(clock(), policy?.eviction, undefined)
+      failed: (call, isIts) => {
+        call.answered(clock())
+        if (isIts) health.failed(clock(), policy?.eviction, undefined)
+      }
     }
   })
-
-const failedByStatus = ({ response }: Exchange): boolean => {
-  const grpc = response?.headers.get("grpc-status")
-  return response === undefined || response.status >= 500 || (grpc !== undefined && grpc !== "0")
-}

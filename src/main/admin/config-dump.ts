@@ -151,12 +151,12 @@ const policyEntries = (config: Normalised.Normalised) => [
 export const frontendSettings = ({ http, tls, tcp }: Normalised.Frontends): Record<string, unknown> =>
   Object.fromEntries(Object.entries({ http, tls, tcp }).filter(([, value]) => value !== undefined))
 
-const discovered = (config: Normalised.Normalised, wanted: "service" | "workload") =>
-  config.discovery.flatMap(({ kind, config }) => (kind === wanted ? [config] : []))
+/** What a service is. */
+export const serviceParts = ({ config }: Normalised.Service) => ({ name: config.hostname, ...config })
 
 const wholeOf = (config: Normalised.Normalised) => ({
-  workloads: discovered(config, "workload"),
-  services: discovered(config, "service"),
+  workloads: config.workloads.map(({ config }) => config),
+  services: Object.values(config.services).map(serviceParts),
   binds: [...config.binds]
     .sort((a, b) => (a.key < b.key ? -1 : 1))
     .map((bind) => ({

@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto"
 import { Data, Effect, Layer } from "effect"
 import * as Dns from "../../../layers/dns/layer.ts"
+import * as Documents from "../../../layers/documents/layer.ts"
 import * as Files from "../../../layers/files.ts"
 import * as Upstream from "../../../layers/http/upstream.ts"
 import * as HttpFetch from "../../../layers/http-fetch/layer.ts"
@@ -44,11 +45,20 @@ const mcpProcess = (options: PortOptions) =>
   Layer.effect(
     McpProcess,
     Effect.map(Defects, (tell) => {
-      const own = randomSessionKey()
+      // Made when a configuration has the first of its relays.
+      let own: Uint8Array | undefined
+      let owner: string | undefined
       return {
-        keyFor: (configured) =>
-          options.sessionKey ?? (configured === undefined ? undefined : sessionKey(configured)) ?? own,
-        owner: randomUUID(),
+        keyFor: (configured) => {
+          const given = options.sessionKey ?? (configured === undefined ? undefined : sessionKey(configured))
+          if (given !== undefined) return given
+          own ??= randomSessionKey()
+          return own
+        },
+        get owner() {
+          owner ??= randomUUID()
+          return owner
+        },
         product: { name: "headgate", title: "Headgate", version: version.version },
         clock: processClock(containerOf(tell, "timer"))
       }
@@ -78,7 +88,7 @@ const adapters = (options: PortOptions) =>
         })
       )
     ),
-    Layer.provideMerge(Jwks.layer, Layer.merge(HttpFetch.layer, Files.layer))
+    Layer.provideMerge(Jwks.layer, Layer.provideMerge(Layer.merge(Documents.layer, Files.layer), HttpFetch.layer))
   ).pipe(Layer.provide(Dns.layer()))
 
 export const ports = (options: PortOptions) => Layer.provideMerge(adapters(options), contained)

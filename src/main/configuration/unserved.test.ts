@@ -27,8 +27,7 @@ describe("what this build reads but does not serve", () => {
     ["frontendPolicies: { tls: {} }", "3: TLS of a listener is not available yet"],
     ["frontendPolicies: { connect: { mode: route } }", "3: policy connect is not available yet"],
     ["frontendPolicies: { connect: { mode: tunnel } }", "3: policy connect is not available yet"],
-    ["services: [{}]", "3: a service or workload of a mesh is not available yet"],
-    ["workloads: [{}]", "3: a service or workload of a mesh is not available yet"],
+    ["workloads: [{}]", "3: a workload of a mesh is not available yet"],
     [
       `policies: [{ name: { name: p, namespace: n }, target: { backend: { service: { hostname: s, namespace: n } } }, policy: { authorization: { rules: [] } } }]`,
       "3: a policy of a service is not available yet"

@@ -10,6 +10,7 @@ import {
   policiesOf,
   routeParts,
   routePolicies,
+  serviceParts,
   targetedParts
 } from "../admin/config-dump.ts"
 
@@ -106,6 +107,9 @@ export const partsOf = (config: Normalised.Normalised): ReadonlyArray<Part> => {
       .filter((backend) => !isInline(backend))
       .map((backend) => part("backend", `/${backend.key}`, backend.path, backendParts(backend), backend.policies)),
     ...config.targeted.map((policy) => part("policy", policy.key, policy.path, targetedParts(policy))),
-    ...config.discovery.map(({ kind, config, path }) => part(kind, String(path.at(-1)), path, config, {}, true))
+    ...Object.values(config.services).map((service) =>
+      part("service", service.key, service.path, serviceParts(service))
+    ),
+    ...config.workloads.map(({ config, path }) => part("workload", String(path.at(-1)), path, config, {}, true))
   ]
 }

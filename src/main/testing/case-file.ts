@@ -98,6 +98,8 @@ const CaseFile = Schema.Struct({
   outside: optional(Outside),
   /** What the backends answer: 200 without a body when left out. */
   backend: optional(Said),
+  /** What single ones of them answer instead, by their address. */
+  backends: optional(Schema.Record(Schema.String, Said)),
   /** MCP servers behind HTTP by their host: what they answer, by method; null: nothing, ever. */
   servers: optional(Schema.Record(Schema.String, Schema.Record(Schema.String, Schema.Json))),
   request: optional(CaseRequest),

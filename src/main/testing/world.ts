@@ -3,11 +3,12 @@
  * so that a test can tell whether everything was released.
  */
 import { Clock, Context, Effect, Exit, Layer } from "effect"
+import * as Documents from "../../../layers/documents/layer.ts"
 import * as Files from "../../../layers/files.ts"
 import * as Jwks from "../../../layers/jwks/live.ts"
 import * as ConsoleLog from "../../../layers/log/console.ts"
 import * as RateLimits from "../../../layers/rate-limits/memory.ts"
-import { formatAddress } from "../../../spec/target.ts"
+import { type Address, formatAddress } from "../../../spec/target.ts"
 import type { TraceEvent } from "../../../spec/trace-events.ts"
 import { HeaderList } from "../../http/header-list.ts"
 import type { Answer } from "../../http/message.ts"
@@ -17,8 +18,9 @@ import type { StageError } from "../../pipeline/stage.ts"
 import { toldFetch } from "../../pipeline/told-fetch.ts"
 import { type Fetched, FetchFailed, type FetchRequest, HttpFetch } from "../../services/http-fetch.ts"
 import { Monotonic } from "../../services/monotonic.ts"
+import { Random } from "../../services/random.ts"
 import { Timer } from "../../services/timer.ts"
-import { UpstreamFailed, type UpstreamRequest, Upstreams } from "../../services/upstreams.ts"
+import { type Upstream, UpstreamFailed, type UpstreamRequest, Upstreams } from "../../services/upstreams.ts"
 import type { Content } from "./arbitraries.ts"
 import { bodyOf, collect, type Flow } from "./flow.ts"
 import { keySet, metadata } from "./issuer.ts"
@@ -145,6 +147,13 @@ export class World {
   /** Milliseconds since the world began. */
   readonly clock = (): number => this.time.monotonic()
 
+  /** Numbers of which each is far from the one before: the same in every world. */
+  readonly random = (): number => {
+    this.#drawn = (this.#drawn + 0.618_033_988_749_895) % 1
+    return this.#drawn
+  }
+  #drawn = 0
+
   #call<A, E>(answer: Effect.Effect<A, E>): Effect.Effect<A, E> {
     const waiting = this.waits ? Effect.andThen(Effect.yieldNow, answer) : answer
     return Effect.suspend(() => {
@@ -238,24 +247,29 @@ export class World {
 
   /** Backends of any address. */
   readonly upstreams = Layer.succeed(Upstreams, {
-    open: (target) =>
-      Effect.succeed({
-        send: (request) => {
-          const call = this.call(formatAddress(target), request)
-          const { timeout } = request
-          if (timeout === undefined) return call
-          const { milliseconds, failure } = timeout
-          const orElse = () => Effect.suspend(() => Effect.fail(failure("sent")))
-          return Effect.timeoutOrElse(call, { duration: milliseconds, orElse })
-        }
-      })
+    open: (target) => Effect.succeed(this.#upstreamAt(target)),
+    openChosen: () => Effect.succeed({ pseudonym: "world", at: (target) => this.#upstreamAt(target) })
   })
+
+  #upstreamAt(target: Address): Upstream {
+    return {
+      send: (request) => {
+        const call = this.call(formatAddress(target), request)
+        const { timeout } = request
+        if (timeout === undefined) return call
+        const { milliseconds, failure } = timeout
+        const orElse = () => Effect.suspend(() => Effect.fail(failure("sent")))
+        return Effect.timeoutOrElse(call, { duration: milliseconds, orElse })
+      }
+    }
+  }
 
   /** What runs in the world lives by its time. */
   get timing(): Context.Context<never> {
     return Context.make(Clock.Clock, this.time.clock).pipe(
       Context.add(Timer, this.time.later),
-      Context.add(Monotonic, this.clock)
+      Context.add(Monotonic, this.clock),
+      Context.add(Random, this.random)
     )
   }
 
@@ -270,7 +284,10 @@ export class World {
       Layer.succeedContext(this.timing),
       quiet
     )
-    return Layer.provideMerge(Layer.mergeAll(Jwks.layer, RateLimits.layer), Layer.provideMerge(Files.layer, outside))
+    return Layer.provideMerge(
+      Layer.mergeAll(Jwks.layer, RateLimits.layer),
+      Layer.provideMerge(Layer.merge(Documents.layer, Files.layer), outside)
+    )
   })
 
   /** What was opened and not released; empty when nothing leaks. */

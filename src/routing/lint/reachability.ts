@@ -6,6 +6,7 @@ import type { RouteMatch } from "../../../spec/standalone/route.ts"
 import { attachments } from "../attach.ts"
 import type { Listener, Normalised, Route, RouteGroup } from "../normalised.ts"
 import type { Configuration } from "../read.ts"
+import { servicePort } from "../services.ts"
 import { routesWithListeners, warn, warnOfName } from "./finding.ts"
 
 /** A file without any listener. */
@@ -173,6 +174,20 @@ export const references = (config: Normalised): ReadonlyArray<Complaint> => {
             { among: ["backends"], isName: (word) => word === target.key }
           )
         ]
+      if (target.kind === "service" && servicePort(config, target.name, target.port) === undefined) {
+        const known = Object.keys(config.services)
+        const what = known.includes(target.name)
+          ? `service ${target.name} has no port ${target.port}`
+          : `service ${target.name} is not defined`
+        return [
+          warnOfName(
+            "unknown-backend",
+            [...path, "service"],
+            `${what}; requests are answered with 500${known.includes(target.name) ? "" : didYouMean(target.name, known)}`,
+            { among: ["services"], isName: (word) => target.name.endsWith(`/${word}`) }
+          )
+        ]
+      }
       if (target.kind === "routeGroup" && !Object.hasOwn(config.routeGroups, target.name))
         return [
           warnOfName(

@@ -3,9 +3,10 @@ import { type Gap, originOf } from "../../../spec/config/gaps.ts"
 import { formatPath, type Path } from "../../../spec/config/path.ts"
 import type { Complaint } from "../../../spec/config/positions.ts"
 import type { PolicySpecs } from "../../../spec/standalone/policies.ts"
+import type { ServiceConfig } from "../../../spec/standalone/service.ts"
 import { defaultSettings } from "../../../spec/standalone/settings.ts"
 import type { Standalone } from "../../../spec/standalone.ts"
-import type { Backend, Bind, Listener, Normalised, Route, RouteGroup, TcpRoute } from "../normalised.ts"
+import type { Backend, Bind, Listener, Normalised, Route, RouteGroup, Service, TcpRoute } from "../normalised.ts"
 import { withoutTarget } from "../targets.ts"
 import { namedBackends } from "./backends.ts"
 import { type Complaints, complaints } from "./complaints.ts"
@@ -118,22 +119,28 @@ export const normalise = (file: Standalone, specs: PolicySpecs, gaps: ReadonlyAr
     backends: record(backends),
     targeted,
     replaced,
-    discovery: [
-      ...discovered("service", "services", file.services),
-      ...discovered("workload", "workloads", file.workloads)
-    ]
+    services: services(file.services ?? [], problems),
+    workloads: (file.workloads ?? []).map((config, index) => ({ config, path: ["workloads", index] }))
   }
   for (const { policy, path, message, missing } of withoutTarget(value))
     if (specs[policy.policy.name]!.decides !== undefined) problems.add(path, message, missing)
   return { value, complaints: problems.list }
 }
 
-const discovered = (kind: "service" | "workload", section: string, configs: ReadonlyArray<unknown> = []) =>
-  configs.map((config, index) => ({ kind, config, path: [section, index] }))
-
 /** A record in which every name is absent that the file does not give. */
 const record = <A>(entries: Iterable<readonly [string, A]>): Readonly<Record<string, A>> =>
   Object.assign(Object.create(null), Object.fromEntries(entries))
+
+const services = (configs: ReadonlyArray<ServiceConfig>, problems: Complaints): Readonly<Record<string, Service>> => {
+  const found = new Map<string, Service>()
+  for (const [index, config] of configs.entries()) {
+    const path: Path = ["services", index]
+    const key = `${config.namespace}/${config.hostname}`
+    if (found.has(key)) problems.add(path, `service ${key} is defined twice`)
+    found.set(key, { key, config, path })
+  }
+  return record(found)
+}
 
 const routeGroups = (file: Standalone, context: Context) => {
   const groups = new Map<string, RouteGroup>()

@@ -1,0 +1,51 @@
+/** Services: names for several endpoints that do the same, between which calls are balanced. */
+import { Schema } from "effect"
+import { defaulted, object, optional, required } from "../field.ts"
+import { Count, PortNumber, ShortString } from "../primitives.ts"
+import { EndpointAddress } from "../target.ts"
+
+const ServiceEndpoint = object("ServiceEndpoint", "One of the endpoints of a service.", {
+  address: required(
+    EndpointAddress,
+    "Where it is; its own port wins over that of the service. A host name is one endpoint, however many addresses it has."
+  ),
+  capacity: defaulted(Count, 1, "How much it takes beside the others. 0 takes no more calls.")
+})
+
+const ServicePort = object("ServicePort", "A port of a service.", {
+  port: required(PortNumber, "The port by which a reference names it."),
+  targetPort: optional(PortNumber, "The port of the endpoints; the same when left out.")
+})
+
+/** A service. */
+export const Service = object(
+  "Service",
+  "Endpoints that do the same. Calls are balanced between them: healthy, fast and idle ones are preferred.",
+  {
+    namespace: defaulted(ShortString, "default", "Its namespace."),
+    hostname: required(ShortString, "Its host name; a reference names the service as `<namespace>/<hostname>`."),
+    ports: optional(
+      Schema.Array(ServicePort),
+      "Its ports. When left out it has every port, and the endpoints have the same ones."
+    ),
+    endpoints: optional(
+      Schema.Array(ServiceEndpoint),
+      "Its endpoints. Where there is none that takes calls, requests are answered with 503."
+    )
+  },
+  {
+    check: ({ ports = [], endpoints = [] }) => {
+      const again = (values: ReadonlyArray<number | string>) =>
+        values.findIndex((value, at) => values.indexOf(value) < at)
+      const port = again(ports.map(({ port }) => port))
+      if (port >= 0) return { path: ["ports", port, "port"], issue: "the service has this port already" }
+      const endpoint = again(endpoints.map(({ address }) => address))
+      return endpoint < 0
+        ? undefined
+        : { path: ["endpoints", endpoint, "address"], issue: "the service has this endpoint already" }
+    }
+  }
+)
+
+/** A decoded service. */
+export type ServiceConfig = (typeof Service)["Type"]

@@ -1,0 +1,74 @@
+/** One attempt at a service: an endpoint is chosen, called, and judged by what came of it. */
+import { Effect, Exit } from "effect"
+import { choose, halfEvicted } from "../../src/balance/choice.ts"
+import type { OpenCall } from "../../src/balance/endpoint-health.ts"
+import { isFailure } from "../../src/balance/judgement.ts"
+import { retryHint } from "../../src/balance/retry-hint.ts"
+import { type Answer, isSource, observe, type StageError, slot, slots } from "../../src/policy/policy.ts"
+import { type Call, callUpstream, type Left, type Passage } from "../../src/policy/terminal.ts"
+import type { Member, Members } from "./endpoints.ts"
+
+/** The endpoint that an attempt goes to, and the call as the balancing sees it. */
+interface Attempted {
+  readonly member: Member
+  readonly call: OpenCall
+}
+export const attempted = slot<object>()("serviceEndpoint", "attempt")
+
+export type ServiceSlots = typeof attempted | typeof slots.affinity | typeof slots.judgement | typeof slots.timeouts
+type Exchange = Call<ServiceSlots>
+
+const noneHealthy: StageError = {
+  _tag: "NoHealthyBackend",
+  status: 503,
+  message: "no healthy backends",
+  source: "backend",
+  reached: "nothing sent"
+}
+
+/** The longest that an endpoint is left alone: the others must not carry its share for ever. */
+const longestEviction = 300_000
+
+const ignore = () => {}
+
+export const serviceCalls = (members: Members, clock: () => number, random: () => number) => {
+  const chosen = (x: Exchange, passage: Passage): Exit.Exit<Attempted, StageError> => {
+    const affinity = x.get(slots.affinity)
+    const member = choose([members.current], { now: clock(), random, affinity, mostEvicted: halfEvicted })
+    if (member === undefined) return Exit.fail(noneHealthy)
+    passage.endpoint = member.key
+    const call = member.health.begin()
+    x.onFinish(() => call.over(clock()))
+    return Exit.succeed({ member, call })
+  }
+  const failed = (x: Exchange, { health }: Member, asked: number | undefined) =>
+    health.failed(clock(), x.get(slots.judgement)?.eviction, asked, longestEviction)
+  return {
+    choose: (x: Exchange, _: undefined, passage: Passage): Left<Attempted> => {
+      const following = members.following()
+      return following === undefined ? chosen(x, passage) : Effect.flatMap(following, () => chosen(x, passage))
+    },
+    send: (x: Exchange, { member, call }: Attempted, passage: Passage): Effect.Effect<Answer, StageError> => {
+      // While the client still sends, it is the client that we wait for.
+      if (isSource(x.requestBody))
+        x.requestBody = observe(x.requestBody, { data: ignore, end: () => call.sent(clock()) })
+      else call.sent(clock())
+      return Effect.tapError(callUpstream(x, passage, member.upstream), ({ source }) =>
+        Effect.sync(() => {
+          call.answered(clock())
+          if (source === "backend") failed(x, member, undefined)
+        })
+      )
+    },
+    judge: (x: Exchange, taken: Attempted): Left<Attempted> => {
+      const { member, call } = taken
+      const waited = call.answered(clock())
+      const { status, headers } = x.response!
+      const isUnhealthy = x.get(slots.judgement)?.isUnhealthy
+      if (isUnhealthy === undefined ? isFailure(x.response!) : isUnhealthy(x.variables))
+        failed(x, member, status === 429 ? retryHint((name) => headers.get(name), x.now) : undefined)
+      else member.health.succeeded(waited)
+      return Exit.succeed(taken)
+    }
+  }
+}

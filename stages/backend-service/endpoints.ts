@@ -1,0 +1,99 @@
+/** The endpoints of a service at work: the list as it is now, each with its connections, and with how well it does. */
+import { Effect, Exit, Scope } from "effect"
+import type { Candidate } from "../../src/balance/choice.ts"
+import { EndpointHealth } from "../../src/balance/endpoint-health.ts"
+import {
+  type EndpointSet,
+  formatAddress,
+  Kept,
+  KeptKind,
+  type ServiceEndpoint,
+  type Upstream,
+  type Upstreams
+} from "../../src/policy/terminal.ts"
+
+/** An endpoint that takes calls. Its key is its address. */
+export interface Member extends Candidate {
+  readonly upstream: Upstream
+}
+
+/** The endpoints that may be called. */
+export interface Members {
+  readonly current: ReadonlyArray<Member>
+  /** Follows the list; `undefined`: it is the one that was seen last. */
+  readonly following: () => Effect.Effect<void> | undefined
+}
+
+interface Opened {
+  readonly endpoint: ServiceEndpoint
+  readonly member: Member
+  readonly scope: Scope.Closeable
+}
+
+const kind = new KeptKind<EndpointHealth>("health of an endpoint of a service")
+
+/**
+ * Opens the endpoints of a list, and goes with it. What is known of an endpoint outlives a reload, and is forgotten when it goes.
+ * @param service what tells its endpoints from those of other services.
+ */
+export const openMembers = (
+  service: string,
+  list: EndpointSet,
+  open: (endpoint: ServiceEndpoint) => ReturnType<Upstreams["Service"]["open"]>,
+  clock: () => number
+): Effect.Effect<Members, never, Kept | Scope.Scope> =>
+  Effect.gen(function* () {
+    const { keep } = yield* Kept
+    const all = yield* Scope.Scope
+    let seen = list.current
+    let opened: ReadonlyMap<string, Opened> = new Map()
+
+    const openOne = (key: string, endpoint: ServiceEndpoint, made: Array<EndpointHealth>) =>
+      Effect.gen(function* () {
+        const scope = yield* Scope.fork(all)
+        const make = Effect.sync(() => {
+          const health = new EndpointHealth()
+          made.push(health)
+          return health
+        })
+        const [health, upstream] = yield* Scope.provide(
+          Effect.all([keep(kind, `${service} ${key}`, make), open(endpoint)]),
+          scope
+        )
+        return { endpoint, scope, member: { key, health, upstream, capacity: endpoint.capacity } }
+      })
+
+    const follow = Effect.gen(function* () {
+      const before = opened
+      const now = new Map<string, Opened>()
+      const made: Array<EndpointHealth> = []
+      for (const endpoint of seen) {
+        const key = formatAddress(endpoint.address)
+        if (endpoint.capacity <= 0 || now.has(key)) continue
+        const known = before.get(key)
+        now.set(
+          key,
+          known === undefined
+            ? yield* openOne(key, endpoint, made)
+            : { ...known, endpoint, member: { ...known.member, capacity: endpoint.capacity } }
+        )
+      }
+      // Where nobody was before, nobody is new.
+      if (made.length < now.size) for (const health of made) health.grow(clock())
+      opened = now
+      members.current = Array.from(now.values(), ({ member }) => member)
+      for (const [key, { scope }] of before) if (!now.has(key)) yield* Scope.close(scope, Exit.void)
+    })
+
+    const members = {
+      current: [] as ReadonlyArray<Member>,
+      following: () => {
+        if (list.current === seen) return undefined
+        // From here on others who ask go by what is opened already.
+        seen = list.current
+        return follow
+      }
+    }
+    yield* follow
+    return members
+  })

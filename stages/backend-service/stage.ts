@@ -1,0 +1,50 @@
+/** service: calls one of the endpoints of a service, the one that does best. Which ones there are is read at each attempt. */
+import { Effect } from "effect"
+import { Monotonic, slots } from "../../src/policy/policy.ts"
+import {
+  type CompiledBackend,
+  Discovery,
+  Random,
+  TerminalGraph,
+  terminal,
+  Upstreams
+} from "../../src/policy/terminal.ts"
+import { attempted, type ServiceSlots, serviceCalls } from "./attempt.ts"
+import { type Members, openMembers } from "./endpoints.ts"
+import { ServicePortSchema } from "./schema.ts"
+
+const { affinity, judgement, timeouts } = slots
+
+export const backendService = terminal({
+  name: "service",
+  schema: ServicePortSchema,
+  reads: [affinity, judgement, timeouts],
+  writes: [attempted],
+  outcomes: ["next", "fail"],
+  maturity: { status: "stable", untrusted: "client+backend" },
+  compile: ({ service, port, endpoints }, _at, _name, connections) =>
+    Effect.gen(function* () {
+      const { find } = yield* Discovery
+      const upstreams = yield* Upstreams
+      const clock = yield* Monotonic
+      const random = yield* Random
+      const target = `${service}:${port}`
+      const list = find(service, port) ?? { current: endpoints }
+      const members = yield* openMembers(target, list, ({ address }) => upstreams.open(address, connections), clock)
+      return compiledBackend(target, members, clock, random)
+    })
+})
+
+const compiledBackend = (
+  target: string,
+  members: Members,
+  clock: () => number,
+  random: () => number
+): CompiledBackend<ServiceSlots> => {
+  const { choose, send, judge } = serviceCalls(members, clock, random)
+  const graph = TerminalGraph.over<ServiceSlots>(attempted)
+    .node({ name: "choose", outcomes: ["next", "fail"], reads: [affinity], run: choose })
+    .calling([judgement, timeouts], send)
+    .node({ name: "judge", outcomes: ["next"], reads: [judgement], run: judge })
+  return { type: "service", protocol: "http", target, keepsTime: true, ...graph.laid }
+}
