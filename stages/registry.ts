@@ -25,6 +25,7 @@ import { mcpAuthorization } from "./mcp-authorization/stage.ts"
 import { requestHeaderModifier } from "./request-header-modifier/stage.ts"
 import { requestRedirect } from "./request-redirect/stage.ts"
 import { responseHeaderModifier } from "./response-header-modifier/stage.ts"
+import { retry } from "./retry/stage.ts"
 import { sessionAffinity } from "./session-affinity/stage.ts"
 import { tcp } from "./tcp/stage.ts"
 import { timeout } from "./timeout/stage.ts"
@@ -46,6 +47,7 @@ export const policies = registry(
     requestHeaderModifier,
     requestRedirect,
     responseHeaderModifier,
+    retry,
     sessionAffinity,
     timeout,
     urlRewrite
@@ -67,6 +69,8 @@ export const policies = registry(
       "jwtAuth",
       "apiKey",
       "authorization",
+      // Whether a request may be repeated is said of the one that came, before anything changes it.
+      "retry",
       // After authorization: who may not pass draws on no budget.
       "localRateLimit",
       // After authentication and limits: only then is a body worth holding.
