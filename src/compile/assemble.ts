@@ -440,7 +440,7 @@ class Assembly {
         return Effect.map(this.#problems.collect(this.#connections.compile(ofConnection)), (connection) => ({
           ...endpoint,
           policies,
-          connections: connection?.options ?? {}
+          connections: connection?.options
         }))
       })
     if (destination.kind === "llm")

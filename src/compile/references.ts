@@ -8,8 +8,8 @@ import { formatPath } from "../../spec/config/path.ts"
 import type { PolicySpecs } from "../../spec/standalone/policies.ts"
 import type { Address } from "../../spec/target.ts"
 import type { Backend } from "../pipeline/route.ts"
-import type { ConfigPath, ConfigProblem } from "../pipeline/stage.ts"
-import { callerOf, compileConnected, type Ways } from "../pipeline/sub-call.ts"
+import { type ConfigPath, type ConfigProblem, unavailable } from "../pipeline/stage.ts"
+import { callerOf, compileConnected, stepHandingOver, type Ways } from "../pipeline/sub-call.ts"
 import { type Caller, type Reference, SubCalls, type Use } from "../pipeline/sub-calls.ts"
 import { localKey } from "../routing/normalise/backends.ts"
 import { attached, none } from "../routing/normalise/policies.ts"
@@ -157,14 +157,15 @@ export class References {
   }
 
   #caller(source: Normalised.Backend, use: Use, compiling: Compiling<Backend | undefined>): Compiling<Caller> {
-    return Effect.flatMap(
-      compiling,
-      (backend): Compiling<Caller> =>
-        // What is wrong with it is told where it stands, and is a reason to go no further here.
-        backend === undefined
-          ? Effect.fail(this.#problems.list)
-          : Effect.succeed(callerOf(this.#ways, backend, addressOf(source), use.purpose))
-    )
+    return Effect.flatMap(compiling, (backend): Compiling<Caller> => {
+      // What is wrong with it is told where it stands, and is a reason to go no further here.
+      if (backend === undefined) return Effect.fail(this.#problems.list)
+      // What a relay sends belongs to sessions, in which requests come one after the other.
+      const handing = use.purpose === undefined ? stepHandingOver(backend) : undefined
+      return handing === undefined
+        ? Effect.succeed(callerOf(this.#ways, backend, addressOf(source), use.purpose))
+        : Effect.fail([unavailable(handing.path, "the token of the client for one target of a relay")])
+    })
   }
 }
 

@@ -4,6 +4,7 @@
  */
 import type { Effect, Schema, Scope } from "effect"
 import type { Files } from "../services/files.ts"
+import type { Log } from "../services/log.ts"
 import type { UpstreamOptions } from "../services/upstreams.ts"
 import type { ConfigPath, ConfigProblem, Maturity } from "./stage.ts"
 
@@ -14,7 +15,7 @@ export interface ConnectionOptions extends UpstreamOptions {
 }
 
 /** What compiling one may ask for. */
-export type ConnectionNeeds = Files | Scope.Scope
+export type ConnectionNeeds = Files | Log | Scope.Scope
 
 /** What a connection policy is. Traits, as for every policy of the language, are beside its wire shape. */
 export interface ConnectionPolicy<

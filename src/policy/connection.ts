@@ -4,4 +4,5 @@
  */
 export { connectionPolicy } from "../pipeline/connection-policy.ts"
 export { Files } from "../services/files.ts"
-export { probesOf } from "../services/upstreams.ts"
+export { Log } from "../services/log.ts"
+export { type FollowedTls, probesOf, type UpstreamTls } from "../services/upstreams.ts"

@@ -2,7 +2,8 @@
 import { Buffer } from "node:buffer"
 import { Exit, Result } from "effect"
 import { type Answer, observe as copied } from "../../src/policy/policy.ts"
-import { Capture, type Left } from "../../src/policy/terminal.ts"
+import { Capture, doubtOf, type Left } from "../../src/policy/terminal.ts"
+import { isObject } from "../../src/protocols/llm/formats/json.ts"
 import { readResponse } from "../../src/protocols/llm/usage/read.ts"
 import { framingOf } from "../../src/protocols/llm/usage/stream.ts"
 import { addFacts } from "../../src/protocols/llm/usage/stream-facts.ts"
@@ -29,7 +30,7 @@ export const translateBack =
   }
 
 const document = (x: Exchange, whole: Whole): Left<Whole> => {
-  const { call, received, bytes } = whole
+  const { call, received, bytes, text } = whole
   const { translation, facts } = call
   const answer = x.response!
   if (call.translated && x.watched) tellUntranslated(x, Buffer.from(bytes).toString("base64"))
@@ -42,7 +43,10 @@ const document = (x: Exchange, whole: Whole): Left<Whole> => {
   // Some tell the usage in headers, which the translation has read.
   if (whole.document === "answer" && facts.usage === undefined)
     addFacts(facts, readResponse(usageFormat(call.clientFormat), told))
-  if (told === received) return Exit.succeed(whole)
+  // Where a member stands twice, the client is given the one that guards will read.
+  const isRead = call.conversation !== undefined && call.endpoint.guards.response.length > 0 && isObject(told)
+  const same = told === received && !(isRead && doubtOf(text, told) !== undefined)
+  if (same) return Exit.succeed(whole)
   replace(answer, told)
   return Exit.succeed({ ...whole, told })
 }

@@ -1,23 +1,17 @@
 /** Makes connections to a backend: within what time, to which of its addresses, whom they trust, and how their silence is probed. */
 import { connect, type Socket } from "node:net"
-import {
-  type ConnectionOptions,
-  checkServerIdentity,
-  connect as connectTls,
-  createSecureContext,
-  type PeerCertificate,
-  type SecureContext
-} from "node:tls"
+import { connect as connectTls, type PeerCertificate, type TLSSocket } from "node:tls"
 import type { Address } from "../../../spec/target.ts"
 import { familyOf } from "../../../src/http/ip.ts"
 import { type Container, contained, ignore } from "../../../src/services/contained.ts"
 import type { Families, Known, Names, NameUnresolved } from "../../../src/services/names.ts"
 import type { Later } from "../../../src/services/timer.ts"
-import type { Addresses, UpstreamTls } from "../../../src/services/upstreams.ts"
-import { type ConnectionSettings, trust } from "../connection-settings.ts"
+import type { Addresses } from "../../../src/services/upstreams.ts"
+import type { ConnectionSettings } from "../connection-settings.ts"
 import { Connection, type Home } from "./connection.ts"
 import { ConnectionClosed, ConnectTimedOut } from "./failures.ts"
 import { Race } from "./race.ts"
+import { tlsClient } from "./tls.ts"
 
 /** Makes one, and tells how it went, never before it returns. */
 export type Dial = (home: Home & Container, done: (made: Connection | Error) => void) => void
@@ -28,6 +22,12 @@ const shared = Buffer.allocUnsafeSlow(65_536)
 interface Reading {
   readonly buffer: Buffer
   readonly callback: (length: number) => boolean
+}
+
+/** What another handshake may begin with, and until when. */
+interface Session {
+  readonly ticket: Buffer
+  readonly until: number
 }
 
 /** How connections to one backend are made. */
@@ -55,24 +55,25 @@ export const dialTo = (
   const { tls, connectTimeout, probes } = settings
   const { wanted, preferred } = families[settings.addresses]
   const host = target.kind === "unix" ? target.path : bare(target.host)
-  const secured = tls && tlsOptions(target.kind === "unix" ? undefined : host, tls)
+  const secured = tls && tlsClient(target.kind === "unix" ? undefined : host, tls)
   /** The one address of a target that has no name; of which family it is makes no difference. */
   const own = target.kind === "unix" || familyOf(host) !== 0 ? { v4: [host], v6: [] } : undefined
-  let context: SecureContext | undefined
-  /** Whom all connections of one dialler reach, and as whom, is the same: they may resume each other's sessions. */
-  let session: Buffer | undefined
+  /**
+   * Whom all connections of one dialler reach, and as whom, is the same: they may resume each other's sessions. The runtime verifies
+   * nobody then, and has no certificate any more.
+   */
+  let session: Session | undefined
 
   const open = (address: string, onread: Reading): Socket => {
     const place = target.kind === "unix" ? { path: address } : { host: address, port: target.port }
     const common = { ...place, noDelay: true, allowHalfOpen: true, onread }
     if (secured === undefined) return connect(common)
-    // Made once: the authorities of a system are hundreds.
-    context ??= createSecureContext(secured.identity)
+    if (session !== undefined && Date.now() >= session.until) session = undefined
     const options = {
       ...common,
       ...secured.options,
-      secureContext: context,
-      ...(session === undefined ? {} : { session })
+      secureContext: secured.context(),
+      ...(session === undefined ? {} : { session: session.ticket })
     }
     return connectTls(options)
   }
@@ -107,6 +108,8 @@ export const dialTo = (
       let connection: Connection | undefined
       /** A session is worth nothing until its server has been verified. */
       let offered: Buffer | undefined
+      /** When the certificate expires that was verified, at this handshake or when the session was made that it resumes. */
+      let until = session?.until ?? 0
       const failed = contained(container, (error: Error) => {
         if (winner !== undefined && winner === socket) conclude(error)
         else race.failed(address, error)
@@ -135,7 +138,9 @@ export const dialTo = (
         if (over || winner !== opened) return
         opened.off("error", failed).off("close", closed)
         if (probes !== "none") opened.setKeepAlive(true, probes.time, probes.interval, probes.retries)
-        if (offered !== undefined) session = offered
+        if (secured !== undefined && !(opened as TLSSocket).isSessionReused())
+          until = tls?.verify === "nothing" ? Infinity : expiryOf((opened as TLSSocket).getPeerCertificate())
+        if (offered !== undefined) session = { ticket: offered, until }
         connection = new Connection(home, opened, address)
         conclude(connection)
       })
@@ -147,7 +152,7 @@ export const dialTo = (
       if (secured !== undefined) {
         const ticketed = contained(container, (ticket: Buffer) => {
           if (connection === undefined) offered = ticket
-          else session = ticket
+          else session = { ticket, until }
         })
         opened.on("session", ticketed)
       }
@@ -172,21 +177,7 @@ export const dialTo = (
   return { dial, follow: own === undefined ? (changed) => names.follow(host, wanted, changed) : () => ignore }
 }
 
-/** @param host of the backend, where it has one. */
-const tlsOptions = (host: string | undefined, tls: UpstreamTls) => {
-  const { rejectUnauthorized = true, checkServerIdentity: own, ...identity } = trust(tls)
-  const name = tls.hostname ?? host ?? ""
-  return {
-    identity,
-    options: {
-      // An address is no name: nothing may be asked of the server, and its certificate must be for the address.
-      servername: familyOf(name) === 0 ? name : "",
-      checkServerIdentity: own ?? ((_: string, certificate: PeerCertificate) => checkServerIdentity(name, certificate)),
-      rejectUnauthorized,
-      ALPNProtocols: ["http/1.1"]
-    } satisfies ConnectionOptions
-  }
-}
+const expiryOf = ({ valid_to }: PeerCertificate): number => Date.parse(valid_to) || 0
 
 const errorOf = (cause: unknown): Error => (cause instanceof Error ? cause : new Error(String(cause)))
 
