@@ -86,11 +86,12 @@ export const policies = registry(
     backend: [
       "authorization",
       "mcpAuthorization",
+      // Before the credential, which may stand in the query: who is sent elsewhere is told the query.
+      "requestRedirect",
       // After everything that may refuse, and before what may change the headers of the call.
       "backendAuth",
       "requestHeaderModifier",
       "responseHeaderModifier",
-      "requestRedirect",
       // After everything that may change what it reads, before the endpoint is chosen.
       "sessionAffinity",
       "health"
