@@ -25,6 +25,8 @@ export class Passage implements Place {
   beside: Beside | undefined = undefined
   /** The address that is called, where a backend has several. */
   endpoint: string | undefined = undefined
+  /** Whether there are others among them that no attempt was made at. */
+  others = false
   /** When the backend was called and when it answered, on the monotonic clock. */
   called: number | undefined = undefined
   answered: number | undefined = undefined
