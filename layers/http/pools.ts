@@ -1,12 +1,13 @@
 /** The connections to backends: one pool of them per backend, shared by all who mean the same one in the same way. */
 import { Context, Effect, Layer, type Scope } from "effect"
-import type { Address } from "../../spec/target.ts"
+import { type Address, formatAddress } from "../../spec/target.ts"
 import { containerOf, Defects, type TellDefect } from "../../src/services/defects.ts"
 import { Metrics } from "../../src/services/metrics.ts"
 import { Monotonic } from "../../src/services/monotonic.ts"
 import { Names } from "../../src/services/names.ts"
 import { containedLaterIfAlive } from "../../src/services/timer.ts"
 import type { UpstreamOptions, UpstreamTls } from "../../src/services/upstreams.ts"
+import { ChosenPools } from "./chosen-pools.ts"
 import { dialTo } from "./client/dial.ts"
 import type { PoolExhausted } from "./client/failures.ts"
 import { identityOf } from "./client/identity.ts"
@@ -19,6 +20,10 @@ export class Pools extends Context.Service<
   {
     /** Opens each backend once, and closes it, when its last user is gone, after what is in flight has ended. */
     readonly open: (target: Address, options: UpstreamOptions) => Effect.Effect<Connections, never, Scope.Scope>
+    /** Opens each backend when it is first called. Those of the same options are shared. */
+    readonly openChosen: (
+      options: UpstreamOptions
+    ) => Effect.Effect<(target: Address) => Connections, never, Scope.Scope>
   }
 >()("headgate/layers/http/Pools") {}
 
@@ -31,6 +36,12 @@ interface Backend {
 /** One use of the connections to a backend. */
 interface Use {
   readonly pool: Pool
+  readonly end: () => void
+}
+
+/** One use of the connections to whatever requests name, all of the same options. */
+interface Choice {
+  readonly at: (target: Address) => Connections
   readonly end: () => void
 }
 
@@ -78,11 +89,20 @@ export const poolMetrics = (metrics: Metrics["Service"], waiting: () => number) 
     [],
     () => [{ labels: {}, value: waiting() }]
   )
-  return metrics.counter(
-    "upstream_refused_calls_total",
-    "Calls that were refused because all connections to their backend were in use: too many waited (`queue`), or they did so for too long (`time`).",
-    ["limit"]
-  )
+  return {
+    refusals: metrics.counter(
+      "upstream_refused_calls_total",
+      "Calls that were refused because all connections to their backend were in use: too many waited (`queue`), or they did so for too long (`time`).",
+      ["limit"]
+    ),
+    evictions: metrics
+      .counter(
+        "upstream_evictions_total",
+        "Backends named by requests whose idle connections were closed, because too many others were named after them.",
+        []
+      )
+      .series([])
+  }
 }
 
 export const layer: Layer.Layer<Pools, never, Names | Metrics> = Layer.effect(
@@ -93,28 +113,47 @@ export const layer: Layer.Layer<Pools, never, Names | Metrics> = Layer.effect(
     const names = yield* Names
     const later = containedLaterIfAlive(containerOf(tell, "backend"))
     const backends = new Map<string, Backend>()
-    const refusals = poolMetrics(yield* Metrics, () => {
-      let waiting = 0
+    const chosen = new ChosenPools(() => evictions.record(1))
+    /** How many call backends by requests with the same options. */
+    const choosing = new Map<string, number>()
+    const { refusals, evictions } = poolMetrics(yield* Metrics, () => {
+      let { waiting } = chosen
       for (const { pool } of backends.values()) waiting += pool.waiting
       return waiting
     })
     const refused = (limit: PoolExhausted["limit"]) => refusals.series([limit]).record(1)
-    const use = (target: Address, settings: ConnectionSettings): Use => {
+    const poolOf = (target: Address, settings: ConnectionSettings): Pool => {
       const { connectTimeout, idleTimeout, maxConnections } = settings
-      const key = identityOf(target, settings)
-      const make = (): Backend => {
-        const pool = new Pool({
-          ...dialTo(target, settings, later, names),
-          most: maxConnections,
-          idleTimeout,
-          acquireTimeout: connectTimeout,
-          now,
-          later,
-          defect: (cause) => tell("backend", cause),
-          refused
-        })
-        return { pool, users: 0 }
+      return new Pool({
+        ...dialTo(target, settings, later, names),
+        most: maxConnections,
+        idleTimeout,
+        acquireTimeout: connectTimeout,
+        now,
+        later,
+        defect: (cause) => tell("backend", cause),
+        refused
+      })
+    }
+    const choose = (settings: ConnectionSettings): Choice => {
+      const { connectTimeout } = settings
+      const prefix = `${identityOf(nowhere, settings)} `
+      choosing.set(prefix, (choosing.get(prefix) ?? 0) + 1)
+      return {
+        at: (target) =>
+          chosen.at(prefix + formatAddress(target), () => ({ tell, pool: poolOf(target, settings), connectTimeout })),
+        end: () => {
+          const left = choosing.get(prefix)! - 1
+          choosing.set(prefix, left)
+          if (left > 0) return
+          choosing.delete(prefix)
+          chosen.close(prefix)
+        }
       }
+    }
+    const use = (target: Address, settings: ConnectionSettings): Use => {
+      const key = identityOf(target, settings)
+      const make = (): Backend => ({ pool: poolOf(target, settings), users: 0 })
       const backend = backends.get(key) ?? make()
       backends.set(key, backend)
       backend.users++
@@ -127,6 +166,33 @@ export const layer: Layer.Layer<Pools, never, Names | Metrics> = Layer.effect(
       return { pool: backend.pool, end }
     }
     return {
+      openChosen: ({ tls, ...options }) =>
+        Effect.gen(function* () {
+          const settled = (tls: UpstreamTls | undefined) => settle(nowhere, { ...options, tls })
+          let choice: Choice | undefined
+          let newest: UpstreamTls | undefined
+          let over = false
+          const change = (tls: UpstreamTls) => {
+            newest = tls
+            if (choice === undefined || over) return
+            const before = choice
+            choice = choose(settled(tls))
+            before.end()
+          }
+          const now = tls !== undefined && "follow" in tls ? yield* tls.follow(change) : tls
+          return yield* Effect.acquireRelease(
+            Effect.sync(() => {
+              const first = choose(settled(newest ?? now))
+              choice = first
+              return (target: Address) => (choice ?? first).at(target)
+            }),
+            () =>
+              Effect.sync(() => {
+                over = true
+                choice?.end()
+              })
+          )
+        }),
       open: (target, { tls, ...options }) =>
         Effect.gen(function* () {
           let lease: Lease | undefined
@@ -149,3 +215,6 @@ export const layer: Layer.Layer<Pools, never, Names | Metrics> = Layer.effect(
     }
   })
 )
+
+/** In place of an address, where the options alone are meant. */
+const nowhere: Address = { kind: "tcp", host: "", port: 0, tls: false }
