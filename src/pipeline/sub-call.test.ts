@@ -111,7 +111,11 @@ const played = (how: How, asks: boolean, handsOver: boolean) =>
       }
     }
     const clock = () => 700
-    const ways = { reach: makeReach(plainLoop(clock), noHooks, clock, () => {}), clock, tell: (cause: unknown) => assert.fail(String(cause)) }
+    const ways = {
+      reach: makeReach(plainLoop(clock), noHooks, clock, () => {}),
+      clock,
+      tell: (cause: unknown) => assert.fail(String(cause))
+    }
     const caller: Caller = callerOf(
       { ...ways, times: () => ({ record: () => {} }) },
       backend,
