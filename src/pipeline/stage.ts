@@ -69,7 +69,7 @@ export interface StageError {
   readonly source: FaultSource
   /** The word for it in metrics and the log: `JwtAuth`, `RateLimit` … Default: `InvalidRequest`, `Internal` or `UpstreamFailure`, by source. */
   readonly reason?: string | undefined
-  /** It was decided so, or nobody could decide: no `failOpen` forgives it. */
+  /** Not forgiven by `failOpen`: the refusal is the decision itself, or there was no way to decide. */
   readonly unforgiven?: true | undefined
   /** Of the call of a backend: how far it got. Default: that is not known. */
   readonly reached?: Reached | undefined
