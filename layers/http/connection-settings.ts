@@ -1,7 +1,7 @@
 /** How connections to a backend are made: within what time, to which of its addresses, whom they trust, and how their silence is probed. */
 import { Redacted } from "effect"
 import type { Address } from "../../spec/target.ts"
-import type { Addresses, Probes, UpstreamOptions, UpstreamTls } from "../../src/services/upstreams.ts"
+import type { Addresses, Probes, UpstreamOptions, UpstreamTls, UpstreamTunnel } from "../../src/services/upstreams.ts"
 
 /** What holds where nobody says otherwise (milliseconds): the defaults of `config.backend` and `config.dns`. */
 const standard = {
@@ -20,6 +20,7 @@ export interface ConnectionSettings {
   readonly maxConnections: number | undefined
   readonly probes: Probes | "none"
   readonly addresses: Addresses
+  readonly tunnel: UpstreamTunnel | undefined
 }
 
 /** A target with TLS trusts the system where nobody says whom else. */
@@ -29,7 +30,8 @@ export const settle = (target: Address, options: UpstreamOptions): ConnectionSet
   idleTimeout: options.idleTimeout ?? standard.idleTimeout,
   maxConnections: options.maxConnections === Infinity ? undefined : options.maxConnections,
   probes: options.probes ?? standard.probes,
-  addresses: options.addresses ?? standard.addresses
+  addresses: options.addresses ?? standard.addresses,
+  tunnel: options.tunnel
 })
 
 /** As options of a TLS connection. */

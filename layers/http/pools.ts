@@ -11,6 +11,7 @@ import { dialTo } from "./client/dial.ts"
 import type { PoolExhausted } from "./client/failures.ts"
 import { identityOf } from "./client/identity.ts"
 import { Pool } from "./client/pool.ts"
+import { formOf } from "./client/proxy.ts"
 import { settle } from "./connection-settings.ts"
 import type { Connections } from "./upstream-call.ts"
 
@@ -73,7 +74,10 @@ export const layer: Layer.Layer<Pools, never, Names | Metrics> = Layer.effect(
             defect: (cause) => tell("backend", cause),
             refused
           })
-          return { connections: { tell, pool, connectTimeout }, users: 0 }
+          return {
+            connections: { tell, pool, connectTimeout, form: formOf(target, settings.tunnel, settings.tls) },
+            users: 0
+          }
         }
         return Effect.acquireRelease(
           Effect.sync(() => {

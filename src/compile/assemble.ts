@@ -30,6 +30,7 @@ import { type Random, weightedChoice } from "../routing/weights.ts"
 import { Discovery } from "../services/discovery.ts"
 import { type Connection, Connections } from "./connections.ts"
 import { type Compiling, Problems } from "./problems.ts"
+import { withProxies } from "./proxies.ts"
 import { References, withReferences } from "./references.ts"
 import { type CompileCondition, Sites } from "./sites.ts"
 
@@ -139,7 +140,11 @@ class Assembly {
   }
 
   run(): Compiling<Assembled> {
-    return withReferences(this.#references, this.#assembled())
+    const { specs } = this.#parts
+    const inForce = (source: Normalised.Backend, policies: Normalised.Policies) =>
+      this.#merge.backend(this.#alone.attached.backend([], source, { policies }))
+    const sources = { config: this.#config, specs, connections: this.#connections, inForce }
+    return withProxies(sources, withReferences(this.#references, this.#assembled()))
   }
 
   #assembled(): Compiling<Assembled> {

@@ -99,15 +99,9 @@ export class References {
   #named(name: string, { policies = {} }: Reference, path: ConfigPath, use: Use): Compiling<Caller> {
     const at = [...path, "backend"]
     const source = this.#config.backends[localKey(name)]
-    if (source === undefined) return Effect.fail([{ path: at, message: this.#unknown(name) }])
+    if (source === undefined) return Effect.fail([{ path: at, message: unknownBackend(this.#config, name) }])
     const beside = attached(policies, policiesAt(path, use), this.#specs)
     return this.#caller(source, use, this.#followed(source, beside, at))
-  }
-
-  #unknown(name: string): string {
-    const known = Object.values(this.#config.backends).filter(({ path: [section] }) => section === "backends")
-    const named = known.map(({ key, namespace }) => (namespace === "" ? `/${key}` : key))
-    return `there is no backend ${name}${didYouMean(name, named)}`
   }
 
   /** The backend at the end of a reference, unless it leads in a circle, or too far. */
@@ -144,6 +138,13 @@ export class References {
           : Effect.succeed(callerOf(this.#ways, backend, addressOf(source), use.purpose))
     )
   }
+}
+
+/** What is said of a name that there is not. */
+export const unknownBackend = ({ backends }: Normalised.Normalised, name: string): string => {
+  const known = Object.values(backends).filter(({ path: [section] }) => section === "backends")
+  const named = known.map(({ key, namespace }) => (namespace === "" ? `/${key}` : key))
+  return `there is no backend ${name}${didYouMean(name, named)}`
 }
 
 /**

@@ -3,5 +3,6 @@
  * of `headgate/policy`: a program brings policies of its own, not connections.
  */
 export { connectionPolicy } from "../pipeline/connection-policy.ts"
+export { Proxies } from "../pipeline/proxies.ts"
 export { Files } from "../services/files.ts"
 export { probesOf } from "../services/upstreams.ts"

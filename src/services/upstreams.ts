@@ -20,6 +20,21 @@ export interface UpstreamTls {
   readonly verify: "everything" | "chain" | "nothing"
 }
 
+/** An HTTP proxy on the way to a backend. */
+export interface UpstreamTunnel {
+  readonly proxy: Address
+  /** `connect`: through a tunnel in any case. `auto`: what is plain HTTP is asked of the proxy itself. */
+  readonly mode: "auto" | "connect"
+  /** What the proxy is shown as `proxy-authorization`. */
+  readonly authorization?: Redacted.Redacted<string> | undefined
+  /** Towards the proxy. */
+  readonly tls?: UpstreamOptions["tls"]
+  /** Milliseconds until the connection to the proxy must stand. Default: that of the backend. */
+  readonly connectTimeout?: number | undefined
+  /** Probes of connections to the proxy. Default: those of the backend. */
+  readonly probes?: Probes | "none" | undefined
+}
+
 export interface UpstreamOptions {
   /** Of a target with TLS. Default: the trust of the system. */
   readonly tls?: UpstreamTls | undefined
@@ -33,6 +48,8 @@ export interface UpstreamOptions {
   readonly probes?: Probes | "none" | undefined
   /** Which addresses of a name are tried. Default: all, those of IPv4 first. */
   readonly addresses?: Addresses | undefined
+  /** Default: none. */
+  readonly tunnel?: UpstreamTunnel | undefined
 }
 
 export type Addresses = "all" | "v4 first" | "v4" | "v6"

@@ -13,10 +13,11 @@ import { familyOf } from "../../../src/http/ip.ts"
 import { type Container, contained, ignore } from "../../../src/services/contained.ts"
 import type { Families, Known, Names, NameUnresolved } from "../../../src/services/names.ts"
 import type { Later } from "../../../src/services/timer.ts"
-import type { Addresses, UpstreamTls } from "../../../src/services/upstreams.ts"
+import type { Addresses, UpstreamTls, UpstreamTunnel } from "../../../src/services/upstreams.ts"
 import { type ConnectionSettings, trust } from "../connection-settings.ts"
 import { Connection, type Home } from "./connection.ts"
-import { ConnectionClosed, ConnectTimedOut } from "./failures.ts"
+import { ConnectionClosed, ConnectTimedOut, TunnelPointless } from "./failures.ts"
+import { askForTunnel, isTunnelled } from "./proxy.ts"
 import { Race } from "./race.ts"
 
 /** Makes one, and tells how it went, never before it returns. */
@@ -52,19 +53,25 @@ export const dialTo = (
   later: Later,
   names: Names["Service"]
 ): Dialler => {
-  const { tls, connectTimeout, probes } = settings
+  const { connectTimeout, tunnel } = settings
+  const probes = tunnel?.probes ?? settings.probes
   const { wanted, preferred } = families[settings.addresses]
-  const host = target.kind === "unix" ? target.path : bare(target.host)
-  const secured = tls && tlsOptions(target.kind === "unix" ? undefined : host, tls)
+  /** Whom the connection is made to. */
+  const peer = tunnel?.proxy ?? target
+  const through = tunnel && wayThrough(target, tunnel, settings.tls)
+  const host = hostOf(peer)
+  const tls = tunnel === undefined ? settings.tls : tlsOfProxy(tunnel)
+  const secured = tls && tlsOptions(peer.kind === "unix" ? undefined : host, tls)
   /** The one address of a target that has no name; of which family it is makes no difference. */
-  const own = target.kind === "unix" || familyOf(host) !== 0 ? { v4: [host], v6: [] } : undefined
+  const own = peer.kind === "unix" || familyOf(host) !== 0 ? { v4: [host], v6: [] } : undefined
   let context: SecureContext | undefined
   /** Whom all connections of one dialler reach, and as whom, is the same: they may resume each other's sessions. */
   let session: Buffer | undefined
 
   const open = (address: string, onread: Reading): Socket => {
-    const place = target.kind === "unix" ? { path: address } : { host: address, port: target.port }
-    const common = { ...place, noDelay: true, allowHalfOpen: true, onread }
+    const place = peer.kind === "unix" ? { path: address } : { host: address, port: peer.port }
+    // What the proxy says of a tunnel is read by itself.
+    const common = { ...place, noDelay: true, allowHalfOpen: true, ...(through === undefined ? { onread } : {}) }
     if (secured === undefined) return connect(common)
     // Made once: the authorities of a system are hundreds.
     context ??= createSecureContext(secured.identity)
@@ -86,6 +93,7 @@ export const dialTo = (
       if (over) return
       over = true
       callOff()
+      stopWaiting()
       forget()
       if (made instanceof Error) {
         race.stop()
@@ -101,6 +109,8 @@ export const dialTo = (
     }
     const late = contained(container, () => conclude(race.failure ?? new ConnectTimedOut()))
     const callOff = later(connectTimeout, late)
+    const proxyTime = tunnel?.connectTimeout
+    const stopWaiting = proxyTime === undefined || proxyTime >= connectTimeout ? ignore : later(proxyTime, late)
 
     const attempt = (address: string): (() => void) => {
       let socket: Socket | undefined
@@ -133,11 +143,23 @@ export const dialTo = (
       })
       const made = contained(container, () => {
         if (over || winner !== opened) return
-        opened.off("error", failed).off("close", closed)
         if (probes !== "none") opened.setKeepAlive(true, probes.time, probes.interval, probes.retries)
         if (offered !== undefined) session = offered
-        connection = new Connection(home, opened, address)
-        conclude(connection)
+        stopWaiting()
+        if (through === undefined) {
+          opened.off("error", failed).off("close", closed)
+          connection = new Connection(home, opened, address)
+          conclude(connection)
+          return
+        }
+        through(opened, container, conclude, (way) => {
+          opened.off("error", failed).off("close", closed)
+          if (way !== opened) opened.on("error", ignore)
+          const connection = new Connection(home, way, address)
+          if (over) way.destroy()
+          else conclude(connection)
+          return connection
+        })
       })
       opened
         .on("error", failed)
@@ -171,6 +193,74 @@ export const dialTo = (
 
   return { dial, follow: own === undefined ? (changed) => names.follow(host, wanted, changed) : () => ignore }
 }
+
+/** What leads from a connection to the proxy to one to the backend. */
+type WayThrough = (
+  proxy: Socket,
+  container: Container,
+  failed: (error: Error) => void,
+  stands: (way: Socket) => Connection
+) => void
+
+/** `undefined` where the proxy itself is asked. */
+const wayThrough = (
+  target: Address,
+  tunnel: UpstreamTunnel,
+  tls: ConnectionSettings["tls"]
+): WayThrough | undefined => {
+  if (target.kind === "unix") return (_, __, failed) => failed(new TunnelPointless())
+  if (!isTunnelled(target, tunnel, tls)) return undefined
+  const secured = tls && tlsOptions(bare(target.host), tls)
+  let context: SecureContext | undefined
+  return (proxy, container, failed, stands) => {
+    const opened = contained(container, () => {
+      if (secured === undefined) {
+        const connection = stands(proxy)
+        proxy
+          .on(
+            "data",
+            contained(connection, (bytes: Buffer) => connection.received(bytes, bytes.length))
+          )
+          .resume()
+        return
+      }
+      context ??= createSecureContext(secured.identity)
+      let connection: Connection | undefined
+      const onread: Reading = {
+        buffer: shared,
+        callback: (length) => {
+          if (connection === undefined) way.destroy()
+          else connection.received(shared, length)
+          return true
+        }
+      }
+      const options = { socket: proxy, ...secured.options, secureContext: context, onread }
+      const way = connectTls(options)
+      const broken = contained(container, failed)
+      const closed = contained(container, () => failed(new ConnectionClosed()))
+      const secure = contained(container, () => {
+        way.off("error", broken).off("close", closed)
+        connection = stands(way)
+      })
+      way.on("error", broken).on("close", closed).once("secureConnect", secure)
+    })
+    askForTunnel(
+      proxy,
+      target,
+      tunnel,
+      contained(container, (failure: Error | undefined) => {
+        if (failure === undefined) opened()
+        else failed(failure)
+      })
+    )
+  }
+}
+
+/** Towards the proxy. Whoever wants TLS there says so. */
+const tlsOfProxy = ({ proxy, tls }: UpstreamTunnel): ConnectionSettings["tls"] =>
+  tls ?? (proxy.kind === "tcp" && proxy.tls ? { verify: "everything" } : undefined)
+
+const hostOf = (address: Address): string => (address.kind === "unix" ? address.path : bare(address.host))
 
 /** @param host of the backend, where it has one. */
 const tlsOptions = (host: string | undefined, tls: UpstreamTls) => {
