@@ -213,7 +213,7 @@ const wayThrough = (
   const secured = tls && tlsOptions(bare(target.host), tls)
   let context: SecureContext | undefined
   return (proxy, container, failed, stands) => {
-    const opened = contained(container, () => {
+    const opened = () => {
       if (secured === undefined) {
         const connection = stands(proxy)
         proxy
@@ -243,16 +243,11 @@ const wayThrough = (
         connection = stands(way)
       })
       way.on("error", broken).on("close", closed).once("secureConnect", secure)
+    }
+    askForTunnel(proxy, target, tunnel, container, (failure) => {
+      if (failure === undefined) opened()
+      else failed(failure)
     })
-    askForTunnel(
-      proxy,
-      target,
-      tunnel,
-      contained(container, (failure: Error | undefined) => {
-        if (failure === undefined) opened()
-        else failed(failure)
-      })
-    )
   }
 }
 

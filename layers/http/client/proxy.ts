@@ -5,8 +5,9 @@
 import type { Socket } from "node:net"
 import { Redacted } from "effect"
 import { type Address, formatAddress } from "../../../spec/target.ts"
+import { type Container, contained } from "../../../src/services/contained.ts"
 import type { UpstreamTls, UpstreamTunnel } from "../../../src/services/upstreams.ts"
-import { TunnelRefused } from "./failures.ts"
+import { ConnectionClosed, TunnelRefused } from "./failures.ts"
 import { ResponseParser } from "./response-parser.ts"
 
 /** How requests are written that a proxy passes on. */
@@ -40,30 +41,34 @@ export const formOf = (
 /** Bytes of the head in which a proxy answers. */
 const maxHeadBytes = 8192
 
-/** Asks for a tunnel over a connection that stands and that nobody reads from. Told once, unless the connection ends before. */
+/** Asks for a tunnel over a connection that stands and that nobody reads from. Told once, unless the connection breaks. */
 export const askForTunnel = (
   socket: Socket,
   target: Extract<Address, { readonly kind: "tcp" }>,
   tunnel: UpstreamTunnel,
-  answered: (failure: TunnelRefused | undefined) => void
+  container: Container,
+  answered: (failure: TunnelRefused | ConnectionClosed | undefined) => void
 ): void => {
   const authority = formatAddress({ ...target, tls: false })
   const parser = new ResponseParser()
   // Whatever a success says of its length, what follows is of the backend (RFC 9110 9.3.6).
   parser.begin(true, false)
   let length = 0
-  const read = (bytes: Buffer): void => {
+  const over = (failure: TunnelRefused | ConnectionClosed | undefined): void => {
+    socket.off("data", read).off("end", ended).pause()
+    answered(failure)
+  }
+  const read = contained(container, (bytes: Buffer) => {
     length += bytes.length
     const fault = parser.feed(bytes, bytes.length)
     const { head, consumed } = parser
-    if (head === undefined && fault === undefined && length <= maxHeadBytes) return
-    socket.off("data", read)
-    socket.pause()
-    if (head === undefined) answered(new TunnelRefused({ status: undefined }))
-    else if (head.status < 200 || head.status > 299) answered(new TunnelRefused({ status: head.status }))
+    if (head === undefined) {
+      if (fault !== undefined || length > maxHeadBytes) over(new TunnelRefused({ status: undefined }))
+    } else if (head.status < 200 || head.status > 299) over(new TunnelRefused({ status: head.status }))
     // A backend says nothing before it is asked.
-    else answered(consumed < bytes.length ? new TunnelRefused({ status: undefined }) : undefined)
-  }
-  socket.on("data", read)
+    else over(consumed < bytes.length ? new TunnelRefused({ status: undefined }) : undefined)
+  })
+  const ended = contained(container, () => over(new ConnectionClosed()))
+  socket.on("data", read).once("end", ended)
   socket.write(`CONNECT ${authority} HTTP/1.1\r\nhost: ${authority}\r\n${authorizationLine(tunnel)}\r\n`, "latin1")
 }
