@@ -31,6 +31,9 @@ export const textOf = (path: string, folder: string | undefined): Effect.Effect<
       })
   })
 
+/** Told that a file has another text. */
+type Listeners = Set<() => void>
+
 export const layer: Layer.Layer<Files, never, Log> = Layer.effect(
   Files,
   Effect.gen(function* () {
@@ -38,21 +41,45 @@ export const layer: Layer.Layer<Files, never, Log> = Layer.effect(
     const changes = yield* Queue.sliding<string>(1)
     // One watch for all configurations and all places that name the file.
     const watches = yield* RcMap.make({
-      lookup: (path: string): Effect.Effect<void, never, Scope.Scope> =>
+      lookup: (path: string): Effect.Effect<Listeners, never, Scope.Scope> =>
         Effect.suspend(() => {
           log("info", "proxy", `Watching file: ${path}`)
-          return watchFile({ file: path, debounce, changed: () => Effect.asVoid(Queue.offer(changes, path)) })
+          const listeners: Listeners = new Set()
+          const changed = () =>
+            Effect.sync(() => {
+              for (const listener of listeners) listener()
+            })
+          return Effect.as(watchFile({ file: path, debounce, changed }), listeners)
         })
     })
+    const watch = (path: string, listener: () => void) =>
+      Effect.flatMap(RcMap.get(watches, path), (listeners) =>
+        Effect.acquireRelease(
+          Effect.sync(() => void listeners.add(listener)),
+          () => Effect.sync(() => void listeners.delete(listener))
+        )
+      )
+    const trimmed = (path: string, folder: string | undefined) =>
+      Effect.map(textOf(path, folder), (text) => text.trim())
     return {
       // The watch comes first: what is written between the two is a change, at the worst one too many.
       read: (path) =>
-        Effect.flatMap(ConfigurationFolder, (folder) =>
-          Effect.andThen(
-            RcMap.get(watches, placed(path, folder)),
-            Effect.map(textOf(path, folder), (text) => text.trim())
-          )
-        ),
+        Effect.flatMap(ConfigurationFolder, (folder) => {
+          const placedAt = placed(path, folder)
+          const changed = () => void Queue.offerUnsafe(changes, placedAt)
+          return Effect.andThen(watch(placedAt, changed), trimmed(path, folder))
+        }),
+      text: (path) => Effect.flatMap(ConfigurationFolder, (folder) => trimmed(path, folder)),
+      follow: (paths, changed) =>
+        Effect.gen(function* () {
+          const folder = yield* ConfigurationFolder
+          const events = yield* Queue.sliding<true>(1)
+          const told = () => void Queue.offerUnsafe(events, true)
+          for (const path of paths) yield* watch(placed(path, folder), told)
+          // What was written since somebody read them.
+          told()
+          yield* Effect.forkScoped(Effect.forever(Effect.andThen(Queue.take(events), changed)))
+        }),
       changed: Queue.take(changes)
     }
   })

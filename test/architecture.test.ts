@@ -88,6 +88,7 @@ const naming: ReadonlyArray<readonly [files: RegExp, why: string]> = [
   [/^src\/routing\/normalise\/llm\.ts$/, "the llm section has keys of its own for them"],
   [/^src\/routing\/lint\/(deprecated|unguarded)\.ts$/, "the message says what to write"],
   [/^stages\/backend-(llm|mcp)\//, "a terminal applies them itself, and says which"],
+  [/^stages\/backend-tunnel\//, "what a proxy is shown stands in a header of its own"],
   [/^src\/main\/import\//, "a file of another gateway becomes one in which they are written"]
 ]
 
@@ -106,7 +107,6 @@ const beforehand = /^(?:compile|make|open|listen|layer)/
 const offThePath: ReadonlyArray<readonly [where: RegExp, why: string]> = [
   [/^src\/pipeline\/expressions\.ts readingSlots$/, "wraps the compiling of a policy"],
   [/^src\/pipeline\/(outbound\.ts toldCall|run\.ts watched)$/, "tells of the calls of a request that is watched"],
-  [/^stages\/backend-mcp\/targets\.ts apiOf$/, "reads a document while a target is compiled"],
   [/^layers\/http\/address\.ts (clearSocketFile|served)$/, "looks at a socket file before it is listened on"],
   [/^layers\/http\/listener\.ts Listener$/, "drains connections when a port is closed"]
 ]

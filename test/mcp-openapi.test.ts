@@ -157,7 +157,7 @@ describe("an HTTP interface as an MCP server", () => {
         ["{ file: /nowhere/pets.yaml }", /mcp\.targets\[0\]\.openapi\.schema: cannot read \/nowhere\/pets\.yaml/],
         ['"openapi: 3.0.0\\npaths: [}"', /schema: the OpenAPI document is neither JSON nor YAML/],
         ['\'{"openapi":"3.0.0","paths":{"/x":{"get":{}}}}\'', /cannot be used: operation_id is required for \/x/],
-        ["{ url: http://h/x }", /an OpenAPI document at an address is not available yet/]
+        ["{ url: nowhere }", /schema\.url: expected an http or https URL/]
       ]
       for (const [schema, problem] of table) assert.match((yield* Effect.flip(started(text(schema)))).message, problem)
     })

@@ -113,4 +113,54 @@ describe("the graph of a model call", () => {
       assert.deepStrictEqual([came.nodes.at(-1), came.status], [`${node} failed`, status])
     })
   )
+
+  const guards = `
+llm:
+  guardrails:
+    request:
+      - { webhook: { target: { host: "guard.example:80" }, failureMode: failOpen } }
+      - { regex: { action: mask, rules: [{ pattern: secret }] } }
+      - { regex: { action: reject, rules: [{ pattern: forbidden }] } }
+  models:
+    - name: plain
+      provider: openAI
+      params: { apiKey: k }
+    - name: strict
+      provider: openAI
+      params: { apiKey: k }
+      guardrails: { request: [{ webhook: { target: { host: "guard.example:80" } } }] }
+    - name: own
+      provider: openAI
+      params: { apiKey: k }
+      guardrails: { request: [{ webhook: { target: { host: "guard.example:80" } } }] }
+`
+  it.effect("each guard is a node with its own place and fail mode, which the engine applies and tells", () =>
+    Effect.gen(function* () {
+      const { graphs, send, world } = yield* whole(guards, { backend: completion("hello"), failing: true })
+      const [graph] = graphs
+      const drawn = graph!.nodes.filter(({ label }) => label === "guardRequest")
+      assert.deepStrictEqual(
+        drawn.map(({ path, failMode }) => [path, failMode]),
+        [
+          ["llm.guardrails.request[0]", "failOpen"],
+          ["llm.guardrails.request[1]", "failClosed"],
+          ["llm.guardrails.request[2]", "failClosed"],
+          // Those of the models share one.
+          ["llm.models", "failClosed"]
+        ]
+      )
+      const onward = graph!.edges.filter(({ from }) => from === drawn[0]!.id).map(({ kind }) => kind)
+      assert.sameMembers(onward, ["next", "failOpen", "fail"])
+      const guarded = (model: string, text: string) =>
+        Effect.map(send(chat(model, text)), ({ stages, status }) => [
+          status,
+          ...stages.filter(({ step }) => step.node === "guardRequest").map(({ outcome }) => outcome)
+        ])
+      assert.deepStrictEqual(yield* guarded("plain", "a secret"), [200, "failedOpen", "next", "next", "skipped"])
+      assert.include(world.received.at(-1)!.body, "a <masked>")
+      assert.deepStrictEqual(yield* guarded("plain", "forbidden"), [403, "failedOpen", "next", "failed"])
+      assert.deepStrictEqual(yield* guarded("strict", "hi"), [503, "failedOpen", "next", "next", "failed"])
+      assert.deepStrictEqual(yield* guarded("own", "hi"), [503, "failedOpen", "next", "next", "failed"])
+    }).pipe(Effect.scoped)
+  )
 })

@@ -1,7 +1,13 @@
 /** How connections to a backend are made: within what time, to which of its addresses, whom they trust, and how their silence is probed. */
-import { Redacted } from "effect"
 import type { Address } from "../../spec/target.ts"
-import type { Addresses, Probes, UpstreamOptions, UpstreamTls, UpstreamTunnel } from "../../src/services/upstreams.ts"
+import type {
+  Addresses,
+  FixedOptions,
+  FixedTunnel,
+  Probes,
+  UpstreamOptions,
+  UpstreamTls
+} from "../../src/services/upstreams.ts"
 
 /** What holds where nobody says otherwise (milliseconds): the defaults of `config.backend` and `config.dns`. */
 const standard = {
@@ -20,11 +26,11 @@ export interface ConnectionSettings {
   readonly maxConnections: number | undefined
   readonly probes: Probes | "none"
   readonly addresses: Addresses
-  readonly tunnel: UpstreamTunnel | undefined
+  readonly tunnel: FixedTunnel | undefined
 }
 
 /** A target with TLS trusts the system where nobody says whom else. */
-export const settle = (target: Address, options: UpstreamOptions): ConnectionSettings => ({
+export const settle = (target: Address, options: FixedOptions): ConnectionSettings => ({
   tls: options.tls ?? (target.kind === "tcp" && target.tls ? { verify: "everything" } : undefined),
   connectTimeout: options.connectTimeout ?? standard.connectTimeout,
   idleTimeout: options.idleTimeout ?? standard.idleTimeout,
@@ -32,20 +38,4 @@ export const settle = (target: Address, options: UpstreamOptions): ConnectionSet
   probes: options.probes ?? standard.probes,
   addresses: options.addresses ?? standard.addresses,
   tunnel: options.tunnel
-})
-
-/** As options of a TLS connection. */
-export const trust = (
-  tls: UpstreamTls
-): {
-  ca?: string
-  cert?: string
-  key?: string
-  rejectUnauthorized?: boolean
-  checkServerIdentity?: () => undefined
-} => ({
-  ...(tls.root === undefined ? {} : { ca: tls.root }),
-  ...(tls.client === undefined ? {} : { cert: tls.client.certificate, key: Redacted.value(tls.client.key) }),
-  ...(tls.verify === "nothing" ? { rejectUnauthorized: false } : {}),
-  ...(tls.verify === "chain" ? { checkServerIdentity: () => undefined } : {})
 })

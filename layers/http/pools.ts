@@ -1,18 +1,18 @@
 /** The connections to backends: one pool of them per backend, shared by all who mean the same one in the same way. */
 import { Context, Effect, Layer, type Scope } from "effect"
 import type { Address } from "../../spec/target.ts"
-import { containerOf, Defects } from "../../src/services/defects.ts"
+import { containerOf, Defects, type TellDefect } from "../../src/services/defects.ts"
 import { Metrics } from "../../src/services/metrics.ts"
 import { Monotonic } from "../../src/services/monotonic.ts"
 import { Names } from "../../src/services/names.ts"
 import { containedLaterIfAlive } from "../../src/services/timer.ts"
-import type { UpstreamOptions } from "../../src/services/upstreams.ts"
+import type { FollowedTls, UpstreamOptions, UpstreamTls } from "../../src/services/upstreams.ts"
 import { dialTo } from "./client/dial.ts"
 import type { PoolExhausted } from "./client/failures.ts"
 import { identityOf } from "./client/identity.ts"
 import { Pool } from "./client/pool.ts"
-import { formOf } from "./client/proxy.ts"
-import { settle } from "./connection-settings.ts"
+import { type AbsoluteForm, formOf } from "./client/proxy.ts"
+import { type ConnectionSettings, settle } from "./connection-settings.ts"
 import type { Connections } from "./upstream-call.ts"
 
 export class Pools extends Context.Service<
@@ -25,8 +25,52 @@ export class Pools extends Context.Service<
 
 /** The connections to one backend, and how many use them. */
 interface Backend {
-  readonly connections: Connections
+  readonly pool: Pool
   users: number
+}
+
+/** One use of the connections to a backend. */
+interface Use {
+  readonly pool: Pool
+  readonly end: () => void
+}
+
+/** What one of the users has. When certificates change, the pool that new calls go through becomes another one. */
+class Lease implements Connections {
+  readonly tell: TellDefect
+  readonly connectTimeout: number
+  readonly form: AbsoluteForm | undefined
+  pool: Pool
+  readonly #use: (settings: ConnectionSettings) => Use
+  #current: Use
+  #over = false
+
+  constructor(
+    tell: TellDefect,
+    form: AbsoluteForm | undefined,
+    use: (settings: ConnectionSettings) => Use,
+    settings: ConnectionSettings
+  ) {
+    this.tell = tell
+    this.connectTimeout = settings.connectTimeout
+    this.form = form
+    this.#use = use
+    this.#current = use(settings)
+    this.pool = this.#current.pool
+  }
+
+  change(settings: ConnectionSettings): void {
+    if (this.#over) return
+    const before = this.#current
+    this.#current = this.#use(settings)
+    this.pool = this.#current.pool
+    before.end()
+  }
+
+  end(): void {
+    this.#over = true
+    this.#current.end()
+  }
 }
 
 export const poolMetrics = (metrics: Metrics["Service"], waiting: () => number) => {
@@ -54,47 +98,80 @@ export const layer: Layer.Layer<Pools, never, Names | Metrics> = Layer.effect(
     const backends = new Map<string, Backend>()
     const refusals = poolMetrics(yield* Metrics, () => {
       let waiting = 0
-      for (const { connections } of backends.values()) waiting += connections.pool.waiting
+      for (const { pool } of backends.values()) waiting += pool.waiting
       return waiting
     })
     const refused = (limit: PoolExhausted["limit"]) => refusals.series([limit]).record(1)
-    return {
-      open: (target, options) => {
-        const settings = settle(target, options)
-        const { connectTimeout, idleTimeout, maxConnections } = settings
-        const key = identityOf(target, settings)
-        const make = (): Backend => {
-          const pool = new Pool({
-            ...dialTo(target, settings, later, names),
-            most: maxConnections,
-            idleTimeout,
-            acquireTimeout: connectTimeout,
-            now,
-            later,
-            defect: (cause) => tell("backend", cause),
-            refused
-          })
-          return {
-            connections: { tell, pool, connectTimeout, form: formOf(target, settings.tunnel, settings.tls) },
-            users: 0
-          }
-        }
-        return Effect.acquireRelease(
-          Effect.sync(() => {
-            const backend = backends.get(key) ?? make()
-            backends.set(key, backend)
-            backend.users++
-            return backend
-          }),
-          (backend) =>
-            Effect.sync(() => {
-              if (--backend.users > 0) return
-              backends.delete(key)
-              // A stream may go on for long after its configuration is gone.
-              backend.connections.pool.close()
-            })
-        ).pipe(Effect.map(({ connections }) => connections))
+    const use = (target: Address, settings: ConnectionSettings): Use => {
+      const { connectTimeout, idleTimeout, maxConnections } = settings
+      const key = identityOf(target, settings)
+      const make = (): Backend => {
+        const pool = new Pool({
+          ...dialTo(target, settings, later, names),
+          most: maxConnections,
+          idleTimeout,
+          acquireTimeout: connectTimeout,
+          now,
+          later,
+          defect: (cause) => tell("backend", cause),
+          refused
+        })
+        return { pool, users: 0 }
       }
+      const backend = backends.get(key) ?? make()
+      backends.set(key, backend)
+      backend.users++
+      const end = () => {
+        if (--backend.users > 0) return
+        backends.delete(key)
+        // A stream may go on for long after its configuration is gone.
+        backend.pool.close()
+      }
+      return { pool: backend.pool, end }
+    }
+    return {
+      open: (target, { tls, tunnel, ...options }) =>
+        Effect.gen(function* () {
+          let lease: Lease | undefined
+          let own: UpstreamTls | undefined
+          let ofProxy: UpstreamTls | undefined
+          const settled = () => settle(target, { ...options, tls: own, tunnel: tunnel && { ...tunnel, tls: ofProxy } })
+          yield* followed(tls, (newest) => {
+            own = newest
+            lease?.change(settled())
+          })
+          yield* followed(tunnel?.tls, (newest) => {
+            ofProxy = newest
+            lease?.change(settled())
+          })
+          return yield* Effect.acquireRelease(
+            Effect.sync(() => {
+              const settings = settled()
+              const form = formOf(target, settings.tunnel, settings.tls)
+              lease = new Lease(tell, form, (changed) => use(target, changed), settings)
+              return lease
+            }),
+            (lease) => Effect.sync(() => lease.end())
+          )
+        })
     }
   })
 )
+
+/** Takes what holds, now and whenever it is something else. */
+const followed = (
+  tls: UpstreamTls | FollowedTls | undefined,
+  take: (newest: UpstreamTls | undefined) => void
+): Effect.Effect<void, never, Scope.Scope> => {
+  if (tls === undefined || !("follow" in tls)) return Effect.sync(() => take(tls))
+  let isNewer = false
+  return Effect.map(
+    tls.follow((newest) => {
+      isNewer = true
+      take(newest)
+    }),
+    (first) => {
+      if (!isNewer) take(first)
+    }
+  )
+}

@@ -31,6 +31,7 @@ import { bodyError, callError } from "./upstream-errors.ts"
 export interface Connections {
   /** Told of what went wrong in the proxy itself. */
   readonly tell: TellDefect
+  /** The one for new calls: when certificates change it becomes another one. */
   readonly pool: Pool
   readonly connectTimeout: number
   /** How requests are written for the proxy on the way, where one passes them on. */
@@ -50,6 +51,8 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
   readonly #request: UpstreamRequest<E>
   #settle: Settle<E> | undefined
   #callOffTimer: (() => void) | undefined = undefined
+  /** In which it waits for a connection. */
+  #pool: Pool | undefined = undefined
   #connection: Connection | undefined = undefined
   /** Whether the connection had served before: its peer may have closed it while the request was under way. */
   #reused = false
@@ -103,7 +106,13 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
       })
       this.#callOffTimer = later(timeout.milliseconds, late)
     }
-    connections.pool.acquire(this)
+    this.#acquire()
+  }
+
+  #acquire(): void {
+    const { pool } = this.#connections
+    this.#pool = pool
+    pool.acquire(this)
   }
 
   #conclude(exit: Exit.Exit<Answer, UpstreamError | E>): void {
@@ -124,7 +133,7 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
     const connection = this.#connection
     if (connection !== undefined) connection.abandon(this)
     else {
-      this.#connections.pool.forget(this)
+      this.#pool?.forget(this)
       if (isSource(this.body)) this.body.cancel()
     }
   }
@@ -219,7 +228,7 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
     } else if (this.#reused && !this.fresh && !begun && this.repeatable) {
       this.fresh = true
       this.#connection = undefined
-      this.#connections.pool.acquire(this)
+      this.#acquire()
     } else this.#failed(error)
   }
 

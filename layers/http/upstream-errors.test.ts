@@ -26,8 +26,15 @@ describe("errors of a call", () => {
     [new UnsendableRequest({ part: "header value" }), "upstream call failed: request: the request cannot be sent"],
     [new PoolExhausted({ limit: "queue" }), "upstream call failed: busy: all connections to the backend are in use"],
     [new PoolClosed(), "upstream call failed: closed: the backend is no longer configured"],
-    [system("ERR_TLS_CERT_ALTNAME_INVALID"), "upstream call failed: tls: ERR_TLS_CERT_ALTNAME_INVALID"],
-    [system("DEPTH_ZERO_SELF_SIGNED_CERT"), "upstream call failed: tls: DEPTH_ZERO_SELF_SIGNED_CERT"],
+    [
+      system("ERR_TLS_CERT_ALTNAME_INVALID"),
+      "upstream call failed: tls: the certificate of the backend is for another name (ERR_TLS_CERT_ALTNAME_INVALID)"
+    ],
+    [system("ERR_SSL_NOBODY_KNOWS"), "upstream call failed: tls: ERR_SSL_NOBODY_KNOWS"],
+    [
+      system("DEPTH_ZERO_SELF_SIGNED_CERT"),
+      "upstream call failed: tls: the certificate of the backend is signed by itself (DEPTH_ZERO_SELF_SIGNED_CERT)"
+    ],
     [system("EWEIRD"), "upstream call failed: other: EWEIRD"],
     [new Error("secret"), "upstream call failed: other: Error"],
     [new BodyAborted({ source: "client", detail: "gone" }), "upstream call failed: request body: gone"]

@@ -38,7 +38,8 @@ const kinds: Readonly<Record<string, string>> = {
 }
 
 /** The codes of handshakes that failed, and of certificates that do not convince. */
-const tls = /^(ERR_TLS|ERR_SSL|EPROTO$|CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_MISMATCH$)/
+const tls =
+  /^(ERR_TLS|ERR_SSL|ERR_OSSL|EPROTO$|CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|INVALID_|PATH_LENGTH_|HOSTNAME_MISMATCH$)/
 
 const codeOf = (error: Error): string => ("code" in error && typeof error.code === "string" ? error.code : error.name)
 
@@ -61,7 +62,7 @@ export const callError = (error: Error, connectTimeout: number, reached: Reached
   if (error instanceof ConnectTimedOut || codeOf(error) === "ETIMEDOUT")
     return new UpstreamTimedOut({ after: connectTimeout, reached })
   const kind = kindOf(error)
-  return new UpstreamFailed({ kind, detail: tunnelDetail(error) ?? details[kind] ?? codeOf(error), reached })
+  return new UpstreamFailed({ kind, detail: tunnelDetail(error) ?? details[kind] ?? worded(codeOf(error)), reached })
 }
 
 const details: Readonly<Record<string, string>> = {
@@ -78,6 +79,42 @@ const tunnelDetail = (error: Error): string | undefined => {
   const { status } = error
   if (status === undefined) return "the answer of the proxy is not HTTP/1.1"
   return status === 407 ? "the proxy requires authentication" : `the proxy answered ${status}`
+}
+
+const untrusted = "the certificate of the backend comes from an authority that is not trusted"
+const unaccepted = "the backend does not accept the client certificate"
+const otherName = "the certificate of the backend is for another name"
+const unspoken = "the backend speaks no TLS there"
+const otherVersion = "the backend speaks no version of TLS that is spoken here"
+
+/** What went wrong between two who speak TLS. The code is what to look for. */
+const handshakes: Readonly<Record<string, string>> = {
+  CERT_HAS_EXPIRED: "the certificate of the backend has expired",
+  CERT_NOT_YET_VALID: "the certificate of the backend is not valid yet",
+  DEPTH_ZERO_SELF_SIGNED_CERT: "the certificate of the backend is signed by itself",
+  SELF_SIGNED_CERT_IN_CHAIN: untrusted,
+  UNABLE_TO_GET_ISSUER_CERT: untrusted,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: untrusted,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrusted,
+  ERR_TLS_CERT_ALTNAME_INVALID: otherName,
+  HOSTNAME_MISMATCH: otherName,
+  ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: "the backend asks for a client certificate",
+  ERR_SSL_TLSV1_ALERT_UNKNOWN_CA: unaccepted,
+  "ERR_SSL_SSL/TLS_ALERT_BAD_CERTIFICATE": unaccepted,
+  "ERR_SSL_SSL/TLS_ALERT_CERTIFICATE_EXPIRED": unaccepted,
+  "ERR_SSL_SSL/TLS_ALERT_CERTIFICATE_REVOKED": unaccepted,
+  "ERR_SSL_SSL/TLS_ALERT_CERTIFICATE_UNKNOWN": unaccepted,
+  "ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE": "the backend refuses; it may ask for a client certificate",
+  ERR_SSL_WRONG_VERSION_NUMBER: unspoken,
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: unspoken,
+  ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION: otherVersion,
+  ERR_SSL_UNSUPPORTED_PROTOCOL: otherVersion,
+  ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL: "the backend speaks none of the protocols of alpn"
+}
+
+const worded = (code: string): string => {
+  const words = handshakes[code]
+  return words === undefined ? code : `${words} (${code})`
 }
 
 /** What the body of a response ends with when it breaks off. */

@@ -11,6 +11,7 @@ import { type Fetched, FetchFailed, HttpFetch } from "../../src/services/http-fe
 import { Jwks, type KeySet } from "../../src/services/jwks.ts"
 import { Log } from "../../src/services/log.ts"
 import { keySet, publicKey } from "../../test/tokens.ts"
+import * as Documents from "../documents/layer.ts"
 import * as Files from "../files.ts"
 import * as ConsoleLog from "../log/console.ts"
 import { layer } from "./live.ts"
@@ -29,7 +30,7 @@ const issuer = () => {
     () =>
       Effect.succeed({ status, headers: new HeaderList(headers), body: new TextEncoder().encode(text) })
   const services = layer.pipe(
-    Layer.provide(Files.layer),
+    Layer.provide(Layer.merge(Files.layer, Documents.layer)),
     Layer.provide(
       Layer.mergeAll(
         Layer.succeed(HttpFetch, {

@@ -7,17 +7,29 @@ import { KeyExchangeGroup } from "./crypto.ts"
 /** TLS towards a backend. An empty object turns it on with the trust of the system. */
 export const BackendTls = object(
   "BackendTls",
-  "TLS towards the backend. An empty object turns it on with the trust of the system.",
+  "TLS towards the backend. An empty object turns it on with the trust of the system. Files that are replaced hold for new connections, without a reload; where what is new cannot be used, what was there before stays.",
   {
-    cert: optional(LongString, "Path of the client certificate chain, PEM; watched."),
-    key: optional(LongString, "Path of the private key of the client certificate, PEM; watched."),
+    cert: optional(
+      LongString,
+      "Path of the client certificate chain, PEM, the certificate of the client first; watched."
+    ),
+    key: optional(LongString, "Path of the private key of the client certificate, PEM, without a passphrase; watched."),
     root: optional(LongString, "Path of the trusted authorities, PEM; watched. Those of the system when left out."),
     hostname: optional(ShortString, "Server name to ask for and to verify; the host of the backend when left out."),
     insecure: defaulted(Schema.Boolean, false, "Verify nothing."),
     insecureHost: defaulted(Schema.Boolean, false, "Verify the chain but not the name."),
-    alpn: optional(Schema.Array(ShortString), "Protocols to offer; `h2` and `http/1.1` when left out."),
-    subjectAltNames: optional(Schema.Array(ShortString), "The certificate must carry one of these names."),
-    keyExchangeGroups: optional(Schema.Array(KeyExchangeGroup), "Key exchange groups to offer, best first."),
+    alpn: optional(
+      Schema.Array(ShortString),
+      "Protocols to offer; those of the version of HTTP that is spoken when left out."
+    ),
+    subjectAltNames: optional(
+      Schema.Array(ShortString),
+      "The certificate must carry one of these alternative names (hosts, IP addresses, URIs), in place of `hostname`, which is then asked for only."
+    ),
+    keyExchangeGroups: optional(
+      Schema.Array(KeyExchangeGroup),
+      "Key exchange groups to offer, best first; those of the runtime when left out."
+    ),
     spiffe: optional(
       object("SpiffeBackendTls", "An empty object.", {}),
       "Present and verify identities of the Workload API of SPIFFE."

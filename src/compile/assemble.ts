@@ -23,15 +23,14 @@ import { type BackendLevel, type Merging, merging, type PolicyAttachment } from 
 import { none } from "../routing/normalise/policies.ts"
 import type * as Normalised from "../routing/normalised.ts"
 import { chainKey, delegates, selection, type Tabled } from "../routing/selection.ts"
-import { discoveredPort, servicePort } from "../routing/services.ts"
 import { compileRoutes, type RouteEntry, type RouteTable } from "../routing/table.ts"
 import { type Available, missing, type Part } from "../routing/unavailable.ts"
 import { type Random, weightedChoice } from "../routing/weights.ts"
-import { Discovery } from "../services/discovery.ts"
 import { type Connection, Connections } from "./connections.ts"
 import { type Compiling, Problems } from "./problems.ts"
 import { withProxies } from "./proxies.ts"
 import { References, withReferences } from "./references.ts"
+import { ServicePorts } from "./service-ports.ts"
 import { type CompileCondition, Sites } from "./sites.ts"
 
 /** What is in force before a backend is reached. */
@@ -92,8 +91,6 @@ const availableIn = ({ registry, terminals, connections }: Parts<Registry>): Ava
   parts: new Set<Part>(["routeGroups"])
 })
 
-type ServiceTarget = Extract<Normalised.BackendTarget, { readonly kind: "service" }>
-
 interface CompiledRoute {
   readonly route: Route
   readonly backends: ReadonlyArray<Backend>
@@ -117,7 +114,7 @@ class Assembly {
   readonly #routes: Array<ServedRoute> = []
   readonly #opened = new Map<Normalised.Backend, Array<Opened>>()
   readonly #connections: Connections
-  readonly #services = new Map<string, Normalised.Backend>()
+  readonly #services: ServicePorts
   readonly #sites: Sites
   readonly #reached = new Set<Normalised.RouteGroup | Normalised.Backend>()
   readonly #attachedTo: (listener: Normalised.Listener | undefined) => Attached
@@ -130,12 +127,18 @@ class Assembly {
     this.#config = config
     this.#times = times
     this.#merge = merging(parts.specs)
+    this.#services = new ServicePorts(config)
     this.#connections = new Connections(parts.connections)
     this.#sites = new Sites(parts.registry, parts.compileCondition, this.#problems)
     this.#attachedTo = attachments(config)
     this.#alone = { attached: this.#attachedTo(undefined), way: emptyWay(parts.registry) }
-    this.#references = new References(config, parts.specs, ways, this.#problems, (source, beside, from) =>
-      this.#backendAlone(source, beside, from)
+    this.#references = new References(
+      config,
+      this.#services,
+      parts.specs,
+      ways,
+      this.#problems,
+      (source, beside, from) => this.#backendAlone(source, beside, from)
     )
   }
 
@@ -308,7 +311,7 @@ class Assembly {
   ): Compiling<Backend | NoBackend> {
     const { target } = reference
     if (target.kind === "service")
-      return Effect.flatMap(this.#service(target), (source) =>
+      return Effect.flatMap(this.#services.find(target.name, target.port), (source) =>
         source === undefined
           ? Effect.succeed(new NoBackend({ detail: "service not found" }))
           : this.#reachedBackend(tables, route, chain, reference, source)
@@ -316,18 +319,6 @@ class Assembly {
     const source = target.kind === "backend" ? this.#config.backends[target.key] : undefined
     if (source === undefined) return Effect.succeed(new NoBackend({ detail: "backend does not exist" }))
     return this.#reachedBackend(tables, route, chain, reference, source)
-  }
-
-  /** The backend at a port of a service, the same for all that refer to it. */
-  #service({ name, port }: ServiceTarget): Effect.Effect<Normalised.Backend | undefined> {
-    const key = `${name}:${port}`
-    const known = this.#services.get(key)
-    if (known !== undefined) return Effect.succeed(known)
-    return Effect.map(Discovery, ({ find }) => {
-      const source = find(name, port) === undefined ? servicePort(this.#config, name, port) : discoveredPort(name, port)
-      if (source !== undefined) this.#services.set(key, source)
-      return source
-    })
   }
 
   #reachedBackend(
@@ -454,7 +445,7 @@ class Assembly {
         return Effect.map(this.#problems.collect(this.#connections.compile(ofConnection)), (connection) => ({
           ...endpoint,
           policies,
-          connections: connection?.options ?? {}
+          connections: connection?.options
         }))
       })
     if (destination.kind === "llm")

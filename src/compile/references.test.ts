@@ -84,8 +84,20 @@ describe("references to backends", () => {
       assert.deepStrictEqual(yield* problemsOf(targeting("{ backend: elsewhere/guards }")), [
         "5 llm.guardrails.request[0].webhook.target.backend: there is no backend elsewhere/guards"
       ])
-      assert.deepStrictEqual(yield* problemsOf(targeting("{ service: { name: a/b, port: 80 } }")), [
-        "5 llm.guardrails.request[0].webhook.target.service: a service as a target is not available yet"
+    })
+  )
+
+  it.effect("name a port of a service that there is", () =>
+    Effect.gen(function* () {
+      const services = "services: [{ hostname: guards, ports: [{ port: 80 }], endpoints: [{ address: 10.0.0.1 }] }]\n"
+      const of = (reference: string) => problemsOf(`${targeting(`{ service: ${reference} }`)}${services}`)
+      const at = "5 llm.guardrails.request[0].webhook.target.service"
+      assert.deepStrictEqual(yield* of("{ name: default/guards, port: 80 }"), [])
+      assert.deepStrictEqual(yield* of("{ name: default/guards, port: 81 }"), [
+        `${at}: service default/guards has no port 81`
+      ])
+      assert.deepStrictEqual(yield* of("{ name: default/guard, port: 80 }"), [
+        `${at}: there is no service default/guard; did you mean default/guards?`
       ])
     })
   )

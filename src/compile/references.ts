@@ -9,12 +9,13 @@ import type { PolicySpecs } from "../../spec/standalone/policies.ts"
 import type { Address } from "../../spec/target.ts"
 import type { Backend } from "../pipeline/route.ts"
 import { type ConfigPath, type ConfigProblem, unavailable } from "../pipeline/stage.ts"
-import { callerOf, compileConnected, type Ways } from "../pipeline/sub-call.ts"
+import { callerOf, compileConnected, stepHandingOver, type Ways } from "../pipeline/sub-call.ts"
 import { type Caller, type Reference, SubCalls, type Use } from "../pipeline/sub-calls.ts"
 import { localKey } from "../routing/normalise/backends.ts"
 import { attached, none } from "../routing/normalise/policies.ts"
 import type * as Normalised from "../routing/normalised.ts"
 import type { Compiling, Problems } from "./problems.ts"
+import type { ServicePorts } from "./service-ports.ts"
 
 /** A backend that is being compiled. */
 interface Entered {
@@ -39,6 +40,7 @@ type CompileBackend = (
 
 export class References {
   readonly #config: Normalised.Normalised
+  readonly #services: ServicePorts
   readonly #specs: PolicySpecs
   readonly #ways: Ways
   readonly #problems: Problems
@@ -48,12 +50,14 @@ export class References {
 
   constructor(
     config: Normalised.Normalised,
+    services: ServicePorts,
     specs: PolicySpecs,
     ways: Ways,
     problems: Problems,
     compile: CompileBackend
   ) {
     this.#config = config
+    this.#services = services
     this.#specs = specs
     this.#ways = ways
     this.#problems = problems
@@ -61,10 +65,10 @@ export class References {
   }
 
   resolve(reference: Reference, path: ConfigPath, use: Use): Compiling<Caller> {
-    const { host, backend } = reference
+    const { host, backend, service } = reference
     if (host !== undefined) return this.#host(host, reference, path, use)
     if (backend !== undefined) return this.#named(backend, reference, path, use)
-    return Effect.fail([unavailable([...path, "service"], "a service as a target")])
+    return this.#service(service!, reference, path, use)
   }
 
   /** Compiles what belongs to a backend: references in it go on from there. */
@@ -104,6 +108,24 @@ export class References {
     return this.#caller(source, use, this.#followed(source, beside, at))
   }
 
+  /** Nothing leads on from a service: it has no policies of its own. */
+  #service(
+    { name, port }: NonNullable<Reference["service"]>,
+    { policies = {} }: Reference,
+    path: ConfigPath,
+    use: Use
+  ): Compiling<Caller> {
+    const beside = attached(policies, policiesAt(path, use), this.#specs)
+    return Effect.flatMap(this.#services.find(name, port), (source): Compiling<Caller> => {
+      if (source !== undefined) return this.#caller(source, use, this.#compile(source, beside, path))
+      const known = Object.keys(this.#config.services)
+      const message = known.includes(name)
+        ? `service ${name} has no port ${port}`
+        : `there is no service ${name}${didYouMean(name, known)}`
+      return Effect.fail([{ path: [...path, "service"], message }])
+    })
+  }
+
   /** The backend at the end of a reference, unless it leads in a circle, or too far. */
   #followed(source: Normalised.Backend, beside: Normalised.Policies, at: ConfigPath): Compiling<Backend | undefined> {
     const { key } = source
@@ -129,14 +151,15 @@ export class References {
   }
 
   #caller(source: Normalised.Backend, use: Use, compiling: Compiling<Backend | undefined>): Compiling<Caller> {
-    return Effect.flatMap(
-      compiling,
-      (backend): Compiling<Caller> =>
-        // What is wrong with it is told where it stands, and is a reason to go no further here.
-        backend === undefined
-          ? Effect.fail(this.#problems.list)
-          : Effect.succeed(callerOf(this.#ways, backend, addressOf(source), use.purpose))
-    )
+    return Effect.flatMap(compiling, (backend): Compiling<Caller> => {
+      // What is wrong with it is told where it stands, and is a reason to go no further here.
+      if (backend === undefined) return Effect.fail(this.#problems.list)
+      // What a relay sends belongs to sessions, in which requests come one after the other.
+      const handing = use.purpose === undefined ? stepHandingOver(backend) : undefined
+      return handing === undefined
+        ? Effect.succeed(callerOf(this.#ways, backend, addressOf(source), use.purpose))
+        : Effect.fail([unavailable(handing.path, "the token of the client for one target of a relay")])
+    })
   }
 }
 
@@ -193,4 +216,10 @@ const tooFar = (places: ReadonlyArray<ConfigPath>): ConfigProblem => {
 
 /** The address of a backend, if it is known by one. */
 const addressOf = ({ destination }: Normalised.Backend): Address | undefined =>
-  destination.kind === "host" ? destination.config : undefined
+  destination.kind === "host"
+    ? destination.config
+    : destination.kind === "service"
+      ? { kind: "tcp", host: hostnameOf(destination.config.service), port: destination.config.port, tls: false }
+      : undefined
+
+const hostnameOf = (service: string): string => service.slice(service.indexOf("/") + 1)

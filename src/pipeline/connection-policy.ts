@@ -4,6 +4,7 @@
  */
 import type { Effect, Schema, Scope } from "effect"
 import type { Files } from "../services/files.ts"
+import type { Log } from "../services/log.ts"
 import type { UpstreamOptions } from "../services/upstreams.ts"
 import type { Proxies } from "./proxies.ts"
 import type { ConfigPath, ConfigProblem, Maturity } from "./stage.ts"
@@ -14,8 +15,8 @@ export interface ConnectionOptions extends UpstreamOptions {
   readonly requestTimeout?: number | undefined
 }
 
-/** Where what it names is read. */
-export type ConnectionSources = Files | Scope.Scope
+/** Where what it names is read, and what there is to be said of that. */
+export type ConnectionSources = Files | Log | Scope.Scope
 
 /** What compiling one may ask for. */
 export type ConnectionNeeds = ConnectionSources | Proxies

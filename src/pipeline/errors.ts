@@ -21,6 +21,7 @@ export class BuffersFull extends Data.TaggedError("BuffersFull") implements Stag
   readonly status = 503
   readonly reason = "Overloaded"
   readonly source = "proxy"
+  readonly unforgiven = true
   override readonly message = "too much is held in memory"
 }
 export const buffersFull = new BuffersFull()
@@ -41,6 +42,7 @@ export class Unreadable
 {
   readonly status = unreadableFor[this.by][0]
   readonly source = "client"
+  readonly unforgiven = true
   readonly headers = this.by === "coding" ? ["accept-encoding", contentCodingNames] : undefined
   override get message() {
     return unreadableFor[this.by][1]
@@ -94,6 +96,7 @@ export class TimedOut extends Data.TaggedError("TimedOut") implements StageError
   readonly status = 504
   readonly reason = "Timeout"
   readonly source = "proxy"
+  readonly unforgiven = true
   override readonly message = "request timeout"
 }
 

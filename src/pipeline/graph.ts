@@ -133,9 +133,9 @@ class Drawing {
   }
 }
 
-/** The ways on from a node. */
+/** The ways on from a node. Not every failure is forgiven. */
 const kindsOf = ({ outcomes, failOpen }: Step): ReadonlyArray<GraphEdge["kind"]> =>
-  outcomes.map((kind) => (kind === "fail" && failOpen ? "failOpen" : kind))
+  outcomes.flatMap((kind) => (kind === "fail" && failOpen ? ["failOpen", "fail"] : [kind]))
 
 const plain = (id: string, kind: GraphNode["kind"], label: string): GraphNode => ({
   id,

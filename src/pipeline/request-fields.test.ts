@@ -65,6 +65,7 @@ const request = Arbitrary.all({
   listener: oneOf(undefined, ...listeners),
   route: oneOf(undefined, ...routes),
   backend: oneOf(undefined, ...backends),
+  endpoint: oneOf(undefined, undefined, "10.0.0.1:80", "10.0.0.2:80"),
   called: oneOf(undefined, 5),
   method: oneOf("GET", "POST", "ODD"),
   host: text,
@@ -89,8 +90,8 @@ const passageOf = (drawn: Request): Passage => {
   )
   Object.assign(x, { error: drawn.error })
   for (const { name, value } of drawn.facts) x.fact(name, value)
-  const { listener, route, backend, called } = drawn
-  return Object.assign(new Passage(x), { listener, route, backend, called })
+  const { listener, route, backend, endpoint, called } = drawn
+  return Object.assign(new Passage(x), { listener, route, backend, endpoint, called })
 }
 
 const oneLine = (text: string) =>

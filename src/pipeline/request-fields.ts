@@ -74,7 +74,7 @@ export const compileFields = (form: LineForm) => {
     return out
   }
 
-  interface Way extends Pick<Passage, "listener" | "route"> {
+  interface Way extends Pick<Passage, "listener" | "route" | "endpoint"> {
     readonly called: boolean
     readonly text: string
   }
@@ -82,14 +82,20 @@ export const compileFields = (form: LineForm) => {
   const ways = new WeakMap<object, Way>()
   const nowhere = {}
   const wayOf = (p: Passage, outcome: Outcome): string => {
-    const { listener, route, backend } = p
+    const { listener, route, backend, endpoint } = p
     const called = p.called !== undefined
     const place = backend ?? route ?? listener ?? nowhere
     const known = ways.get(place)
-    if (known !== undefined && known.listener === listener && known.route === route && known.called === called)
+    if (
+      known !== undefined &&
+      known.listener === listener &&
+      known.route === route &&
+      known.endpoint === endpoint &&
+      known.called === called
+    )
       return known.text
     const text = join(first, p, outcome, "", 0)
-    ways.set(place, { listener, route, called, text })
+    ways.set(place, { listener, route, endpoint, called, text })
     return text
   }
 

@@ -4,8 +4,8 @@
  * per request, so that the plain one has no branch for it.
  */
 import { Cause, Effect, Exit, Option } from "effect"
-import { requestTimedOut, within } from "./deadline.ts"
-import { buffersFull, Defect, Unreadable } from "./errors.ts"
+import { within } from "./deadline.ts"
+import { Defect } from "./errors.ts"
 import type { Exchange } from "./exchange.ts"
 import type { Latency } from "./latency.ts"
 import { WatchCalls } from "./outbound.ts"
@@ -72,13 +72,13 @@ export const errorOf = (cause: Cause.Cause<StageError>): StageError | undefined 
 }
 
 /**
- * failOpen forgives declared errors only: defects, interruptions, the end of the request's time, and what a decision could not read
- * or had no room to, always get through.
+ * failOpen forgives declared errors only: defects, interruptions, and what was decided or could not be decided (the end of the request's
+ * time, what a decision could not read or had no room to), always get through.
  */
 const forgiven = (step: Step, exit: Exit.Exit<Verdict, StageError>): boolean => {
   if (!step.failOpen || Exit.isSuccess(exit) || Cause.hasDies(exit.cause)) return false
   const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
-  return error !== undefined && error !== requestTimedOut && error !== buffersFull && !(error instanceof Unreadable)
+  return error !== undefined && error.unforgiven !== true
 }
 
 /** What was thrown is never a declared failure, so that no policy fails open on a bug. */

@@ -68,6 +68,8 @@ export interface StageError {
   readonly source: FaultSource
   /** The word for it in metrics and the log: `JwtAuth`, `RateLimit` … Default: `InvalidRequest`, `Internal` or `UpstreamFailure`, by source. */
   readonly reason?: string | undefined
+  /** It was decided so, or nobody could decide: no `failOpen` forgives it. */
+  readonly unforgiven?: true | undefined
   /** Of the call of a backend: how far it got. Default: that is not known. */
   readonly reached?: Reached | undefined
   /** Further headers of the answer: name, value, name, value … */

@@ -18,12 +18,12 @@ import { defaultBodyLimit, Exchange } from "./exchange.ts"
 import { toldCall } from "./outbound.ts"
 import { Passage } from "./passage.ts"
 import type { Backend } from "./route.ts"
-import { plainLoop } from "./run.ts"
+import { plainLoop, type Step } from "./run.ts"
 import { makeReach, noHooks, type Reach } from "./serve.ts"
-import { authorityRewritten, timeouts } from "./slots.ts"
+import { authorityRewritten, jwt, shownCredentials, timeouts } from "./slots.ts"
 import type { StageError } from "./stage.ts"
 import type { Asking, Caller, Reply, SubRequest } from "./sub-calls.ts"
-import type { Peer } from "./view.ts"
+import type { Peer, Reading } from "./view.ts"
 
 /** The client of a sub-call is the proxy, which is at no address that a rule could mean. */
 const proxyItself: Peer = { address: "0.0.0.0", port: 0, rawAddress: "0.0.0.0", rawPort: 0 }
@@ -76,10 +76,18 @@ export const callerOf = (
   const { scheme, authority } = originOf(address)
   const { target } = backend
   const telling = purpose && { purpose, clock, time: timeOf(times, purpose), why: ({ message }: StageError) => message }
-  const asking = (caller: Asking, asked: SubRequest, head: RequestHead, timeout: number) =>
-    Effect.suspend((): Effect.Effect<Reply, StageError> => {
+  const handsOver = stepHandingOver(backend) !== undefined
+  const asking = (
+    caller: Asking & Reading<typeof jwt>,
+    asked: SubRequest,
+    head: RequestHead,
+    timeout: number
+  ): Effect.Effect<Reply, StageError> =>
+    Effect.suspend(() => {
       const most = backend.requestTimeout ?? timeout
       const x = begun(caller, asked, head, clock())
+      const bearer = handsOver ? caller.get(jwt) : undefined
+      if (bearer !== undefined) x.set(jwt, bearer)
       x.set(timeouts, { request: most, backend: undefined })
       const replied = Effect.flatMap(answered(ways, x, backend), ({ status }) =>
         Effect.map(x.readResponseBody(defaultBodyLimit), (body) => ({ status, body }))
@@ -124,6 +132,10 @@ export const callerOf = (
       })
   }
 }
+
+/** The step that shows the backend a credential of the client, if one does: the one thing of who asks that may be handed over. */
+export const stepHandingOver = ({ steps }: Backend): Step | undefined =>
+  steps.find(({ reads, writes }) => writes.includes(shownCredentials) && reads.includes(jwt))
 
 const headOf = (asked: SubRequest, authority: string): RequestHead | FilterFailed => {
   const head = new RequestHead(asked.method, "http", asked.authority ?? authority, "/", asked.headers)

@@ -10,14 +10,17 @@ import type { Answer } from "../http/message.ts"
 import type { UpstreamOptions } from "../services/upstreams.ts"
 import type { Purpose } from "./call-times.ts"
 import type { Exchange } from "./exchange.ts"
+import type { jwt } from "./slots.ts"
 import type { ConfigPath, ConfigProblem, StageError } from "./stage.ts"
+import type { Reading } from "./view.ts"
 
 /** A server as the configuration names it, by exactly one of `host`, `backend` and `service`. */
 export interface Reference {
   readonly host?: Address | undefined
   /** `<namespace>/<name>`. */
   readonly backend?: string | undefined
-  readonly service?: unknown
+  /** A port of `<namespace>/<hostname>`. */
+  readonly service?: { readonly name: string; readonly port: number } | undefined
   /** What is written beside it. A named backend brings all of its own policies, too. */
   readonly policies?: ConnectionPolicies | undefined
 }
@@ -54,7 +57,11 @@ export interface Caller {
    * it ends the call.
    * @param timeout milliseconds until the reply must be there as a whole, where the reference does not say.
    */
-  readonly ask: (caller: Asking, request: SubRequest, timeout: number) => Effect.Effect<Reply, StageError>
+  readonly ask: (
+    caller: Asking & Reading<typeof jwt>,
+    request: SubRequest,
+    timeout: number
+  ) => Effect.Effect<Reply, StageError>
   /**
    * Ends with the head of the answer, whose body may go on for as long as it likes. What the reference says of time holds for the
    * head. Interrupting it, or cancelling the body, ends the call.

@@ -23,7 +23,7 @@ export type Left<Out> = Effect.Effect<Out | Instead, StageError>
 
 /** A node that takes `Taken` and leaves `Out`. */
 export interface GraphNode<Slots extends AnySlot, Taken, Out>
-  extends Pick<TerminalNode<Slots>, "name" | "outcomes" | "reads" | "path"> {
+  extends Pick<TerminalNode<Slots>, "name" | "outcomes" | "reads" | "failOpen" | "path"> {
   readonly run: (exchange: Call<Slots>, taken: Taken, passage: Passage) => Left<Out>
 }
 

@@ -31,7 +31,7 @@ export const terminalSteps = (
       site: "backend",
       phase: at,
       path: node.path ?? path,
-      failOpen: false,
+      failOpen: node.failOpen ?? false,
       // The engine alone calls steps, and what it hands them is the exchange itself.
       run: (view, passage) => run(view as Exchange, passage),
       outcomes: outcomesAt(outcomes, when !== undefined, false),

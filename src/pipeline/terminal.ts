@@ -20,6 +20,8 @@ export interface TerminalNode<Slots extends AnySlot>
   readonly outcomes: ReadonlyArray<OutcomeKind>
   /** As of nodes of policies. */
   readonly when?: { readonly text: string; readonly holds: (exchange: Call<Slots>) => boolean } | undefined
+  /** Whether its failures are forgiven. Default: no. */
+  readonly failOpen?: boolean | undefined
   /** Where the configuration of the node stands, if not where that of the terminal does. */
   readonly path?: ConfigPath | undefined
 }

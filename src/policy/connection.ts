@@ -5,4 +5,5 @@
 export { connectionPolicy } from "../pipeline/connection-policy.ts"
 export { Proxies } from "../pipeline/proxies.ts"
 export { Files } from "../services/files.ts"
-export { probesOf } from "../services/upstreams.ts"
+export { Log } from "../services/log.ts"
+export { type FollowedTls, probesOf, type UpstreamTls } from "../services/upstreams.ts"

@@ -29,8 +29,9 @@ export { type Call, type CompiledBackend, type TerminalNode, terminal } from "..
 export { instead, type Left, type OptionalNode, TerminalGraph } from "../pipeline/terminal-graph.ts"
 // Calls to backends, within their time, and watched.
 export { callUpstream, ownAuthority, timeoutOf } from "../pipeline/upstream-call.ts"
-// Services.
 export { Discovery, type EndpointSet, type ServiceEndpoint } from "../services/discovery.ts"
+// Services.
+export { type DocumentKind, Documents } from "../services/documents.ts"
 export { Files } from "../services/files.ts"
 export { Kept, KeptKind } from "../services/kept.ts"
 export { Log } from "../services/log.ts"

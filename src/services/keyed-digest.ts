@@ -7,7 +7,7 @@ import { Redacted } from "effect"
 
 const key = randomBytes(32)
 
-/** Of plain data and `Redacted`; members that are `undefined` count as left out. */
+/** Of plain data and `Redacted`; members that are `undefined`, and functions, count as left out. */
 export const keyedDigest = (value: unknown): string =>
   createHmac("sha256", key)
     .update(JSON.stringify(revealed(value)) ?? "")
@@ -19,7 +19,7 @@ const revealed = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(revealed)
   if (typeof value !== "object" || value === null) return value
   return Object.entries(value)
-    .filter(([, field]) => field !== undefined)
+    .filter(([, field]) => field !== undefined && typeof field !== "function")
     .sort(([one], [other]) => (one < other ? -1 : 1))
     .map(([name, field]) => [name, revealed(field)])
 }

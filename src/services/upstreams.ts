@@ -18,6 +18,20 @@ export interface UpstreamTls {
   readonly client?: { readonly certificate: string; readonly key: Redacted.Redacted<string> } | undefined
   /** What of the server's certificate is verified. */
   readonly verify: "everything" | "chain" | "nothing"
+  /** One of these must be among the names of the server's certificate, in place of the name that is asked for. */
+  readonly names?: ReadonlyArray<string> | undefined
+  /** The protocols that are offered. Default: HTTP/1.1. */
+  readonly alpn?: ReadonlyArray<string> | undefined
+  /** The groups for the key exchange, best first. Default: those of the runtime. */
+  readonly groups?: ReadonlyArray<string> | undefined
+}
+
+/** TLS whose certificates are in files: others may be there while connections are in use. */
+export interface FollowedTls {
+  /** What never changes of it, the places of its files among that. It tells two of them apart. */
+  readonly of: unknown
+  /** What holds now, and whatever holds later, as long as the scope. */
+  readonly follow: (changed: (tls: UpstreamTls) => void) => Effect.Effect<UpstreamTls, never, Scope.Scope>
 }
 
 /** An HTTP proxy on the way to a backend. */
@@ -37,7 +51,7 @@ export interface UpstreamTunnel {
 
 export interface UpstreamOptions {
   /** Of a target with TLS. Default: the trust of the system. */
-  readonly tls?: UpstreamTls | undefined
+  readonly tls?: UpstreamTls | FollowedTls | undefined
   /** Milliseconds until a connection must stand. Default 10,000. */
   readonly connectTimeout?: number | undefined
   /** Milliseconds that an idle connection is kept. Default 90,000. */
@@ -51,6 +65,13 @@ export interface UpstreamOptions {
   /** Default: none. */
   readonly tunnel?: UpstreamTunnel | undefined
 }
+
+/** Options in which nothing changes any more. */
+export type FixedOptions = Omit<UpstreamOptions, "tls" | "tunnel"> & {
+  readonly tls?: UpstreamTls | undefined
+  readonly tunnel?: FixedTunnel | undefined
+}
+export type FixedTunnel = Omit<UpstreamTunnel, "tls"> & { readonly tls?: UpstreamTls | undefined }
 
 export type Addresses = "all" | "v4 first" | "v4" | "v6"
 

@@ -66,6 +66,8 @@ const compileHttpDestination = (
   pathOf: PathOf
 ): Compiling<Destination, Files | Upstreams | Scope.Scope> =>
   Effect.gen(function* () {
+    const { connections } = config
+    if (connections === undefined) return yield* Effect.fail([])
     const { open } = yield* Upstreams
     const own = backendAuth && (yield* below(pathOf("backendAuth"), compileBackendCredential(backendAuth)))
     const upstreams = new Map<string, Upstream>()
@@ -88,7 +90,7 @@ const compileHttpDestination = (
       }
       const socket = config.hostOverride?.kind === "unix" ? config.hostOverride : undefined
       const address = socket ?? ({ kind: "tcp", host, port, tls: scheme === "https" } as const)
-      upstreams.set(addressKey(target), yield* open(address, config.connections))
+      upstreams.set(addressKey(target), yield* open(address, connections))
     }
     return {
       type: "http",

@@ -77,7 +77,7 @@ export const compileEndpoint = (
     for (const name of Object.keys(config.policies))
       if (!known.includes(name)) problems.push(unavailable(pathOf(name), `policy ${name}`))
 
-    const settings = providerSettings(config, config.connections.tls !== undefined)
+    const settings = providerSettings(config, config.connections?.tls !== undefined)
     if ("message" in settings) return yield* Effect.fail([...problems, settings])
     const { ai = {} } = policies
     const provider = compileProvider(settings)

@@ -7,8 +7,9 @@ import type { Endpoint } from "./endpoint.ts"
 import type { Engine } from "./engine.ts"
 import { enrich } from "./enrich.ts"
 import { type Exchange, type ModelSlots, modelCall } from "./exchange.ts"
-import { guardRequest, isPromptGuarded } from "./guard-request.ts"
-import { guardResponse, isAnswerGuarded } from "./guard-response.ts"
+import { guardPlaces } from "./guard-places.ts"
+import { guardRequest } from "./guard-request.ts"
+import { guardResponse, guardStream } from "./guard-response.ts"
 import { negotiate } from "./negotiate.ts"
 import { observe } from "./observe.ts"
 import type { Selected } from "./selected.ts"
@@ -52,19 +53,7 @@ const graphOf = (engine: Engine, endpoints: ReadonlyArray<Endpoint>, select: (x:
         run: budget(engine)
       }
     ])
-    .perhaps(
-      endpoints.some(({ guards }) => guards.request.length > 0)
-        ? [
-            {
-              name: "guardRequest",
-              outcomes: ["next", "fail"],
-              reads: expressionSlots,
-              when: { text: "the model has guards over prompts", holds: isPromptGuarded },
-              run: guardRequest(engine)
-            }
-          ]
-        : []
-    )
+    .perhaps(guardPlaces(endpoints, "request").map(guardRequest(engine)))
     .node({ name: "translate", outcomes: ["next", "fail"], reads: expressionSlots, run: translate(engine) })
     .calling(endpoints.some(isTokenPassed) ? [jwt, timeouts] : [timeouts], send)
     .node({ name: "observe", outcomes: ["next", "fail"], reads: expressionSlots, run: observe(engine) })
@@ -76,18 +65,9 @@ const graphOf = (engine: Engine, endpoints: ReadonlyArray<Endpoint>, select: (x:
         run: translateBack(engine)
       }
     ])
+    .perhaps(guardPlaces(endpoints, "response").map(guardResponse(engine)))
     .perhaps(
-      endpoints.some(({ guards }) => guards.response.length > 0)
-        ? [
-            {
-              name: "guardResponse",
-              outcomes: ["next", "fail"],
-              reads: expressionSlots,
-              when: { text: "the model has guards over answers", holds: isAnswerGuarded },
-              run: guardResponse(engine)
-            }
-          ]
-        : []
+      endpoints.some(({ guards }) => guards.streaming && guards.response.length > 0) ? [guardStream(engine)] : []
     )
 
 const isTokenPassed = ({ destination }: Endpoint): boolean => destination.type === "http" && destination.passesToken

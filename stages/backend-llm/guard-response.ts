@@ -1,61 +1,70 @@
-/** The guards over what a model says: over an answer or an error that is whole, and over a stream as it passes. */
+/** The guards over what a model says: each over an answer or an error that is whole, all of them over a stream as it passes. */
 import { Effect, Exit } from "effect"
-import type { Answer } from "../../src/policy/policy.ts"
-import { defaultBodyLimit, doubtOf, type Left } from "../../src/policy/terminal.ts"
+import { type Answer, slots } from "../../src/policy/policy.ts"
+import { defaultBodyLimit, type Left, type OptionalNode } from "../../src/policy/terminal.ts"
 import { isObject } from "../../src/protocols/llm/formats/json.ts"
-import type { GuardedFormat } from "../../src/protocols/llm/guard/texts.ts"
 import { GuardWindow } from "../../src/protocols/llm/guard/window.ts"
 import type { Engine } from "./engine.ts"
-import type { Exchange } from "./exchange.ts"
+import type { Exchange, ModelSlots } from "./exchange.ts"
+import type { GuardPlace } from "./guard-places.ts"
 import { GuardedStream } from "./guarded-stream.ts"
-import { judgeText, runGuards } from "./guards.ts"
-import type { Observed, Streamed, Whole } from "./observe.ts"
+import { askGuard, judgeText } from "./guards.ts"
+import type { Observed, Whole } from "./observe.ts"
 import { GuardRejected, LlmFailed } from "./refused.ts"
 import { replace } from "./translate-back.ts"
 
-const guardFailed = new LlmFailed({ side: "response", status: 503, detail: "prompt guard failed", reason: "Guardrail" })
-const invalid = new LlmFailed({ side: "response", status: 502, detail: "body is not JSON", reason: "UpstreamFailure" })
+const failed = { side: "response", status: 503, detail: "prompt guard failed", reason: "Guardrail" } as const
+const guardFailed = new LlmFailed(failed)
+const guardStopped = new LlmFailed({ ...failed, unforgiven: true })
+const invalid = new LlmFailed({
+  side: "response",
+  status: 502,
+  detail: "body is not JSON",
+  reason: "UpstreamFailure",
+  unforgiven: true
+})
 
-export const isAnswerGuarded = (_: Exchange, { type, call }: Observed): boolean => {
-  const { response, streaming } = call.endpoint.guards
-  if (call.conversation === undefined || response.length === 0) return false
-  return type === "whole" || (type === "stream" && streaming)
-}
-
+/** Those over what is whole. */
 export const guardResponse =
   (engine: Engine) =>
-  (x: Exchange, observed: Observed): Left<Observed> => {
-    const { conversation } = observed.call
-    if (conversation === undefined) return Exit.succeed(observed)
-    switch (observed.type) {
-      case "passing":
-        return Exit.succeed(observed)
-      case "whole":
-        return document(engine, x, conversation, observed)
-      case "stream":
-        return stream(engine, x, conversation, observed)
-    }
-  }
+  ({ path, failOpen, guards }: GuardPlace): OptionalNode<ModelSlots, Observed> => ({
+    name: "guardResponse",
+    path,
+    failOpen,
+    outcomes: ["next", "fail"],
+    reads: slots.expressionSlots,
+    when: {
+      text: "the whole answer of a model with this guard",
+      holds: (_, { type, call }) => type === "whole" && call.conversation !== undefined && guards.has(call.endpoint)
+    },
+    run: (x, observed) => (observed.type === "whole" ? judged(engine, guards, x, observed) : Exit.succeed(observed))
+  })
 
-const document = (engine: Engine, x: Exchange, format: GuardedFormat, whole: Whole): Left<Whole> => {
-  const { call, document, text, received, told } = whole
+const judged = (engine: Engine, guards: GuardPlace["guards"], x: Exchange, whole: Whole): Left<Whole> => {
+  const { call, document, text, told } = whole
+  const { conversation, endpoint } = call
+  const guard = guards.get(endpoint)
+  if (conversation === undefined || guard === undefined) return Exit.succeed(whole)
   if (document === "answer" && !isObject(told)) return Exit.fail(invalid)
   // An error that is no JSON object is read as the text that it is.
   const read = isObject(told) ? told : { text: typeof told === "string" ? told : text }
-  const judged = runGuards(call.endpoint.guards.response, x, format, document, read, (outcome) =>
-    engine.guarded("Response", outcome)
-  )
-  return Effect.flatMapEager(judged, (outcome): Left<Whole> => {
-    if (outcome.type === "failed") return Exit.fail(guardFailed)
-    if (outcome.type === "answered") return Exit.fail(new GuardRejected(outcome.answer))
-    const answer = x.response!
-    if (outcome.type === "changed") {
-      if (isObject(told)) replace(answer, outcome.body)
-      else plain(answer, outcome.body["text"])
+  const asked = askGuard(guard, x, conversation, document, read, (outcome) => engine.guarded("Response", outcome))
+  return Effect.flatMapEager(asked, (outcome): Left<Whole> => {
+    switch (outcome.type) {
+      case "failed":
+        return Exit.fail(guardStopped)
+      case "answered":
+        return Exit.fail(new GuardRejected(outcome.answer))
+      case "changed": {
+        const left = isObject(told) ? outcome.body : outcome.body["text"]
+        if (isObject(told)) replace(x.response!, left)
+        else plain(x.response!, left)
+        return Exit.succeed({ ...whole, told: left })
+      }
+      case "continue":
+        // The engine forgives it, and says so.
+        return outcome.action === "FailOpen" ? Exit.fail(guardFailed) : Exit.succeed(whole)
     }
-    // Where a member stands twice, the client is given the one that guards have read.
-    else if (told === received && isObject(told) && doubtOf(text, told) !== undefined) replace(answer, told)
-    return Exit.succeed(whole)
   })
 }
 
@@ -64,17 +73,31 @@ const plain = (answer: Answer, text: unknown): void => {
   answer.headers.delete("content-length")
 }
 
-const stream = (engine: Engine, x: Exchange, format: GuardedFormat, streamed: Streamed): Left<Streamed> => {
-  const answer = x.response!
-  // Guards read events as the client does; a framing that is neither its own nor translated cannot be read.
-  if (!answer.headers.get("content-type")?.includes("text/event-stream")) return Exit.fail(invalid)
-  answer.headers.delete("content-length")
-  const { response } = streamed.call.endpoint.guards
-  answer.body = new GuardedStream(
-    answer.body,
-    new GuardWindow(format, defaultBodyLimit),
-    (text) => judgeText(response, x, text, (outcome) => engine.guarded("Response", outcome)),
-    engine.fork
-  )
-  return Exit.succeed(streamed)
-}
+/** All of them over a stream: what they say of its text comes when the phases are over. */
+export const guardStream = (engine: Engine): OptionalNode<ModelSlots, Observed> => ({
+  name: "guardStream",
+  outcomes: ["next", "fail"],
+  reads: slots.expressionSlots,
+  when: {
+    text: "the stream of a model whose guards read streams",
+    holds: (_, { type, call }) => {
+      const { response, streaming } = call.endpoint.guards
+      return type === "stream" && streaming && response.length > 0 && call.conversation !== undefined
+    }
+  },
+  run: (x, observed) => {
+    const { conversation, endpoint } = observed.call
+    if (observed.type !== "stream" || conversation === undefined) return Exit.succeed(observed)
+    const answer = x.response!
+    // Guards read events as the client does; a framing that is neither its own nor translated cannot be read.
+    if (!answer.headers.get("content-type")?.includes("text/event-stream")) return Exit.fail(invalid)
+    answer.headers.delete("content-length")
+    answer.body = new GuardedStream(
+      observed.events,
+      new GuardWindow(conversation, defaultBodyLimit),
+      (text) => judgeText(endpoint.guards.response, x, text, (outcome) => engine.guarded("Response", outcome)),
+      engine.fork
+    )
+    return Exit.succeed(observed)
+  }
+})

@@ -1,13 +1,18 @@
 import { Buffer } from "node:buffer"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect } from "effect"
-import { BodyAborted, type BodySink, type BodySource } from "../../src/http/body.ts"
+import { type Body, BodyAborted, type BodySink, type BodySource } from "../../src/http/body.ts"
 import { blockedEvent, failedGuardMessage, GuardWindow } from "../../src/protocols/llm/guard/window.ts"
+import { StreamReader } from "../../src/protocols/llm/usage/stream.ts"
 import { GuardedStream, type Judge } from "./guarded-stream.ts"
+import { ObservedStream } from "./observed-stream.ts"
 
 /** An event with enough text for a judgement of its own. */
 const event = (letter: string) =>
   Buffer.from(`data: ${JSON.stringify({ choices: [{ delta: { content: letter.repeat(1100) } }] })}\n\n`)
+
+/** Decodes what passes. */
+const observed = (source: Body) => new ObservedStream(source, "sse", new StreamReader("completions"), () => 0)
 
 /** A source that is told when to push, and knows what it was asked for. */
 class Provider implements BodySource {
@@ -44,7 +49,7 @@ class Client implements BodySink {
 }
 
 /** A stream under a guard whose verdicts come when the test gives them. */
-const guarded = (maxHeldBytes = 1 << 20) => {
+const guarded = () => {
   const verdicts: Array<Deferred.Deferred<string | undefined>> = []
   const given = { interrupted: 0 }
   const judge: Judge = () =>
@@ -55,7 +60,7 @@ const guarded = (maxHeldBytes = 1 << 20) => {
     })
   const provider = new Provider()
   const client = new Client()
-  const stream = new GuardedStream(provider, new GuardWindow("completions", maxHeldBytes), judge, Effect.runFork)
+  const stream = new GuardedStream(observed(provider), new GuardWindow("completions", 1 << 20), judge, Effect.runFork)
   stream.start(client)
   const say = (index: number, blocked?: string) =>
     Effect.andThen(
@@ -145,7 +150,7 @@ describe("a stream under guard", () => {
       const client = new Client()
       const text = String(event("a"))
       const dying: Judge = () => Effect.die(new Error("broken"))
-      new GuardedStream(text, new GuardWindow("completions", 1 << 20), dying, Effect.runFork).start(client)
+      new GuardedStream(observed(text), new GuardWindow("completions", 1 << 20), dying, Effect.runFork).start(client)
       yield* Effect.promise(() => new Promise(setImmediate))
       assert.strictEqual(client.text, blockedEvent(failedGuardMessage))
       assert.strictEqual(client.ended, 1)
@@ -158,8 +163,8 @@ describe("a stream under guard", () => {
     assert.strictEqual(client.text, blockedEvent(failedGuardMessage))
     assert.strictEqual(provider.cancelled, 1)
 
-    const long = guarded(100)
-    assert.isFalse(long.provider.sink.data(Buffer.from(`data: ${"x".repeat(200)}`)))
+    const long = guarded()
+    assert.isFalse(long.provider.sink.data(Buffer.from(`data: ${"x".repeat(2_097_153)}`)))
     assert.strictEqual(long.client.text, "")
     assert.strictEqual(long.client.failures.length, 1)
     assert.strictEqual(long.provider.cancelled, 1)
@@ -190,7 +195,7 @@ describe("a stream under guard", () => {
     const client = new Client()
     const never: Judge = () => Effect.die(new Error("there is nothing to judge"))
     new GuardedStream(
-      Buffer.from("data: [DONE]\n\n"),
+      observed(Buffer.from("data: [DONE]\n\n")),
       new GuardWindow("completions", 1 << 20),
       never,
       Effect.runFork
@@ -198,7 +203,7 @@ describe("a stream under guard", () => {
     assert.strictEqual(client.text, "data: [DONE]\n\n")
     assert.strictEqual(client.ended, 1)
     const empty = new Client()
-    new GuardedStream(undefined, new GuardWindow("completions", 1 << 20), never, Effect.runFork).start(empty)
+    new GuardedStream(observed(undefined), new GuardWindow("completions", 1 << 20), never, Effect.runFork).start(empty)
     assert.deepStrictEqual([empty.text, empty.ended], ["", 1])
   })
 })

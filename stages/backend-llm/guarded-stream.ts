@@ -1,13 +1,14 @@
 /** A streamed answer under guard: what guards have not judged yet is held back; a judgement stops the stream or lets a window go. */
 import { Buffer } from "node:buffer"
-import { Effect, Fiber } from "effect"
-import { type Body, BodyAborted, PassingBody } from "../../src/policy/policy.ts"
+import { Effect, type Fiber } from "effect"
+import { type BodyAborted, PassingBody } from "../../src/policy/policy.ts"
 import {
   blockedEvent,
   failedGuardMessage,
   type GuardWindow,
   type WindowStep
 } from "../../src/protocols/llm/guard/window.ts"
+import type { EventBody } from "./event-body.ts"
 
 /** What a client is told instead of the rest; `undefined` when the text may pass. */
 export type Judge = (text: string) => Effect.Effect<string | undefined>
@@ -16,6 +17,7 @@ export type Judge = (text: string) => Effect.Effect<string | undefined>
 export type Fork = <A>(effect: Effect.Effect<A>) => Fiber.Fiber<A>
 
 export class GuardedStream extends PassingBody {
+  readonly #events: EventBody
   readonly #window: GuardWindow
   readonly #judge: Judge
   readonly #fork: Fork
@@ -25,8 +27,10 @@ export class GuardedStream extends PassingBody {
   #ended = false
   #over = false
 
-  constructor(source: Body, window: GuardWindow, judge: Judge, fork: Fork) {
-    super(source)
+  constructor(events: EventBody, window: GuardWindow, judge: Judge, fork: Fork) {
+    super(events)
+    this.#events = events
+    events.heard = (event, data) => window.hear(event, data)
     this.#window = window
     this.#judge = judge
     this.#fork = fork
@@ -38,13 +42,13 @@ export class GuardedStream extends PassingBody {
   }
   override cancel(): void {
     this.#over = true
-    if (this.#judging !== undefined) this.#fork(Fiber.interrupt(this.#judging))
+    this.#judging?.interruptUnsafe()
     super.cancel()
   }
 
   data(chunk: Uint8Array): boolean {
     if (this.#over) return false
-    this.#take(this.#window.push(chunk))
+    this.#take(this.#window.push(chunk, this.#events.boundary))
     return !this.#over && !this.#waiting && !this.#full
   }
   override end(): void {
@@ -65,10 +69,6 @@ export class GuardedStream extends PassingBody {
         return
       case "release":
         this.#release(step.chunks)
-        return
-      case "failed":
-        this.cancel()
-        this.sink!.fail(new BodyAborted({ source: "backend", detail: step.failure.message }))
         return
       case "unreadable":
         this.#block(failedGuardMessage)

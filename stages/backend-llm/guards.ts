@@ -35,7 +35,9 @@ export type Evaluate = (
   body: JsonObject
 ) => Effect.Effect<Finding>
 
-interface Guard {
+export interface Guard {
+  /** Where it stands. */
+  readonly path: ConfigPath
   readonly evaluate: Evaluate
   readonly enforcement: Enforcement
 }
@@ -93,6 +95,7 @@ const compileGuard = (
       const scopes = phase === "request" ? scopesOf(config) : everyScope
       const action = regex.action === "mask" ? "mask" : "reject"
       return {
+        path: at([]),
         // Looking at text cannot fail but for its depth and size, and then nothing is known of it.
         enforcement: { audit: regex.action === "audit", failureMode: "failClosed" },
         evaluate: (_, format, document, body) =>
@@ -101,6 +104,7 @@ const compileGuard = (
     }
     if (webhook !== undefined)
       return {
+        path: at([]),
         enforcement: { audit: webhook.action === "audit", failureMode: webhook.failureMode },
         evaluate: yield* compileWebhook(phase, webhook, at)
       }
@@ -131,27 +135,20 @@ const rejectionOf = (
   return { status: rejection.status, body, headers: [...headers] }
 }
 
-/** Asks the guards one after the other; the last outcome, or the one that stopped. `told` hears each of them. */
-export const runGuards = (
-  guards: ReadonlyArray<Guard>,
+/** Asks one guard. `told` hears what came of it. */
+export const askGuard = (
+  { evaluate, enforcement }: Guard,
   x: Exchange,
   format: GuardedFormat,
   document: Document,
   body: JsonObject,
   told: (outcome: GuardOutcome) => void
-): Effect.Effect<GuardOutcome> => {
-  const from = (index: number, current: JsonObject, last: GuardOutcome): Effect.Effect<GuardOutcome> => {
-    const guard = guards[index]
-    if (guard === undefined) return Exit.succeed(last)
-    return Effect.flatMapEager(guard.evaluate(x, format, document, current), (found) => {
-      const outcome = enforce(found, guard.enforcement)
-      told(outcome)
-      if (outcome.type === "answered" || outcome.type === "failed") return Exit.succeed(outcome)
-      return outcome.type === "changed" ? from(index + 1, outcome.body, outcome) : from(index + 1, current, last)
-    })
-  }
-  return from(0, body, { type: "continue", action: "Allow" })
-}
+): Effect.Effect<GuardOutcome> =>
+  Effect.mapEager(evaluate(x, format, document, body), (found) => {
+    const outcome = enforce(found, enforcement)
+    told(outcome)
+    return outcome
+  })
 
 /** Judges a window of a streamed answer; what would be masked passes, because some of it is with the client already. */
 export const judgeText = (
@@ -159,16 +156,22 @@ export const judgeText = (
   x: Exchange,
   text: string,
   told: (outcome: GuardOutcome) => void
-): Effect.Effect<string | undefined> =>
-  Effect.map(
-    runGuards(
-      guards,
-      x,
-      "completions",
-      "answer",
-      { choices: [{ message: { role: "assistant", content: text } }] },
-      told
-    ),
-    (outcome) =>
-      outcome.type === "answered" ? outcome.answer.body : outcome.type === "failed" ? failedGuardMessage : undefined
-  )
+): Effect.Effect<string | undefined> => {
+  const from = (index: number, body: JsonObject): Effect.Effect<string | undefined> => {
+    const guard = guards[index]
+    if (guard === undefined) return Exit.succeed(undefined)
+    return Effect.flatMapEager(askGuard(guard, x, "completions", "answer", body, told), (outcome) => {
+      switch (outcome.type) {
+        case "answered":
+          return Exit.succeed(outcome.answer.body)
+        case "failed":
+          return Exit.succeed(failedGuardMessage)
+        case "changed":
+          return from(index + 1, outcome.body)
+        case "continue":
+          return from(index + 1, body)
+      }
+    })
+  }
+  return from(0, { choices: [{ message: { role: "assistant", content: text } }] })
+}

@@ -10,12 +10,14 @@ import { parseJson } from "../../src/protocols/llm/formats/json.ts"
 import type { StreamTranslation } from "../../src/protocols/llm/translate/translator.ts"
 import { type UsageFormat, usageMembers } from "../../src/protocols/llm/usage/members.ts"
 import { readResponse } from "../../src/protocols/llm/usage/read.ts"
-import { framingOf, StreamObserver, StreamReader } from "../../src/protocols/llm/usage/stream.ts"
+import { framingOf, StreamReader } from "../../src/protocols/llm/usage/stream.ts"
 import { addFacts } from "../../src/protocols/llm/usage/stream-facts.ts"
 import { eventReaders, type StreamFormat } from "../../src/protocols/llm/usage/stream-observers.ts"
 import { forwarded } from "./classify.ts"
 import type { Engine } from "./engine.ts"
+import type { EventBody } from "./event-body.ts"
 import type { Exchange } from "./exchange.ts"
+import { ObservedStream } from "./observed-stream.ts"
 import { LlmFailed } from "./refused.ts"
 import type { Prepared } from "./translate.ts"
 
@@ -32,17 +34,24 @@ export interface Whole {
   readonly told: unknown
 }
 
+/** A stream in the client's words, which is decoded once: whoever stands behind it is told its events. */
 export interface Streamed {
   readonly type: "stream"
   readonly call: Prepared
-  /** Is shown the events of the provider. */
+  /** The body of the answer. */
+  readonly events: EventBody
+}
+
+/** A stream in the provider's words. */
+export interface ForeignStream {
+  readonly type: "foreign stream"
+  readonly call: Prepared
   readonly reader: StreamReader
-  /** Absent where the client reads them as they are. */
-  readonly translation: StreamTranslation | undefined
+  readonly translation: StreamTranslation
 }
 
 /** What came of a call, and who has to read it still: of what passes, nobody. */
-export type Observed = Whole | Streamed | { readonly type: "passing"; readonly call: Prepared }
+export type Observed = Whole | Streamed | ForeignStream | { readonly type: "passing"; readonly call: Prepared }
 
 const unreadable = (encoding: string) =>
   new LlmFailed({
@@ -87,8 +96,11 @@ export const observe =
       const reader = new StreamReader(streamFormat(call.upstreamFormat))
       call.facts = reader.facts
       const translation = call.translated ? call.translation.stream((name) => answer.headers.get(name)) : undefined
-      if (translation === undefined) watch(engine, answer, reader)
-      return Exit.succeed({ type: "stream", call, reader, translation })
+      if (translation !== undefined) return Exit.succeed({ type: "foreign stream", call, reader, translation })
+      const framing = framingOf(answer.headers.get("content-type"))
+      const events = new ObservedStream(answer.body, framing, reader, engine.clock)
+      answer.body = events
+      return Exit.succeed({ type: "stream", call, events })
     }
     const isGuarded = call.conversation !== undefined && endpoint.guards.response.length > 0
     if (!call.translation.readsAnswers && !isGuarded) {
@@ -123,20 +135,6 @@ const whole = (x: Exchange, call: Prepared, document: Whole["document"]) =>
     const received = document === "error" ? (json ?? text) : json
     return { type: "whole", call, document, bytes, text, received, told: received }
   })
-
-/** Reads the usage of a stream from a copy of its bytes. */
-const watch = ({ clock }: Engine, answer: Answer, reader: StreamReader): void => {
-  const observer = new StreamObserver(reader, framingOf(answer.headers.get("content-type")))
-  let readable = true
-  answer.body = copied(answer.body, {
-    data: (chunk) => {
-      if (readable) readable = observer.push(chunk, clock()) === undefined
-    },
-    end: () => {
-      if (readable) observer.end(clock())
-    }
-  })
-}
 
 /** Reads the usage of a whole answer from a copy of its bytes, as long as it is not larger than a body may be. */
 const readingCopy = (call: Prepared): BodyObserver => {

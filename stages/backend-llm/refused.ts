@@ -26,6 +26,7 @@ export class GuardRejected implements StageError {
   readonly message = "rejected by a guard"
   readonly reason = "Guardrail"
   readonly source = "client"
+  readonly unforgiven = true
   readonly headers: ReadonlyArray<string>
   readonly content: { readonly type: undefined; readonly body: string }
 
@@ -44,6 +45,7 @@ export class LlmFailed
     readonly detail: string
     readonly reason: "InvalidRequest" | "Guardrail" | "UpstreamFailure"
     readonly headers?: ReadonlyArray<string>
+    readonly unforgiven?: true
   }>
   implements StageError
 {

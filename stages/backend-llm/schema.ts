@@ -29,7 +29,8 @@ type EndpointPolicySet = Readonly<Record<string, EndpointPolicy>>
 
 /** How its connections are opened. */
 interface Connected {
-  readonly connections: UpstreamOptions
+  /** `undefined`: what is said of them is wrong, and was told. */
+  readonly connections: UpstreamOptions | undefined
 }
 
 /** A provider, and everything that holds for its calls. */

@@ -2,32 +2,35 @@
 import { Buffer } from "node:buffer"
 import { Exit, Result } from "effect"
 import { type Answer, observe as copied } from "../../src/policy/policy.ts"
-import { Capture, type Left } from "../../src/policy/terminal.ts"
-import type { StreamTranslation } from "../../src/protocols/llm/translate/translator.ts"
+import { Capture, doubtOf, type Left } from "../../src/policy/terminal.ts"
+import { isObject } from "../../src/protocols/llm/formats/json.ts"
 import { readResponse } from "../../src/protocols/llm/usage/read.ts"
 import { framingOf } from "../../src/protocols/llm/usage/stream.ts"
 import { addFacts } from "../../src/protocols/llm/usage/stream-facts.ts"
 import type { Engine } from "./engine.ts"
 import type { Exchange } from "./exchange.ts"
-import { type Observed, type Streamed, usageFormat, type Whole } from "./observe.ts"
+import { type ForeignStream, type Observed, type Streamed, usageFormat, type Whole } from "./observe.ts"
 import { failureOf } from "./refused.ts"
 import { TranslatedBody } from "./translated-body.ts"
 
 /** Whether an answer may have to be put into other words. */
-export const isTranslated = (_: Exchange, observed: Observed): boolean =>
-  observed.type === "whole" || (observed.type === "stream" && observed.translation !== undefined)
+export const isTranslated = (_: Exchange, { type }: Observed): boolean => type === "whole" || type === "foreign stream"
 
 export const translateBack =
   (engine: Engine) =>
   (x: Exchange, observed: Observed): Left<Observed> => {
-    if (observed.type === "whole") return document(x, observed)
-    if (observed.type === "stream" && observed.translation !== undefined)
-      stream(engine, x, observed, observed.translation)
-    return Exit.succeed(observed)
+    switch (observed.type) {
+      case "whole":
+        return document(x, observed)
+      case "foreign stream":
+        return Exit.succeed(stream(engine, x, observed))
+      default:
+        return Exit.succeed(observed)
+    }
   }
 
 const document = (x: Exchange, whole: Whole): Left<Whole> => {
-  const { call, received, bytes } = whole
+  const { call, received, bytes, text } = whole
   const { translation, facts } = call
   const answer = x.response!
   if (call.translated && x.watched) tellUntranslated(x, Buffer.from(bytes).toString("base64"))
@@ -40,7 +43,10 @@ const document = (x: Exchange, whole: Whole): Left<Whole> => {
   // Some tell the usage in headers, which the translation has read.
   if (whole.document === "answer" && facts.usage === undefined)
     addFacts(facts, readResponse(usageFormat(call.clientFormat), told))
-  if (told === received) return Exit.succeed(whole)
+  // Where a member stands twice, the client is given the one that guards will read.
+  const isRead = call.conversation !== undefined && call.endpoint.guards.response.length > 0 && isObject(told)
+  const same = told === received && !(isRead && doubtOf(text, told) !== undefined)
+  if (same) return Exit.succeed(whole)
   replace(answer, told)
   return Exit.succeed({ ...whole, told })
 }
@@ -54,7 +60,7 @@ export const replace = (answer: Answer, body: unknown): void => {
 }
 
 /** The usage is read from the events that are translated. */
-const stream = ({ clock }: Engine, x: Exchange, { call, reader }: Streamed, translation: StreamTranslation): void => {
+const stream = ({ clock }: Engine, x: Exchange, { call, reader, translation }: ForeignStream): Streamed => {
   const answer = x.response!
   if (x.watched) {
     const capture = new Capture(() => {})
@@ -69,9 +75,11 @@ const stream = ({ clock }: Engine, x: Exchange, { call, reader }: Streamed, tran
     upstreamRouteType: call.upstreamFormat,
     streamFormat: framing === "sse" ? "sse" : "awsEventStream"
   })
-  answer.body = new TranslatedBody(answer.body, translation, framing, reader, clock)
+  const events = new TranslatedBody(answer.body, translation, framing, reader, clock)
+  answer.body = events
   answer.headers.set("content-type", "text/event-stream")
   answer.headers.delete("content-length")
+  return { type: "stream", call, events }
 }
 
 const tellUntranslated = (x: Exchange, body: string): void =>

@@ -16,8 +16,12 @@ import { encodeSse } from "../../src/protocols/llm/sse/encoder.ts"
 import type { SseTooLarge } from "../../src/protocols/llm/sse/limit.ts"
 import type { StreamTranslation } from "../../src/protocols/llm/translate/translator.ts"
 import { type Framing, type StreamReader, textOf } from "../../src/protocols/llm/usage/stream.ts"
+import type { EventBody } from "./event-body.ts"
 
-export class TranslatedBody extends PassingBody {
+export class TranslatedBody extends PassingBody implements EventBody {
+  heard: EventBody["heard"] = undefined
+  /** Events are handed over whole. */
+  boundary = 0
   readonly #translation: StreamTranslation
   readonly #decoder: {
     readonly push: (chunk: Uint8Array) => SseTooLarge | EventStreamBroken | undefined
@@ -52,7 +56,10 @@ export class TranslatedBody extends PassingBody {
   }
 
   #take(events: ReadonlyArray<SseEvent>): void {
-    for (const event of events) this.#text += encodeSse(event)
+    for (const event of events) {
+      this.heard?.(event.event, event.data)
+      this.#text += encodeSse(event)
+    }
   }
 
   /** Hands over what has been translated; `true` when more may come. */
@@ -60,6 +67,7 @@ export class TranslatedBody extends PassingBody {
     if (this.#text === "") return true
     const bytes = Buffer.from(this.#text, "utf8")
     this.#text = ""
+    this.boundary += bytes.length
     return this.sink!.data(bytes)
   }
 

@@ -1,10 +1,10 @@
 /** The targets of an MCP backend as the relay takes them. */
 import { Effect, Redacted, Result, type Scope } from "effect"
-import { parse } from "yaml"
-import { type ConfigPath, type ConfigProblem, unavailable } from "../../src/policy/policy.ts"
+import type { ConfigPath, ConfigProblem } from "../../src/policy/policy.ts"
 import {
   type Caller,
-  Files,
+  type Documents,
+  type Files,
   type McpEndpoint,
   McpStdio,
   type McpStdioCommand,
@@ -13,7 +13,7 @@ import {
   type UpstreamOptions
 } from "../../src/policy/terminal.ts"
 import type { McpTarget } from "../../src/protocols/mcp/config.ts"
-import { interfaceOf } from "../../src/protocols/mcp/openapi.ts"
+import { compileDescription } from "./description.ts"
 import type { McpBackend } from "./schema.ts"
 
 type TargetConfig = (typeof McpBackend)["Type"]["targets"][number]
@@ -29,7 +29,7 @@ export const targetOf = (
   config: TargetConfig,
   at: ConfigPath,
   connections: UpstreamOptions
-): Effect.Effect<CompiledTarget, Problems, Files | McpStdio | SubCalls | Scope.Scope> =>
+): Effect.Effect<CompiledTarget, Problems, Documents | Files | McpStdio | SubCalls | Scope.Scope> =>
   config.stdio === undefined
     ? compileRemote(config, at, connections)
     : Effect.mapError(child(config.name, config.stdio, at), (one) => [one])
@@ -56,23 +56,25 @@ const compileRemote = (
     // What is said of connections at the backend holds where the target says nothing. Streams last for as long as somebody listens.
     const use = { policiesAt: [...at, "policies"], connections: { ...connections, maxConnections: Infinity } }
     const resolved = yield* Effect.result(resolve(referenceTo(endpoint, policies), [...at, kind], use))
-    const api = yield* Effect.result(openapi === undefined ? noApi : apiOf(openapi.schema, [...at, "openapi"]))
+    const described = yield* Effect.result(
+      openapi === undefined ? undescribed : compileDescription(openapi.schema, [...at, "openapi"])
+    )
     const problems = [
       ...(Result.isFailure(resolved) ? resolved.failure : []),
-      ...(Result.isFailure(api) ? [api.failure] : [])
+      ...(Result.isFailure(described) ? [described.failure] : [])
     ]
-    if (Result.isFailure(resolved) || Result.isFailure(api)) return yield* Effect.fail(problems)
+    if (Result.isFailure(resolved) || Result.isFailure(described)) return yield* Effect.fail(problems)
     const caller = resolved.success
     const address = caller.target
     const dialogue = { protocol: kind === "sse" ? kind : "streamable", path: endpoint.path } as const
     const target: McpTarget =
-      api.success === undefined
+      described.success === undefined
         ? { name, kind: "http", address, dialogue }
-        : { name, kind: "openapi", address, api: api.success }
+        : { name, kind: "openapi", address, ...described.success }
     return { target, caller }
   })
 
-const noApi: Effect.Effect<undefined, ConfigProblem> = Effect.succeed(undefined)
+const undescribed: Effect.Effect<undefined, ConfigProblem> = Effect.succeed(undefined)
 
 const referenceTo = (endpoint: McpEndpoint, policies: TargetConfig["policies"]): Reference =>
   "backend" in endpoint ? { backend: endpoint.backend, policies } : { host: endpoint.address, policies }
@@ -84,25 +86,3 @@ const commandOf = ({ cmd, args, env, inheritEnv, clearEnv }: NonNullable<TargetC
   inheritEnv,
   clearEnv
 })
-
-/** Reads the document that describes the interface. */
-const apiOf = (schema: NonNullable<TargetConfig["openapi"]>["schema"], at: ConfigPath) =>
-  Effect.gen(function* () {
-    const path = [...at, "schema"]
-    const problem = (message: string): ConfigProblem => ({ path, message })
-    if (schema === undefined) return yield* Effect.fail({ path: at, message: "expected a schema" })
-    if (typeof schema === "object" && schema.file === undefined)
-      return yield* Effect.fail(unavailable(path, "an OpenAPI document at an address"))
-    const { read } = yield* Files
-    const text =
-      typeof schema === "string"
-        ? schema
-        : yield* Effect.mapError(read(schema.file!), ({ message }) => problem(message))
-    const document = yield* Effect.try({
-      try: (): unknown => parse(text, { prettyErrors: false }),
-      catch: () => problem("the OpenAPI document is neither JSON nor YAML")
-    })
-    const api = interfaceOf(document)
-    if (Result.isSuccess(api)) return api.success
-    return yield* Effect.fail(problem(`the OpenAPI document cannot be used: ${api.failure}`))
-  })

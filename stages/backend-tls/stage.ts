@@ -1,53 +1,94 @@
 /** backendTLS: whom connections to a backend trust, and what they show of themselves. */
 import { Effect, Redacted, Result } from "effect"
-import { connectionPolicy, Files } from "../../src/policy/connection.ts"
-import { BackendTls, type ConfigProblem, unavailable } from "../../src/policy/policy.ts"
+import { connectionPolicy, Files, type FollowedTls, Log, type UpstreamTls } from "../../src/policy/connection.ts"
+import { BackendTls, type ConfigPath, type ConfigProblem, formatPath, unavailable } from "../../src/policy/policy.ts"
+import { fileFields, type Material, type Places, readMaterial } from "./material.ts"
 
-/** What is applied; the rest is refused, because it says whom to trust. */
-const applied = new Set(["root", "hostname", "cert", "key", "insecure", "insecureHost"])
-
-const pemBlocks = {
-  root: /-----BEGIN (?:TRUSTED )?CERTIFICATE-----/,
-  cert: /-----BEGIN (?:TRUSTED )?CERTIFICATE-----/,
-  key: /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----/
-}
-const blocksNamed = { root: "certificate", cert: "certificate", key: "private key" } as const
+type Config = (typeof BackendTls)["Type"]
 
 export const backendTLS = connectionPolicy({
   name: "backendTLS",
   schema: BackendTls,
   maturity: { status: "stable", untrusted: "client+backend" },
-  compile: (config) =>
+  compile: (config, at) =>
     Effect.gen(function* () {
-      const unknown = Object.entries(config).flatMap(([key, value]) =>
-        value === undefined || applied.has(key) ? [] : [unavailable([key], key)]
-      )
-      if (unknown.length > 0) return yield* Effect.fail(unknown)
-      const { read } = yield* Files
-      const problems: Array<ConfigProblem> = []
-      const textOf = function* (name: keyof typeof pemBlocks) {
-        const file = config[name]
-        if (file === undefined) return undefined
-        const found = yield* Effect.result(read(file))
-        const problem = Result.isFailure(found)
-          ? found.failure.message
-          : pemBlocks[name].test(found.success)
-            ? undefined
-            : `${file} holds no ${blocksNamed[name]} in PEM form`
-        if (problem !== undefined) problems.push({ path: [name], message: problem })
-        return Result.getOrUndefined(found)
-      }
-      const root = yield* textOf("root")
-      const certificate = yield* textOf("cert")
-      const key = yield* textOf("key")
-      if (problems.length > 0) return yield* Effect.fail(problems)
-      return {
-        tls: {
-          root,
-          hostname: config.hostname,
-          client: certificate === undefined || key === undefined ? undefined : { certificate, key: Redacted.make(key) },
-          verify: config.insecure ? "nothing" : config.insecureHost ? "chain" : "everything"
-        }
-      }
+      const problems: Array<ConfigProblem> = lacking(config)
+      const places = Object.fromEntries(fileFields.map((field) => [field, config[field]])) satisfies Places
+      const files = yield* Files
+      const material = yield* readMaterial(files, places)
+      if (Result.isFailure(material))
+        problems.push(...material.failure.map(({ field, message }) => ({ path: [field], message })))
+      if (problems.length > 0 || Result.isFailure(material)) return yield* Effect.fail(problems)
+      const fixed = fixedOf(config)
+      const paths = fileFields.flatMap((field) => config[field] ?? [])
+      if (paths.length === 0) return { tls: fixed }
+      const { log } = yield* Log
+      return { tls: followed(fixed, places, paths, material.success, files, log, at) }
     })
 })
+
+/** What of it says whom to trust and is not there is refused. */
+const lacking = ({ alpn = [], spiffe }: Config): Array<ConfigProblem> => [
+  ...alpn.flatMap((protocol, index) => (protocol === "h2" ? [unavailable(["alpn", index], "HTTP/2")] : [])),
+  ...(spiffe === undefined ? [] : [unavailable(["spiffe"], "spiffe")])
+]
+
+/** What does not come from files. */
+const fixedOf = ({ hostname, insecure, insecureHost, alpn, subjectAltNames, keyExchangeGroups }: Config) =>
+  ({
+    hostname,
+    verify: insecure ? "nothing" : insecureHost ? "chain" : "everything",
+    names: subjectAltNames,
+    alpn,
+    groups: keyExchangeGroups
+  }) satisfies UpstreamTls
+
+/**
+ * Certificates may be replaced while they are in use: new connections are opened with the new ones. Those that cannot be used are
+ * told once, and the ones before them stay.
+ */
+const followed = (
+  fixed: UpstreamTls,
+  places: Places,
+  paths: ReadonlyArray<string>,
+  first: Material,
+  files: Files["Service"],
+  log: Log["Service"]["log"],
+  at: ConfigPath
+): FollowedTls => {
+  let material = first
+  let sound: UpstreamTls = { ...fixed, ...material }
+  let told: string | undefined
+  const fields = { policy: formatPath(at) }
+  const renewed = Effect.map(readMaterial(files, places), (read) => {
+    if (Result.isFailure(read)) {
+      const message = read.failure.map((fault) => fault.message).join("; ")
+      if (message !== told) log("warn", "proxy", `certificates cannot be used: ${message}; those before stay`, fields)
+      told = message
+      return
+    }
+    told = undefined
+    if (isSame(read.success, material)) return
+    material = read.success
+    sound = { ...fixed, ...material }
+    log("info", "proxy", "certificates were replaced; new connections use them", fields)
+  })
+  return {
+    of: { fixed, places },
+    follow: (changed) =>
+      Effect.suspend(() => {
+        let used = sound
+        const look = Effect.map(renewed, () => {
+          if (used === sound) return
+          used = sound
+          changed(sound)
+        })
+        return Effect.as(files.follow(paths, look), used)
+      })
+  }
+}
+
+const isSame = (one: Material, other: Material): boolean =>
+  one.root === other.root &&
+  one.client?.certificate === other.client?.certificate &&
+  (one.client && Redacted.value(one.client.key)) === (other.client && Redacted.value(other.client.key))

@@ -4,6 +4,7 @@ import { Effect } from "effect"
 import { start } from "../../src/main/library.ts"
 import { send } from "../client.ts"
 import { origin } from "../origin.ts"
+import { keySet, token } from "../tokens.ts"
 
 const credentials = { authorization: "Bearer a-key-of-the-client", cookie: "session=1", "x-of-client": "1" }
 
@@ -84,6 +85,38 @@ describe("a guard webhook that is a named backend", () => {
       assert.deepStrictEqual([closed.answer.status, closed.received.length], [503, 0])
       const open = yield* asked("{ backend: /closed }", ", failureMode: failOpen")
       assert.deepStrictEqual([open.answer.status, open.received.length], [200, 0])
+    })
+  )
+
+  it.live("gets the token of the client where its policy hands that over, and nothing else of who it is", () =>
+    Effect.gen(function* () {
+      const signed = token("ec-256", { iss: "https://issuer.example", exp: Date.now() / 1000 + 60 })
+      const guard = yield* origin(passing)
+      const gateway = yield* start(
+        `
+llm:
+  port: 8080
+  models: [{ name: "*", provider: mock }]
+  guardrails:
+    request:
+    - webhook: { target: { backend: /guards } }
+    - webhook: { target: { host: "127.0.0.1:${guard.port}" } }
+  policies:
+    jwtAuth: { issuer: "https://issuer.example", jwks: '${keySet("ec-256")}' }
+backends:
+- { name: guards, host: "127.0.0.1:${guard.port}", policies: { backendAuth: { passthrough: {} } } }`,
+        { ephemeral: true, host: "127.0.0.1" }
+      )
+      const headers = { ...chat.headers, authorization: `Bearer ${signed}` }
+      const answer = yield* Effect.promise(() => send(gateway.port(8080)!, { ...chat, headers }))
+      assert.strictEqual(answer.status, 200, answer.body)
+      assert.deepStrictEqual(
+        guard.received.map(({ headers }) => [headers.authorization, headers.cookie, headers["x-of-client"]]),
+        [
+          [`Bearer ${signed}`, undefined, undefined],
+          [undefined, undefined, undefined]
+        ]
+      )
     })
   )
 

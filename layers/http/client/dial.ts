@@ -1,24 +1,18 @@
 /** Makes connections to a backend: within what time, to which of its addresses, whom they trust, and how their silence is probed. */
 import { connect, type Socket } from "node:net"
-import {
-  type ConnectionOptions,
-  checkServerIdentity,
-  connect as connectTls,
-  createSecureContext,
-  type PeerCertificate,
-  type SecureContext
-} from "node:tls"
+import { connect as connectTls, type PeerCertificate, type TLSSocket } from "node:tls"
 import type { Address } from "../../../spec/target.ts"
 import { familyOf } from "../../../src/http/ip.ts"
 import { type Container, contained, ignore } from "../../../src/services/contained.ts"
 import type { Families, Known, Names, NameUnresolved } from "../../../src/services/names.ts"
 import type { Later } from "../../../src/services/timer.ts"
-import type { Addresses, UpstreamTls, UpstreamTunnel } from "../../../src/services/upstreams.ts"
-import { type ConnectionSettings, trust } from "../connection-settings.ts"
+import type { Addresses } from "../../../src/services/upstreams.ts"
+import type { ConnectionSettings } from "../connection-settings.ts"
 import { Connection, type Home } from "./connection.ts"
-import { ConnectionClosed, ConnectTimedOut, TunnelPointless } from "./failures.ts"
-import { askForTunnel, isTunnelled } from "./proxy.ts"
+import { ConnectionClosed, ConnectTimedOut } from "./failures.ts"
 import { Race } from "./race.ts"
+import { tlsClient } from "./tls.ts"
+import { tlsOfProxy, wayThrough } from "./way-through.ts"
 
 /** Makes one, and tells how it went, never before it returns. */
 export type Dial = (home: Home & Container, done: (made: Connection | Error) => void) => void
@@ -29,6 +23,12 @@ const shared = Buffer.allocUnsafeSlow(65_536)
 interface Reading {
   readonly buffer: Buffer
   readonly callback: (length: number) => boolean
+}
+
+/** What another handshake may begin with, and until when. */
+interface Session {
+  readonly ticket: Buffer
+  readonly until: number
 }
 
 /** How connections to one backend are made. */
@@ -58,28 +58,29 @@ export const dialTo = (
   const { wanted, preferred } = families[settings.addresses]
   /** Whom the connection is made to. */
   const peer = tunnel?.proxy ?? target
-  const through = tunnel && wayThrough(target, tunnel, settings.tls)
-  const host = hostOf(peer)
   const tls = tunnel === undefined ? settings.tls : tlsOfProxy(tunnel)
-  const secured = tls && tlsOptions(peer.kind === "unix" ? undefined : host, tls)
+  const through = tunnel && wayThrough(target, tunnel, settings.tls)
+  const host = peer.kind === "unix" ? peer.path : bare(peer.host)
+  const secured = tls && tlsClient(peer.kind === "unix" ? undefined : host, tls)
   /** The one address of a target that has no name; of which family it is makes no difference. */
   const own = peer.kind === "unix" || familyOf(host) !== 0 ? { v4: [host], v6: [] } : undefined
-  let context: SecureContext | undefined
-  /** Whom all connections of one dialler reach, and as whom, is the same: they may resume each other's sessions. */
-  let session: Buffer | undefined
+  /**
+   * Whom all connections of one dialler reach, and as whom, is the same: they may resume each other's sessions. The runtime verifies
+   * nobody then, and has no certificate any more.
+   */
+  let session: Session | undefined
 
   const open = (address: string, onread: Reading): Socket => {
     const place = peer.kind === "unix" ? { path: address } : { host: address, port: peer.port }
     // What the proxy says of a tunnel is read by itself.
     const common = { ...place, noDelay: true, allowHalfOpen: true, ...(through === undefined ? { onread } : {}) }
     if (secured === undefined) return connect(common)
-    // Made once: the authorities of a system are hundreds.
-    context ??= createSecureContext(secured.identity)
+    if (session !== undefined && Date.now() >= session.until) session = undefined
     const options = {
       ...common,
       ...secured.options,
-      secureContext: context,
-      ...(session === undefined ? {} : { session })
+      secureContext: secured.context(),
+      ...(session === undefined ? {} : { session: session.ticket })
     }
     return connectTls(options)
   }
@@ -117,6 +118,8 @@ export const dialTo = (
       let connection: Connection | undefined
       /** A session is worth nothing until its server has been verified. */
       let offered: Buffer | undefined
+      /** When the certificate expires that was verified, at this handshake or when the session was made that it resumes. */
+      let until = session?.until ?? 0
       const failed = contained(container, (error: Error) => {
         if (winner !== undefined && winner === socket) conclude(error)
         else race.failed(address, error)
@@ -144,22 +147,22 @@ export const dialTo = (
       const made = contained(container, () => {
         if (over || winner !== opened) return
         if (probes !== "none") opened.setKeepAlive(true, probes.time, probes.interval, probes.retries)
-        if (offered !== undefined) session = offered
+        if (secured !== undefined && !(opened as TLSSocket).isSessionReused())
+          until = tls?.verify === "nothing" ? Infinity : expiryOf((opened as TLSSocket).getPeerCertificate())
+        if (offered !== undefined) session = { ticket: offered, until }
         stopWaiting()
-        if (through === undefined) {
+        const stands = (way: Socket) => {
           opened.off("error", failed).off("close", closed)
-          connection = new Connection(home, opened, address)
-          conclude(connection)
-          return
-        }
-        through(opened, container, conclude, (way) => {
-          opened.off("error", failed).off("close", closed)
+          // What breaks there breaks here.
           if (way !== opened) opened.on("error", ignore)
-          const connection = new Connection(home, way, address)
-          if (over) way.destroy()
-          else conclude(connection)
-          return connection
-        })
+          const made = new Connection(home, way, address)
+          connection = made
+          if (over) made.destroy()
+          else conclude(made)
+          return made
+        }
+        if (through === undefined) stands(opened)
+        else through(opened, container, conclude, stands)
       })
       opened
         .on("error", failed)
@@ -169,7 +172,7 @@ export const dialTo = (
       if (secured !== undefined) {
         const ticketed = contained(container, (ticket: Buffer) => {
           if (connection === undefined) offered = ticket
-          else session = ticket
+          else session = { ticket, until }
         })
         opened.on("session", ticketed)
       }
@@ -194,84 +197,7 @@ export const dialTo = (
   return { dial, follow: own === undefined ? (changed) => names.follow(host, wanted, changed) : () => ignore }
 }
 
-/** What leads from a connection to the proxy to one to the backend. */
-type WayThrough = (
-  proxy: Socket,
-  container: Container,
-  failed: (error: Error) => void,
-  stands: (way: Socket) => Connection
-) => void
-
-/** `undefined` where the proxy itself is asked. */
-const wayThrough = (
-  target: Address,
-  tunnel: UpstreamTunnel,
-  tls: ConnectionSettings["tls"]
-): WayThrough | undefined => {
-  if (target.kind === "unix") return (_, __, failed) => failed(new TunnelPointless())
-  if (!isTunnelled(target, tunnel, tls)) return undefined
-  const secured = tls && tlsOptions(bare(target.host), tls)
-  let context: SecureContext | undefined
-  return (proxy, container, failed, stands) => {
-    const opened = () => {
-      if (secured === undefined) {
-        const connection = stands(proxy)
-        proxy
-          .on(
-            "data",
-            contained(connection, (bytes: Buffer) => connection.received(bytes, bytes.length))
-          )
-          .resume()
-        return
-      }
-      context ??= createSecureContext(secured.identity)
-      let connection: Connection | undefined
-      const onread: Reading = {
-        buffer: shared,
-        callback: (length) => {
-          if (connection === undefined) way.destroy()
-          else connection.received(shared, length)
-          return true
-        }
-      }
-      const options = { socket: proxy, ...secured.options, secureContext: context, onread }
-      const way = connectTls(options)
-      const broken = contained(container, failed)
-      const closed = contained(container, () => failed(new ConnectionClosed()))
-      const secure = contained(container, () => {
-        way.off("error", broken).off("close", closed)
-        connection = stands(way)
-      })
-      way.on("error", broken).on("close", closed).once("secureConnect", secure)
-    }
-    askForTunnel(proxy, target, tunnel, container, (failure) => {
-      if (failure === undefined) opened()
-      else failed(failure)
-    })
-  }
-}
-
-/** Towards the proxy. Whoever wants TLS there says so. */
-const tlsOfProxy = ({ proxy, tls }: UpstreamTunnel): ConnectionSettings["tls"] =>
-  tls ?? (proxy.kind === "tcp" && proxy.tls ? { verify: "everything" } : undefined)
-
-const hostOf = (address: Address): string => (address.kind === "unix" ? address.path : bare(address.host))
-
-/** @param host of the backend, where it has one. */
-const tlsOptions = (host: string | undefined, tls: UpstreamTls) => {
-  const { rejectUnauthorized = true, checkServerIdentity: own, ...identity } = trust(tls)
-  const name = tls.hostname ?? host ?? ""
-  return {
-    identity,
-    options: {
-      // An address is no name: nothing may be asked of the server, and its certificate must be for the address.
-      servername: familyOf(name) === 0 ? name : "",
-      checkServerIdentity: own ?? ((_: string, certificate: PeerCertificate) => checkServerIdentity(name, certificate)),
-      rejectUnauthorized,
-      ALPNProtocols: ["http/1.1"]
-    } satisfies ConnectionOptions
-  }
-}
+const expiryOf = ({ valid_to }: PeerCertificate): number => Date.parse(valid_to) || 0
 
 const errorOf = (cause: unknown): Error => (cause instanceof Error ? cause : new Error(String(cause)))
 

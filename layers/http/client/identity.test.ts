@@ -15,7 +15,24 @@ const tls: Tls = {
   root: "root",
   hostname: "name",
   client: { certificate: "certificate", key: Redacted.make("key") },
-  verify: "everything"
+  verify: "everything",
+  names: ["one", "two"],
+  alpn: ["http/1.1"],
+  groups: ["X25519"]
+}
+/** Other values of everything that TLS is made from: a new one has to be added here. */
+const othersOfTls: { readonly [K in keyof Tls]-?: ReadonlyArray<Tls[K]> } = {
+  root: ["other", undefined],
+  hostname: ["other", undefined],
+  client: [
+    undefined,
+    { certificate: "other", key: Redacted.make("key") },
+    { certificate: "certificate", key: Redacted.make("other") }
+  ],
+  verify: ["chain", "nothing"],
+  names: [undefined, [], ["one"], ["two", "one"]],
+  alpn: [undefined, [], ["other"]],
+  groups: [undefined, ["P-256"], ["X25519", "P-256"]]
 }
 const target: Address = { kind: "tcp", host: "a.example", port: 443, tls: true }
 const settings = settle(target, { tls })
@@ -31,15 +48,9 @@ const tunnel = {
 const others: { readonly [K in keyof ConnectionSettings]-?: ReadonlyArray<ConnectionSettings[K]> } = {
   tls: [
     undefined,
-    { ...tls, root: "other" },
-    { ...tls, root: undefined },
-    { ...tls, hostname: "other" },
-    { ...tls, hostname: undefined },
-    { ...tls, client: undefined },
-    { ...tls, client: { certificate: "other", key: Redacted.make("key") } },
-    { ...tls, client: { certificate: "certificate", key: Redacted.make("other") } },
-    { ...tls, verify: "chain" },
-    { ...tls, verify: "nothing" }
+    ...Object.entries(othersOfTls).flatMap(([field, values]) =>
+      (values as ReadonlyArray<unknown>).map((value): Tls => ({ ...tls, [field]: value }))
+    )
   ],
   connectTimeout: [1],
   idleTimeout: [1],
@@ -141,6 +152,9 @@ describe("the identity of connections", () => {
           { ...trusting, hostname: "localhost" },
           { ...trusting, verify: "chain" },
           { ...trusting, verify: "nothing" },
+          { ...trusting, names: ["localhost"] },
+          { ...trusting, alpn: [] },
+          { ...trusting, groups: ["P-256"] },
           { ...trusting, client },
           { ...trusting, client: { ...client, certificate: `${cert}\n` } },
           { ...trusting, client: { ...client, key: Redacted.make(`${key}\n`) } }

@@ -6,7 +6,7 @@ import type { Socket } from "node:net"
 import { Redacted } from "effect"
 import { type Address, formatAddress } from "../../../spec/target.ts"
 import { type Container, contained } from "../../../src/services/contained.ts"
-import type { UpstreamTls, UpstreamTunnel } from "../../../src/services/upstreams.ts"
+import type { FixedTunnel, UpstreamTls } from "../../../src/services/upstreams.ts"
 import { ConnectionClosed, TunnelRefused } from "./failures.ts"
 import { ResponseParser } from "./response-parser.ts"
 
@@ -19,17 +19,17 @@ export interface AbsoluteForm {
   readonly authorization: string
 }
 
-const authorizationLine = ({ authorization }: UpstreamTunnel): string =>
+const authorizationLine = ({ authorization }: FixedTunnel): string =>
   authorization === undefined ? "" : `proxy-authorization: ${Redacted.value(authorization)}\r\n`
 
 /** Whether a tunnel leads to a backend; else the proxy itself is asked. */
-export const isTunnelled = (target: Address, { mode }: UpstreamTunnel, tls: UpstreamTls | undefined): boolean =>
+export const isTunnelled = (target: Address, { mode }: FixedTunnel, tls: UpstreamTls | undefined): boolean =>
   mode === "connect" || tls !== undefined || target.kind === "unix"
 
 /** How requests are written for the proxy that passes them on, if it does. */
 export const formOf = (
   target: Address,
-  tunnel: UpstreamTunnel | undefined,
+  tunnel: FixedTunnel | undefined,
   tls: UpstreamTls | undefined
 ): AbsoluteForm | undefined => {
   if (tunnel === undefined || target.kind === "unix" || isTunnelled(target, tunnel, tls)) return undefined
@@ -45,7 +45,7 @@ const maxHeadBytes = 8192
 export const askForTunnel = (
   socket: Socket,
   target: Extract<Address, { readonly kind: "tcp" }>,
-  tunnel: UpstreamTunnel,
+  tunnel: FixedTunnel,
   container: Container,
   answered: (failure: TunnelRefused | ConnectionClosed | undefined) => void
 ): void => {

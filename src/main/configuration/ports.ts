@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto"
 import { Data, Effect, Layer } from "effect"
 import * as Dns from "../../../layers/dns/layer.ts"
+import * as Documents from "../../../layers/documents/layer.ts"
 import * as Files from "../../../layers/files.ts"
 import * as Upstream from "../../../layers/http/upstream.ts"
 import * as HttpFetch from "../../../layers/http-fetch/layer.ts"
@@ -78,7 +79,7 @@ const adapters = (options: PortOptions) =>
         })
       )
     ),
-    Layer.provideMerge(Jwks.layer, Layer.merge(HttpFetch.layer, Files.layer))
+    Layer.provideMerge(Jwks.layer, Layer.provideMerge(Layer.merge(Documents.layer, Files.layer), HttpFetch.layer))
   ).pipe(Layer.provide(Dns.layer()))
 
 export const ports = (options: PortOptions) => Layer.provideMerge(adapters(options), contained)

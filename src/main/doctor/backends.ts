@@ -3,6 +3,7 @@ import { lookup } from "node:dns/promises"
 import { connect, isIP, type Socket } from "node:net"
 import { connect as connectTls } from "node:tls"
 import { Effect, Redacted } from "effect"
+import { tlsClient } from "../../../layers/http/client/tls.ts"
 import { formatPath } from "../../../spec/config/path.ts"
 import { type Address, formatAddress, parseUrl } from "../../../spec/target.ts"
 import type { ConfigurationText } from "../../check/check.ts"
@@ -37,10 +38,11 @@ export const calleesOf = Effect.fnUntraced(function* (config: Normalised, source
   const nobody = { send: () => Effect.never }
   yield* Effect.ignore(
     compiledOver(source, {
-      open: (address, { tls }) => {
-        add({ address, tls, path: undefined })
-        return Effect.succeed(nobody)
-      }
+      open: (address, { tls }) =>
+        Effect.map(tls !== undefined && "follow" in tls ? tls.follow(() => {}) : Effect.succeed(tls), (tls) => {
+          add({ address, tls, path: undefined })
+          return nobody
+        })
     })
   )
   for (const { destination, path } of Object.values(config.backends)) {
@@ -171,18 +173,8 @@ const visited = async ({ address, tls, path }: Destination, now: () => number): 
     if (refused !== undefined) return fault(refused, connectionFaults)
     if (address.kind === "unix") return { ailments: [], ahead: undefined }
     const secure = address.tls || tls !== undefined
-    const host = tls?.hostname ?? address.host
-    const socket = secure
-      ? connectTls({
-          socket: plain,
-          ...(isIP(host) === 0 ? { servername: host } : {}),
-          host,
-          ca: tls?.root,
-          rejectUnauthorized: tls?.verify !== "nothing",
-          ...(tls?.verify === "chain" ? { checkServerIdentity: () => undefined } : {}),
-          ...(tls?.client === undefined ? {} : { cert: tls.client.certificate, key: Redacted.value(tls.client.key) })
-        })
-      : plain
+    const client = tlsClient(address.host, tls ?? { verify: "everything" })
+    const socket = secure ? connectTls({ socket: plain, ...client.options, secureContext: client.context() }) : plain
     if (secure) {
       const refusal = await opened(socket, "secureConnect")
       if (refusal !== undefined) return fault(refusal, { ...connectionFaults, ...certificateFaults })

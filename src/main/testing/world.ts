@@ -3,6 +3,7 @@
  * so that a test can tell whether everything was released.
  */
 import { Clock, Context, Effect, Exit, Layer } from "effect"
+import * as Documents from "../../../layers/documents/layer.ts"
 import * as Files from "../../../layers/files.ts"
 import * as Jwks from "../../../layers/jwks/live.ts"
 import * as ConsoleLog from "../../../layers/log/console.ts"
@@ -279,7 +280,10 @@ export class World {
       Layer.succeedContext(this.timing),
       quiet
     )
-    return Layer.provideMerge(Layer.mergeAll(Jwks.layer, RateLimits.layer), Layer.provideMerge(Files.layer, outside))
+    return Layer.provideMerge(
+      Layer.mergeAll(Jwks.layer, RateLimits.layer),
+      Layer.provideMerge(Layer.merge(Documents.layer, Files.layer), outside)
+    )
   })
 
   /** What was opened and not released; empty when nothing leaks. */

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Layer, Option, Schema, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { createLocalJWKSet, jwtVerify } from "jose"
+import * as Documents from "../../../layers/documents/layer.ts"
 import * as Files from "../../../layers/files.ts"
 import { parseKeySet } from "../../../layers/jwks/key-set.ts"
 import * as KeySets from "../../../layers/jwks/live.ts"
@@ -66,7 +67,9 @@ const publishing = () => {
   const run = <A, E>(effect: Effect.Effect<A, E, Jwks | Scope.Scope>) =>
     Effect.provide(
       effect,
-      KeySets.layer.pipe(Layer.provide(Layer.provideMerge(Files.layer, Layer.merge(fetch, quiet)))),
+      KeySets.layer.pipe(
+        Layer.provide(Layer.provideMerge(Layer.merge(Documents.layer, Files.layer), Layer.merge(fetch, quiet)))
+      ),
       { local: true }
     )
   return { state, opened, run }

@@ -20,7 +20,12 @@ export type McpTarget =
       readonly name: string
       readonly kind: "openapi"
       readonly address: string
-      readonly api: OpenApiInterface
+      /** What tells it from others: itself, or where it is described. */
+      readonly document: OpenApiInterface | string
+      /** As it is described now; `undefined` until that is known. */
+      readonly api: () => OpenApiInterface | undefined
+      /** Tries to have a description, for a short time, and tells when that is over. */
+      readonly load: (done: () => void) => void
     }
 
 /** Bounds on what clients and targets can make the relay hold. */

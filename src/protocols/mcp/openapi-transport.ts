@@ -3,8 +3,9 @@
  * tool. It has nothing to say by itself, and no session.
  */
 
-import type { McpTransport, McpTransportEvents, TargetFailure } from "../../services/mcp-transport.ts"
-import { decodeMessage, errorMessage, idText, isNotJsonRpc, resultMessage } from "./envelope.ts"
+import type { McpOutgoing, McpTransport, McpTransportEvents, TargetFailure } from "../../services/mcp-transport.ts"
+import type { McpTarget } from "./config.ts"
+import { decodeMessage, errorMessage, idText, isNotJsonRpc, type RpcRequest, resultMessage } from "./envelope.ts"
 import { code } from "./errors.ts"
 import type { McpHttpServer, McpPlainAnswer } from "./http/contract.ts"
 import { type OpenApiInterface, requestOf, resultOf } from "./openapi.ts"
@@ -17,6 +18,12 @@ const utf8 = new TextDecoder()
 const isForwarded = (name: string) =>
   !name.startsWith("mcp-") && name !== "accept" && name !== "content-type" && name !== "last-event-id"
 
+const undescribed: TargetFailure = {
+  _tag: "TargetUnreachable",
+  status: 503,
+  message: "the OpenAPI document of the upstream is not there"
+}
+
 /** Characters of a failure's body that the client and the log are told. */
 const mostTold = 2_000
 
@@ -25,26 +32,25 @@ const agreed = (asked: Json | undefined): string =>
   typeof asked === "string" && isKnown(asked) && !isModern(asked) ? asked : latestLegacyVersion
 
 /** What a server that only has tools answers. */
-const answers = (api: OpenApiInterface): Readonly<Record<string, (params: Json | undefined) => Json>> => ({
-  initialize: (params) => ({
+const answers: Readonly<Record<string, (api: OpenApiInterface, params: Json | undefined) => Json>> = {
+  initialize: (api, params) => ({
     protocolVersion: agreed(isObject(params) ? params["protocolVersion"] : undefined),
     capabilities: { tools: {} },
     serverInfo: { name: api.title, version: api.version }
   }),
   ping: () => ({}),
   "logging/setLevel": () => ({}),
-  "tools/list": () => ({ tools: api.operations.map(({ tool }) => ({ ...tool })) }),
+  "tools/list": (api) => ({ tools: api.operations.map(({ tool }) => ({ ...tool })) }),
   "prompts/list": () => ({ prompts: [] }),
   "resources/list": () => ({ resources: [] }),
   "resources/templates/list": () => ({ resourceTemplates: [] })
-})
+}
 
 export const openApiTransport = (
   server: Pick<McpHttpServer, "ask">,
-  api: OpenApiInterface,
+  { api, load }: Pick<Extract<McpTarget, { readonly kind: "openapi" }>, "api" | "load">,
   events: McpTransportEvents
 ): McpTransport => {
-  const known = answers(api)
   const open = new Map<number, () => void>()
   let closed = false
 
@@ -53,9 +59,15 @@ export const openApiTransport = (
     events.onEnd(stream, undefined)
   }
 
-  const call = (stream: number, id: string, params: Json | undefined, headers: ReadonlyArray<string>) => {
+  const call = (
+    { operations }: OpenApiInterface,
+    stream: number,
+    id: string,
+    params: Json | undefined,
+    headers: ReadonlyArray<string>
+  ) => {
     const { name, arguments: args } = isObject(params) ? params : {}
-    const operation = api.operations.find(({ tool }) => tool.name === name)
+    const operation = operations.find(({ tool }) => tool.name === name)
     if (operation === undefined) return say(stream, errorMessage(id, code.invalidParams, `Unknown tool: ${name}`))
     const made = requestOf(operation, args)
     if (made._tag === "Failure") return say(stream, errorMessage(id, code.invalidParams, made.failure))
@@ -82,23 +94,37 @@ export const openApiTransport = (
     if (open.has(stream)) open.set(stream, stop)
   }
 
+  const answered = (described: OpenApiInterface, request: RpcRequest, { stream, message, headers }: McpOutgoing) => {
+    const id = idText(request)
+    const { params } = JSON.parse(message) as { readonly params?: Json }
+    if (request.method === "tools/call") return call(described, stream, id, params, headers)
+    const answer = Object.hasOwn(answers, request.method) ? answers[request.method] : undefined
+    say(
+      stream,
+      answer === undefined
+        ? errorMessage(id, code.methodNotFound, `method not found: ${request.method}`)
+        : resultMessage(id, JSON.stringify(answer(described, params)))
+    )
+  }
+
   return {
     shared: false,
     sessionId: () => undefined,
-    send: ({ stream, message, headers }) => {
+    send: (outgoing) => {
       if (closed) return
+      const { stream, message } = outgoing
       const decoded = decodeMessage(message)
       if (isNotJsonRpc(decoded) || decoded.kind !== "request") return events.onEnd(stream, undefined)
-      const id = idText(decoded)
-      const { params } = JSON.parse(message) as { readonly params?: Json }
-      if (decoded.method === "tools/call") return call(stream, id, params, headers)
-      const answer = Object.hasOwn(known, decoded.method) ? known[decoded.method] : undefined
-      say(
-        stream,
-        answer === undefined
-          ? errorMessage(id, code.methodNotFound, `method not found: ${decoded.method}`)
-          : resultMessage(id, JSON.stringify(answer(params)))
-      )
+      const described = api()
+      if (described !== undefined) return answered(described, decoded, outgoing)
+      open.set(stream, () => {})
+      load(() => {
+        // Nobody waits for it any more.
+        if (!open.delete(stream) || closed) return
+        const now = api()
+        if (now === undefined) events.onEnd(stream, undescribed)
+        else answered(now, decoded, outgoing)
+      })
     },
     listen: (stream) => events.onOpen(stream),
     pause: () => {},

@@ -255,7 +255,7 @@ describe("a handshake", () => {
       const heard: Array<string> = []
       const transport = openApiTransport(
         { ask: () => assert.fail("nothing is asked") },
-        Result.getOrThrow(read(petstore)),
+        { api: () => Result.getOrThrow(read(petstore)), load: () => assert.fail("it is there") },
         { onMessage: (text) => heard.push(text), onOpen: () => {}, onEnd: () => {}, onDeath: () => {} }
       )
       const message = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params: { protocolVersion } })

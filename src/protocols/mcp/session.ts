@@ -227,7 +227,7 @@ export class Session implements LinkHost {
         case "http":
           return servers.get(target.name)!.open(target.dialogue, this.#resumed?.get(target.name), events)
         case "openapi":
-          return openApiTransport(servers.get(target.name)!, target.api, events)
+          return openApiTransport(servers.get(target.name)!, target, events)
       }
     })
     this.#links.set(target.name, link)

@@ -22,6 +22,24 @@ const textIn = (format: GuardedFormat, data: string) =>
 const bytes = (format: GuardedFormat, texts: ReadonlyArray<string>) =>
   Buffer.from(texts.map((text) => encodeSse({ data: JSON.stringify(event[format](text)) })).join("") + sseDone)
 
+/** A window behind a decoder, as it stands in a gateway. */
+const guarding = (format: GuardedFormat, limit = 1 << 20) => {
+  const window = new GuardWindow(format, limit)
+  const decoder = new SseDecoder(({ event, data }) => window.hear(event, data))
+  return {
+    push: (chunk: Uint8Array) => {
+      assert.isUndefined(decoder.push(chunk))
+      return window.push(chunk, decoder.eventBoundary)
+    },
+    end: () => {
+      assert.isUndefined(decoder.end())
+      return window.end()
+    },
+    pass: () => window.pass(),
+    next: () => window.next()
+  }
+}
+
 /** Runs a whole stream; `blocks` judges. Judgements are given at once. */
 const run = (
   format: GuardedFormat,
@@ -29,21 +47,20 @@ const run = (
   blocks: (text: string) => boolean,
   limit = 1 << 20
 ) => {
-  const window = new GuardWindow(format, limit)
+  const window = guarding(format, limit)
   const sent: Array<Buffer> = []
   const judged: Array<string> = []
   for (const step of [...chunks.map((chunk) => () => window.push(chunk)), () => window.end()])
     for (let due = step(); due.type !== "hold"; due = window.next()) {
-      if (due.type === "failed") return { sent: Buffer.concat(sent), judged, blocked: false, failed: true }
       if (due.type === "release") sent.push(...due.chunks)
-      else if (due.type === "unreadable") return { sent: Buffer.concat(sent), judged, blocked: true, failed: false }
+      else if (due.type === "unreadable") return { sent: Buffer.concat(sent), judged, blocked: true }
       else {
         judged.push(due.text)
-        if (blocks(due.text)) return { sent: Buffer.concat(sent), judged, blocked: true, failed: false }
+        if (blocks(due.text)) return { sent: Buffer.concat(sent), judged, blocked: true }
         sent.push(...window.pass())
       }
     }
-  return { sent: Buffer.concat(sent), judged, blocked: false, failed: false }
+  return { sent: Buffer.concat(sent), judged, blocked: false }
 }
 const cut = (whole: Buffer, sizes: ReadonlyArray<number>): ReadonlyArray<Buffer> => {
   let at = 0
@@ -153,13 +170,9 @@ describe("guarding a stream", () => {
 
   it("a full buffer without text is released unjudged, with text it is judged", () => {
     const ping = Buffer.from(": ping\n\n".repeat(20))
-    const window = new GuardWindow("messages", 64)
+    const window = guarding("messages", 64)
     assert.deepStrictEqual(window.push(ping), { type: "release", chunks: [ping] })
-    assert.deepStrictEqual(
-      window.push(Buffer.from(encodeSse({ data: JSON.stringify(event.messages("hi")) }))).type,
-      "failed"
-    )
-    const small = new GuardWindow("messages", 100)
+    const small = guarding("messages", 100)
     assert.deepStrictEqual(
       small.push(Buffer.from(`${encodeSse({ data: '{"delta":{"text":"hi"}}' })}${": x\n\n".repeat(20)}`)),
       { type: "judge", text: "hi" }
@@ -167,7 +180,7 @@ describe("guarding a stream", () => {
   })
 
   it("bytes of an event that is still coming stay, whatever was judged before them", () => {
-    const window = new GuardWindow("completions", 1 << 20)
+    const window = guarding("completions")
     const event1 = Buffer.from(encodeSse({ data: JSON.stringify(event.completions("a".repeat(1024))) }))
     const coming = Buffer.from('data: {"choices":[{"delta":{"content":"S3C')
     assert.strictEqual(window.push(Buffer.concat([event1, coming])).type, "judge")
@@ -175,7 +188,7 @@ describe("guarding a stream", () => {
   })
 
   it("bytes that arrive during a judgement wait for the next one", () => {
-    const window = new GuardWindow("completions", 1 << 20)
+    const window = guarding("completions")
     const chunk = (text: string) => Buffer.from(encodeSse({ data: JSON.stringify(event.completions(text)) }))
     const [first, second] = [chunk("a".repeat(1024)), chunk("b".repeat(1024))]
     assert.strictEqual(window.push(first).type, "judge")
@@ -202,7 +215,7 @@ describe("guarding a stream", () => {
 
   it("what cannot be read is not sent, nor is what was held before it", () => {
     const before = Buffer.from(encodeSse({ data: JSON.stringify(event.completions("fine")) }))
-    const window = new GuardWindow("completions", 1 << 20)
+    const window = guarding("completions")
     assert.strictEqual(window.push(before).type, "hold")
     assert.strictEqual(window.push(Buffer.from('data: {"choices":[{"delta":{"content":"S3CRET\n\n')).type, "unreadable")
     assert.strictEqual(window.push(before).type, "unreadable")

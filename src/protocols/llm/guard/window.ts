@@ -3,9 +3,7 @@
  * guards say. A state machine without guards of its own, because judging may take time while more bytes arrive.
  */
 import { Buffer } from "node:buffer"
-import { SseDecoder } from "../sse/decoder.ts"
 import { encodeSse } from "../sse/encoder.ts"
-import type { SseTooLarge } from "../sse/limit.ts"
 import { overlapBytes, StreamTexts } from "./stream-text.ts"
 import type { GuardedFormat } from "./texts.ts"
 
@@ -20,7 +18,6 @@ export type WindowStep =
   | { readonly type: "judge"; readonly text: string }
   /** Send these bytes: they had no text in them. */
   | { readonly type: "release"; readonly chunks: ReadonlyArray<Buffer> }
-  | { readonly type: "failed"; readonly failure: SseTooLarge }
   /** Send `blockedEvent` and end: an event cannot be read, and what is held must not go. */
   | { readonly type: "unreadable" }
 
@@ -54,14 +51,18 @@ const inClear = (text: string): string => {
   return clear === text ? text : `${text}\n${clear}`
 }
 
-/** One guarded stream. Push chunks, do what the steps say, call `pass` after a judgement that lets the text go, then ask `next`. */
+/**
+ * One guarded stream. Whoever decodes it says each event to `hear` and then pushes the chunk in which it ended; do what the steps say, call
+ * `pass` after a judgement that lets the text go, then ask `next`.
+ */
 export class GuardWindow {
-  private readonly decoder: SseDecoder
+  private readonly reader: StreamTexts
   private readonly maxHeldBytes: number
   private held: Array<Buffer> = []
   private heldBytes = 0
   /** Stream offset of the first held byte. */
   private releasedBytes = 0
+  private whole = 0
   /** Texts that come side by side are judged one after the other, not as their pieces alternate. */
   private readonly texts = new Map<string, string>()
   private textBytes = 0
@@ -73,36 +74,35 @@ export class GuardWindow {
   /** `maxHeldBytes`: the buffer limit; a stream that holds more is judged, or released if there is no text in it. */
   constructor(format: GuardedFormat, maxHeldBytes: number) {
     this.maxHeldBytes = maxHeldBytes
-    const reader = new StreamTexts(format)
-    this.decoder = new SseDecoder(
-      ({ event, data }) => {
-        const read = reader.read(event, data)
-        this.unreadable ||= read === undefined
-        for (const { channel, text, repeated } of read ?? []) {
-          if (repeated) {
-            this.overlaps.set(channel, tail(text, overlapBytes))
-            continue
-          }
-          this.texts.set(channel, (this.texts.get(channel) ?? "") + text)
-          this.textBytes += Buffer.byteLength(text)
-        }
-      },
-      { maxLineBytes: maxHeldBytes, maxEventBytes: maxHeldBytes }
-    )
+    this.reader = new StreamTexts(format)
   }
 
-  push(chunk: Uint8Array): WindowStep {
+  /** An event, as the client will read it. */
+  hear(event: string | undefined, data: string): void {
+    const read = this.reader.read(event, data)
+    this.unreadable ||= read === undefined
+    for (const { channel, text, repeated } of read ?? []) {
+      if (repeated) {
+        this.overlaps.set(channel, tail(text, overlapBytes))
+        continue
+      }
+      this.texts.set(channel, (this.texts.get(channel) ?? "") + text)
+      this.textBytes += Buffer.byteLength(text)
+    }
+  }
+
+  /** @param whole how many bytes of the stream belong to events that are over: those behind them are of one that is still coming. */
+  push(chunk: Uint8Array, whole: number): WindowStep {
     this.held.push(Buffer.from(chunk))
     this.heldBytes += chunk.length
-    const failure = this.decoder.push(chunk)
-    return failure === undefined ? this.next() : { type: "failed", failure }
+    this.whole = whole
+    return this.next()
   }
 
   /** The stream is over; what is left is judged and released in one. */
   end(): WindowStep {
     this.ended = true
-    const failure = this.decoder.end()
-    return failure === undefined ? this.next() : { type: "failed", failure }
+    return this.next()
   }
 
   /** The judged text may pass: its bytes. What arrived meanwhile stays held; `next` says what to do with it. */
@@ -135,7 +135,7 @@ export class GuardWindow {
 
   /** Up to where the text is known: the end of the last whole event, and at the end everything. */
   private boundary(): number {
-    return this.ended ? this.releasedBytes + this.heldBytes : this.decoder.eventBoundary
+    return this.ended ? this.releasedBytes + this.heldBytes : this.whole
   }
 
   private take(boundary: number): ReadonlyArray<Buffer> {

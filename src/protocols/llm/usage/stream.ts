@@ -48,6 +48,8 @@ export class StreamReader {
 /** Reads the events of a stream out of a copy of its bytes. Chunks go in with the time of their arrival. */
 export class StreamObserver {
   readonly facts: StreamFacts
+  /** Whoever else reads the events: they are decoded once. Frames are no events of a client. */
+  heard: ((event: string | undefined, data: string) => void) | undefined = undefined
   private readonly decoder: SseDecoder | EventStreamDecoder
   private now = 0
 
@@ -57,13 +59,21 @@ export class StreamObserver {
     this.decoder =
       framing === "sse"
         ? new SseDecoder(
-            ({ event, data }) => reader.event(event, data, this.now),
+            ({ event, data }) => {
+              reader.event(event, data, this.now)
+              this.heard?.(event, data)
+            },
             maxEventBytes === undefined ? defaultSseLimits : { maxLineBytes: maxEventBytes, maxEventBytes }
           )
         : new EventStreamDecoder(
             (frame) => reader.frame(frame, textOf(frame), this.now),
             maxEventBytes ?? defaultMaxFrameBytes
           )
+  }
+
+  /** How many of the bytes belong to events that are over; of frames, none. */
+  get boundary(): number {
+    return this.decoder instanceof SseDecoder ? this.decoder.eventBoundary : 0
   }
 
   /** A failure means that nothing more will be read: fatal where the format is known, ignorable where it is only guessed (`detect`). */

@@ -1,0 +1,80 @@
+/** TLS towards a server: what is asked for and shown, and whether the one who answers is the one that was meant. */
+import {
+  type ConnectionOptions,
+  checkServerIdentity,
+  createSecureContext,
+  type PeerCertificate,
+  type SecureContext
+} from "node:tls"
+import { Redacted } from "effect"
+import { familyOf } from "../../../src/http/ip.ts"
+import type { UpstreamTls } from "../../../src/services/upstreams.ts"
+
+export interface TlsClient {
+  /** Made once, when it is first needed: the authorities of a system are hundreds. */
+  readonly context: () => SecureContext
+  readonly options: ConnectionOptions
+}
+
+/** The groups of key exchanges by the names that OpenSSL has for them. */
+const groupNames: Readonly<Record<string, string>> = { X25519_MLKEM768: "X25519MLKEM768" }
+
+/** @param host of the server; a socket of this machine has none. */
+export const tlsClient = (host: string | undefined, tls: UpstreamTls): TlsClient => {
+  const { root, client, groups, alpn = ["http/1.1"], verify } = tls
+  const name = tls.hostname ?? host
+  const stranger = verify === "everything" ? identified(name, tls.names) : () => undefined
+  let context: SecureContext | undefined
+  return {
+    context: () => {
+      context ??= createSecureContext({
+        ...(root === undefined ? {} : { ca: root }),
+        ...(client === undefined ? {} : { cert: client.certificate, key: Redacted.value(client.key) }),
+        ...(groups === undefined ? {} : { ecdhCurve: groups.map((group) => groupNames[group] ?? group).join(":") })
+      })
+      return context
+    },
+    options: {
+      // An address is no name: nothing may be asked of the server, and its certificate must be for the address.
+      servername: name !== undefined && familyOf(name) === 0 ? name : "",
+      checkServerIdentity: (_: string, certificate: PeerCertificate) => stranger(certificate),
+      rejectUnauthorized: verify !== "nothing",
+      ...(alpn.length === 0 ? {} : { ALPNProtocols: [...alpn] })
+    }
+  }
+}
+
+const identified =
+  (name: string | undefined, names: ReadonlyArray<string> | undefined) =>
+  (certificate: PeerCertificate): Error | undefined => {
+    if (names !== undefined) return names.some((each) => bears(certificate, each)) ? undefined : otherName()
+    return name === undefined ? otherName() : checkServerIdentity(name, certificate)
+  }
+
+const otherName = () =>
+  Object.assign(new Error("the certificate bears none of the names that are asked for"), {
+    code: "ERR_TLS_CERT_ALTNAME_INVALID"
+  })
+
+/** Whether it is for that name among the alternative ones of its subject: a host, an address, or a URI. */
+const bears = ({ subjectaltname = "" }: PeerCertificate, name: string): boolean => {
+  const all = alternativeNames(subjectaltname)
+  if (name.includes("://")) return all.some((each) => each.startsWith("URI:") && unquoted(each.slice(4)) === name)
+  // As they stand: a name in quotes may hold what looks like another name. What the subject is called otherwise is none of them.
+  const hosts = all.filter((each) => each.startsWith("DNS:") || each.startsWith("IP Address:")).join(", ")
+  const alone = { subject: {}, subjectaltname: hosts } as unknown as PeerCertificate
+  return hosts !== "" && checkServerIdentity(name, alone) === undefined
+}
+
+/** One by one, as the runtime writes them: those with characters that could be mistaken are in quotes, as JSON. */
+const alternativeNames = (text: string): ReadonlyArray<string> =>
+  (text.match(/(?:"(?:[^"\\]|\\.)*"|[^",])+/g) ?? []).map((each) => each.trim())
+
+const unquoted = (text: string): string | undefined => {
+  if (!text.startsWith('"')) return text
+  try {
+    return String(JSON.parse(text))
+  } catch {
+    return undefined
+  }
+}
