@@ -4,32 +4,27 @@
  */
 import { builtinModules } from "node:module"
 import type { Plugin } from "rolldown"
+import { exportsOf, loadedLate } from "./late.ts"
 
 const prefix = "\0builtin:"
 
-const identifier = /^[A-Za-z_$][\w$]*$/
-
-/** Those that take milliseconds to load and are seldom used: a call loads them, and a look at their constants. */
-const late = new Set(["node:zlib"])
+/** Those that take milliseconds to load, and that many starts have no use for. */
+const late = new Set(
+  ["child_process", "crypto", "https", "perf_hooks", "readline", "tls", "v8", "zlib"].map((name) => `node:${name}`)
+)
 
 /** A module that exports what `name` exports, of which a bundle keeps what it uses. */
 const facade = (name: string): string => {
   const whole = process.getBuiltinModule(name) as Readonly<Record<string, unknown>>
-  const names = Object.keys(whole).filter((each) => identifier.test(each) && each !== "default")
   const own = `process.getBuiltinModule(${JSON.stringify(name)})`
-  const taking = (each: string) =>
-    !late.has(name) || /^[A-Z]/.test(each) ? "member" : typeof whole[each] === "function" ? "called" : "read"
-  // A name may be a reserved word, so each is exported under an alias.
-  const exported = names.map((each, i) => `_${i} as ${each}`)
+  if (late.has(name)) return loadedLate(own, whole)
+  const names = exportsOf(whole)
   return [
-    ...(late.has(name)
-      ? ["let loaded", `const own = () => (loaded ??= ${own})`]
-      : [`const taken = /* @__PURE__ */ ${own}`, "const own = () => taken"]),
-    "const member = (name) => own()[name]",
-    "const called = (name) => (...given) => own()[name](...given)",
-    "const read = (name) => new Proxy({}, { get: (_, key) => own()[name][key] })",
-    ...names.map((each, i) => `const _${i} = /* @__PURE__ */ ${taking(each)}("${each}")`),
-    `export { ${[...(late.has(name) ? [] : ["taken as default"]), ...exported].join(", ")} }`
+    `const own = /* @__PURE__ */ ${own}`,
+    "const member = (name) => own[name]",
+    // A name may be a reserved word, so each is exported under an alias.
+    ...names.map((each, i) => `const _${i} = /* @__PURE__ */ member("${each}")`),
+    `export { ${["own as default", ...names.map((each, i) => `_${i} as ${each}`)].join(", ")} }`
   ].join("\n")
 }
 

@@ -5,6 +5,7 @@ import { join, relative } from "node:path"
 import { type InputOption, type OutputChunk, type OutputOptions, type RolldownOutput, rolldown } from "rolldown"
 import { builtins, fileOf, laterBuiltins } from "./builtins.ts"
 import { executable, library, programs, threads } from "./entries.ts"
+import { lateDependencies, lateSegmenter } from "./late.ts"
 
 /** What `version.ts` says in place of asking the checkout. */
 const built = (root: string) => {
@@ -25,7 +26,7 @@ const bundled = async (
     input,
     external,
     platform: "node",
-    plugins: form === "executable" ? [builtins, laterBuiltins] : [builtins],
+    plugins: [builtins, lateDependencies, lateSegmenter, ...(form === "executable" ? [laterBuiltins] : [])],
     transform: {
       define: {
         HEADGATE_BUILT: built(root),

@@ -1,18 +1,28 @@
 /**
  * `npm run release`: makes the files of a release, in `artifacts/`: the package as npm has it, what it is made of, on Linux the
  * single executables in archives, and a file with the checksums of them all. Two runs of one commit make the same, wherever
- * they run, but for the compiled code in an executable.
+ * they run, but for the compiled code in an executable. With `--for OWNER/NAME` they are to be published from that repository:
+ * then nothing is made unless the package says that it comes from there.
  */
 import { execFileSync } from "node:child_process"
 import { createHash } from "node:crypto"
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"
+import { parseArgs } from "node:util"
+import { repositoryProblem } from "./repository.ts"
 import { billName } from "./sbom.ts"
 
 const root = resolve(import.meta.dirname, "..")
 const dist = join(root, "dist")
 const artifacts = join(root, "artifacts")
-const { name, version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
+const { name, version, repository } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
+
+const { values } = parseArgs({ options: { for: { type: "string" } } })
+const problem = values.for === undefined ? undefined : repositoryProblem(repository, values.for)
+if (problem !== undefined) {
+  console.error(problem)
+  process.exit(1)
+}
 
 rmSync(artifacts, { recursive: true, force: true })
 mkdirSync(artifacts)

@@ -1,11 +1,6 @@
-/**
- * The management servers (admin, metrics, readiness) on their addresses: Effect's own HTTP server, since nothing of the
- * data path runs here.
- */
+/** The management servers (admin, metrics, readiness) on their addresses. Nothing of the data path runs here. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
-import { NodeHttpServer } from "@effect/platform-node"
-import { Effect, type Layer, type Scope } from "effect"
-import { HttpRouter } from "effect/http"
+import { Effect, type Scope } from "effect"
 import { containedBy } from "../src/services/contained.ts"
 import { containerOf, Defects } from "../src/services/defects.ts"
 import { type Address, BindFailed, bind, clearSocketFile, show } from "./http/address.ts"
@@ -16,18 +11,19 @@ export interface ManagementServer {
   readonly setting: string
 }
 
-/** Serves routes on every socket of an address until the scope closes. Ends with the port, if there is one. */
+/** Answers a request. */
+export type Answer = (request: IncomingMessage, response: ServerResponse) => void
+
+/** Serves on every socket of an address until the scope closes. Ends with the port, if there is one. */
 export const serveManagement = (
   { address, setting }: ManagementServer,
-  routes: Layer.Layer<never, never, HttpRouter.HttpRouter>
+  answer: Answer
 ): Effect.Effect<number | undefined, BindFailed, Scope.Scope> =>
   Effect.gen(function* () {
-    const handler = yield* HttpRouter.toHttpEffect(routes)
-    const answering = yield* NodeHttpServer.makeHandler(handler, { scope: yield* Effect.scope })
     const tell = yield* Defects
     const handle = containedBy(
       ({ socket }: IncomingMessage, _: ServerResponse) => containerOf(tell, "management", () => socket.destroy()),
-      answering
+      answer
     )
     const refused = ({ code }: { readonly code: string }) => new BindFailed({ address: show(address), setting, code })
     const open = (options: Parameters<typeof bind>[1]) => {

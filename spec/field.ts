@@ -14,11 +14,19 @@ import {
 } from "effect"
 
 /**
- * Says something of the form in the file. Where the value has the same form it is said once; to turn a schema around and back
- * copies all that it contains, which adds up over the depth of a file.
+ * Says something of the form in the file. That is the innermost of the schemas that a value is decoded through; to turn a schema
+ * around and back says it too, but copies all that it contains, which adds up over the depth of a file.
  */
 const ofForm = <S extends Schema.Top>(schema: S, say: (form: Schema.Top) => Schema.Top): S =>
-  (schema.ast.encoding === undefined ? say(schema) : Schema.flip(say(Schema.flip(schema)))) as S
+  schema.rebuild(sayingOfForm(schema.ast, say)) as S
+
+const sayingOfForm = (ast: SchemaAST.AST, say: (form: Schema.Top) => Schema.Top): SchemaAST.AST => {
+  const { encoding } = ast
+  if (encoding === undefined) return say(Schema.make(ast)).ast
+  const last = encoding.at(-1)!
+  const link = new SchemaAST.Link(sayingOfForm(last.to, say), last.transformation)
+  return Object.assign(Object.create(Object.getPrototypeOf(ast)), ast, { encoding: [...encoding.slice(0, -1), link] })
+}
 
 /** An object whose form in the file must pass these checks. */
 const checkedObject = <S extends Schema.Top>(

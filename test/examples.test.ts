@@ -1,5 +1,7 @@
 /** Every example is a file that loads, expands, and has nothing odd about it; each opens by saying what it shows. */
-import { globSync, readFileSync } from "node:fs"
+import { execFileSync } from "node:child_process"
+import { cpSync, existsSync, globSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
 import { dirname, join, resolve } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -55,6 +57,39 @@ describe("examples", () => {
       assert.deepStrictEqual([...new Set(unavailable!.map(lacked))], lacking(text))
     })
   )
+
+  /** What it names beside itself; what a deployment puts in its place has an absolute path. */
+  const named = (text: string): ReadonlyArray<string> =>
+    [...text.matchAll(/\b(?:file|cert|key|root): ['"]?([\w-][\w./-]*\.(?:pem|key|json|ya?ml|htpasswd))\b/g)].map(
+      ([, name]) => name!
+    )
+
+  it("have the files that they name, or tell the command that makes them", () => {
+    const copy = mkdtempSync(join(tmpdir(), "headgate-examples-"))
+    try {
+      cpSync(folder, copy, { recursive: true })
+      const missing = files.flatMap((file) => {
+        const text = readFileSync(join(copy, file), "utf8")
+        const own = join(copy, dirname(file))
+        for (const [, command] of text.matchAll(/^# Files: (.*)$/gm)) execFileSync("sh", ["-c", command!], { cwd: own })
+        return named(text).flatMap((name) => (existsSync(join(own, name)) ? [] : [`${file}: ${name}`]))
+      })
+      assert.deepStrictEqual(missing, [])
+    } finally {
+      rmSync(copy, { recursive: true })
+    }
+    assert.isAtLeast(new Set(files.flatMap((file) => named(readFileSync(join(folder, file), "utf8")))).size, 10)
+  })
+
+  it("hold no private key", () => {
+    const keys = globSync("**/*", { cwd: folder, withFileTypes: true }).filter(
+      (entry) => entry.isFile() && readFileSync(join(entry.parentPath, entry.name), "utf8").includes("PRIVATE KEY-----")
+    )
+    assert.deepStrictEqual(
+      keys.map(({ name }) => name),
+      []
+    )
+  })
 
   it("show every policy of routes and gateways, and every kind of backend but one", () => {
     const policies = Object.keys(schemas).map((name) => `policy ${name}`)

@@ -29,12 +29,17 @@ const partsOf = (ast: SchemaAST.AST): ReadonlyArray<SchemaAST.AST> => {
   }
 }
 
+/** Parts of which that is known, with all that they contain: policies share most of theirs. */
+const known = new WeakSet<SchemaAST.AST>()
+
 /** Whether the schema, or a part of it, comes from elsewhere. */
 export const isForeign = (schema: Schema.Top): boolean => {
   const seen = new Set([schema.ast])
   for (const ast of seen) {
+    if (known.has(ast)) continue
     if (!isOurs(ast)) return true
     for (const part of partsOf(ast)) seen.add(part)
   }
+  for (const ast of seen) known.add(ast)
   return false
 }

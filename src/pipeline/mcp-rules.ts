@@ -6,6 +6,7 @@ import { type Asking, type Rules, rulingOf } from "./rules.ts"
 export interface McpItem {
   readonly kind: "tool" | "prompt" | "resource" | "task"
   readonly target: string
+  /** Name of the tool or prompt, URI (or URI template) of the resource, id of the task. */
   readonly name: string
   /** The method in whose course the question comes up, as `tools/list`. */
   readonly method: string

@@ -5,13 +5,15 @@
 import { createHmac, randomBytes } from "node:crypto"
 import { Redacted } from "effect"
 
-const key = randomBytes(32)
+let key: Buffer | undefined
 
 /** Of plain data and `Redacted`; members that are `undefined`, and functions, count as left out. */
-export const keyedDigest = (value: unknown): string =>
-  createHmac("sha256", key)
+export const keyedDigest = (value: unknown): string => {
+  key ??= randomBytes(32)
+  return createHmac("sha256", key)
     .update(JSON.stringify(revealed(value)) ?? "")
     .digest("base64")
+}
 
 /** A copy with the texts of its secrets. It is hashed, and goes nowhere else. */
 const revealed = (value: unknown): unknown => {

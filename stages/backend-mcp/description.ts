@@ -4,7 +4,7 @@ import { parse } from "yaml"
 import type { ConfigPath, ConfigProblem } from "../../src/policy/policy.ts"
 import { type DocumentKind, Documents, Files } from "../../src/policy/terminal.ts"
 import type { McpTarget } from "../../src/protocols/mcp/config.ts"
-import { interfaceOf, type OpenApiInterface } from "../../src/protocols/mcp/openapi.ts"
+import { type OpenApiInterface, openApiInterface } from "../../src/protocols/mcp/openapi.ts"
 import type { McpBackend } from "./schema.ts"
 
 type Schema = NonNullable<(typeof McpBackend)["Type"]["targets"][number]["openapi"]>["schema"]
@@ -58,6 +58,6 @@ const describedBy = (text: string): Result.Result<OpenApiInterface, string> => {
     catch: () => "the OpenAPI document is neither JSON nor YAML"
   })
   return Result.flatMap(parsed, (document) =>
-    Result.mapError(interfaceOf(document), (why) => `the OpenAPI document cannot be used: ${why}`)
+    Result.mapError(openApiInterface(document), (why) => `the OpenAPI document cannot be used: ${why}`)
   )
 }

@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Prometheus from "../../layers/metrics/prometheus.ts"
-import { noFacts } from "../../src/protocols/mcp/call-record.ts"
+import { noMcpFacts } from "../../src/protocols/mcp/call-record.ts"
 import type { McpFacts } from "../../src/protocols/mcp/contract.ts"
 import { makeMcpSeries } from "./series.ts"
 
 const nowhere = { backend: undefined, listener: undefined, route: undefined }
-const facts = (known: Partial<McpFacts>): McpFacts => ({ ...noFacts(), ...known })
+const facts = (known: Partial<McpFacts>): McpFacts => ({ ...noMcpFacts(), ...known })
 
 /** The lines of the counter, without what is unknown. */
 const counted = async (all: ReadonlyArray<McpFacts>) => {

@@ -26,7 +26,7 @@ import {
   type UpstreamTimedOut,
   within
 } from "../../src/policy/terminal.ts"
-import { noFacts } from "../../src/protocols/mcp/call-record.ts"
+import { noMcpFacts } from "../../src/protocols/mcp/call-record.ts"
 import { defaultLimits, type McpTarget, mcpBackendConfig } from "../../src/protocols/mcp/config.ts"
 import type { McpFacts, McpRelay, McpResponse, McpTimeLimit } from "../../src/protocols/mcp/contract.ts"
 import { McpFamily } from "../../src/protocols/mcp/family.ts"
@@ -170,7 +170,7 @@ const relayed = (
   const rules = x.get(slots.mcpRules)
   current.use(configured, x)
   // Those of a stream are final when it is over; and a client may not wait for any response.
-  let facts = noFacts()
+  let facts = noMcpFacts()
   x.onFinish(() => {
     record(x, facts)
     count(passage, facts)

@@ -1,13 +1,13 @@
 /**
- * The management servers and what they answer. Loaded with the first of them that is on: a proxy that has none needs no
- * HTTP server of Effect's.
+ * What the management servers answer. Readiness and metrics are asked for all the time and are little: node's own server does
+ * for them. The admin interface is asked now and then, and loaded with the first request.
  */
-import { Effect, Layer } from "effect"
-import { HttpRouter, HttpServerResponse } from "effect/http"
+import type { IncomingMessage, ServerResponse } from "node:http"
+import { Effect, type Scope } from "effect"
+import type { Answer } from "../../../layers/management-server.ts"
+import { Defects, type TellDefect } from "../../services/defects.ts"
 import type { Metrics } from "../../services/metrics.ts"
-
-export { serveManagement } from "../../../layers/management-server.ts"
-export { adminRoutes } from "./admin.ts"
+import type { Controls } from "./admin.ts"
 
 /** Whether requests should be sent here. */
 export interface Readiness {
@@ -15,22 +15,64 @@ export interface Readiness {
   draining: boolean
 }
 
-export const readiness = (state: Readiness) =>
-  Layer.mergeAll(
-    HttpRouter.add("*", "/healthz/ready", ({ method }) =>
-      Effect.sync(() => {
-        if (method !== "GET") return HttpServerResponse.empty({ status: 405, headers: { allow: "GET" } })
-        if (state.draining) return HttpServerResponse.text("not ready, draining\n", { status: 503 })
-        if (state.pending.size === 0) return HttpServerResponse.text("ready\n")
-        return HttpServerResponse.text(`not ready, pending: ${[...state.pending].sort().join(", ")}\n`, { status: 500 })
-      })
-    )
+const plain = (response: ServerResponse, status: number, text: string, contentType = "text/plain") => {
+  response.writeHead(status, { "content-type": contentType, "content-length": Buffer.byteLength(text) }).end(text)
+}
+
+/** Answers these paths. */
+const answeringAt =
+  (paths: ReadonlyArray<string>, answer: Answer): Answer =>
+  (request, response) => {
+    const [path = ""] = request.url!.split("?", 1)
+    if (paths.includes(path.replace(/\/$/, ""))) answer(request, response)
+    else response.writeHead(404).end()
+  }
+
+export const readiness = (state: Readiness): Answer =>
+  answeringAt(["/healthz/ready"], ({ method }, response) => {
+    if (method !== "GET") response.writeHead(405, { allow: "GET" }).end()
+    else if (state.draining) plain(response, 503, "not ready, draining\n")
+    else if (state.pending.size === 0) plain(response, 200, "ready\n")
+    else plain(response, 500, `not ready, pending: ${[...state.pending].sort().join(", ")}\n`)
+  })
+
+/** A promise that fails is a failure of the proxy itself: the request is cut, and the failure told. */
+const failing =
+  (tell: TellDefect, { socket }: IncomingMessage) =>
+  (cause: unknown) => {
+    tell("management", cause)
+    socket.destroy()
+  }
+
+export const scrape = (metrics: Metrics["Service"]): Effect.Effect<Answer> =>
+  Effect.map(Defects, (tell) =>
+    answeringAt(["/metrics", "/stats/prometheus"], (request, response) => {
+      metrics
+        .scrape()
+        .then(({ contentType, text }) => plain(response, 200, text, contentType))
+        .catch(failing(tell, request))
+    })
   )
 
-export const scrape = (metrics: Metrics["Service"]) => {
-  const answer = Effect.map(
-    Effect.promise(() => metrics.scrape()),
-    ({ contentType, text }) => HttpServerResponse.text(text, { contentType })
-  )
-  return Layer.mergeAll(HttpRouter.add("*", "/metrics", answer), HttpRouter.add("*", "/stats/prometheus", answer))
-}
+export const admin = (controls: Controls): Effect.Effect<Answer, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const tell = yield* Defects
+    const context = yield* Effect.context<Scope.Scope>()
+    let loaded: Promise<Answer> | undefined
+    const load = async () => {
+      const [{ answering }, { adminRoutes }] = await Promise.all([
+        import("../../../layers/http-router.ts"),
+        import("./admin.ts")
+      ])
+      return Effect.runPromiseWith(context)(answering(adminRoutes(controls)))
+    }
+    return (request, response) => {
+      loaded ??= load()
+      loaded
+        .then((answer) => {
+          // Nothing would tell it that the client went away meanwhile.
+          if (!response.destroyed) answer(request, response)
+        })
+        .catch(failing(tell, request))
+    }
+  })

@@ -89,7 +89,7 @@ const defaultSessionTtl = 1_800_000
 const mcpSessions = ({ settings }: Normalised) =>
   McpProcess.useSync(({ keyFor }) => {
     const key = settings.session?.key
-    return mcpFamily(keyFor(key && Redacted.value(key)), settings.mcp?.sessionTtl ?? defaultSessionTtl)
+    return mcpFamily(() => keyFor(key && Redacted.value(key)), settings.mcp?.sessionTtl ?? defaultSessionTtl)
   })
 
 /** The dialect of a registry. Its policies of other names than the proxy's own may be written wherever they can be attached. */

@@ -45,11 +45,20 @@ const mcpProcess = (options: PortOptions) =>
   Layer.effect(
     McpProcess,
     Effect.map(Defects, (tell) => {
-      const own = randomSessionKey()
+      // Made when a configuration has the first of its relays.
+      let own: Uint8Array | undefined
+      let owner: string | undefined
       return {
-        keyFor: (configured) =>
-          options.sessionKey ?? (configured === undefined ? undefined : sessionKey(configured)) ?? own,
-        owner: randomUUID(),
+        keyFor: (configured) => {
+          const given = options.sessionKey ?? (configured === undefined ? undefined : sessionKey(configured))
+          if (given !== undefined) return given
+          own ??= randomSessionKey()
+          return own
+        },
+        get owner() {
+          owner ??= randomUUID()
+          return owner
+        },
         product: { name: "headgate", title: "Headgate", version: version.version },
         clock: processClock(containerOf(tell, "timer"))
       }

@@ -12,7 +12,6 @@ import { orExit } from "./failure.ts"
 import { curl, curlArguments, InjectFailed } from "./inject.ts"
 import { Operands } from "./operands.ts"
 import { readTrace } from "./saved-trace.ts"
-import { interactive } from "./trace-screen/interactive.ts"
 import { summary } from "./trace-summary.ts"
 
 export const traceCommand = Command.make(
@@ -55,6 +54,7 @@ export const traceCommand = Command.make(
     Effect.gen(function* () {
       const show = (json: string) => Console.log(options.raw ? json : summary(json))
       const person = !options.raw && process.stdout.isTTY && process.stdin.isTTY
+      const screen = person ? yield* Effect.promise(() => import("./trace-screen/interactive.ts")) : undefined
       const inject = yield* Operands
 
       if (Option.isSome(options.file)) {
@@ -64,8 +64,8 @@ export const traceCommand = Command.make(
             detail: "--file shows a saved trace: it goes with neither a proxy, nor a URL, nor --expression"
           })
         const saved = yield* readTrace(options.file.value)
-        return person && options.file.value !== "-"
-          ? yield* interactive(options.file.value, "waiting", Stream.fromIterable(saved))
+        return screen !== undefined && options.file.value !== "-"
+          ? yield* screen.interactive(options.file.value, "waiting", Stream.fromIterable(saved))
           : yield* Effect.forEach(saved, show, { discard: true })
       }
       if (!options.local && Option.isSome(options.resource))
@@ -88,8 +88,8 @@ export const traceCommand = Command.make(
           args === undefined
             ? events
             : Stream.merge(events, Stream.drain(Stream.fromEffect(curl(args))), { haltStrategy: "left" })
-        return person
-          ? yield* interactive(showAddress(admin), args === undefined ? "waiting" : "sent", all)
+        return screen !== undefined
+          ? yield* screen.interactive(showAddress(admin), args === undefined ? "waiting" : "sent", all)
           : yield* Stream.runForEach(all, show)
       })
       return yield* Effect.scoped(shown)

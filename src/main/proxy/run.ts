@@ -1,9 +1,9 @@
 /** Runs a configuration until somebody ends it: the gateway, its management servers, and the watch over the file. */
-import { Cause, Effect, type Layer, Queue, type Scope } from "effect"
-import type { HttpRouter } from "effect/http"
+import { Cause, Effect, Queue, type Scope } from "effect"
 import { isLocal, parseAdminAddress } from "../../../layers/admin-address.ts"
 import { watchFile } from "../../../layers/file-watch.ts"
 import { type Address, addressOf, BindFailed, everywhere, show } from "../../../layers/http/address.ts"
+import { type Answer, serveManagement } from "../../../layers/management-server.ts"
 import type { Problem } from "../../../spec/config/problem.ts"
 import { variables } from "../../../spec/environment.ts"
 import { checkAtStart } from "../../check/aside.ts"
@@ -19,12 +19,13 @@ import { Log } from "../../services/log.ts"
 import { Metrics } from "../../services/metrics.ts"
 import type { SpanSink } from "../../services/span-sink.ts"
 import { configDump } from "../admin/config-dump.ts"
-import type { Readiness } from "../admin/management.ts"
+import { admin, type Readiness, readiness, scrape } from "../admin/management.ts"
 import { memory } from "../admin/process-memory.ts"
 import type { Dialect } from "../configuration/dialect.ts"
 import { InvalidConfiguration, makeSnapshot } from "../configuration/snapshot.ts"
 import { type ConfigurationSource, configurationText, type UnreadableConfiguration } from "../configuration/source.ts"
 import { type Gateway, startGateway } from "./gateway.ts"
+import { readied } from "./readied.ts"
 import { buildInfo, gatherRuntime } from "./runtime-metrics.ts"
 
 export interface RunOptions<R> {
@@ -55,8 +56,6 @@ export interface Running {
   /** Ends when somebody asked for a graceful shutdown through the admin interface. */
   readonly shutdownRequested: Effect.Effect<void>
 }
-
-type Management = typeof import("../admin/management.ts")
 
 export type StartFailed = InvalidConfiguration | BindFailed | UnreadableConfiguration
 
@@ -113,16 +112,10 @@ const running = <R>(
       return yield* new BindFailed({ address: host, setting: "host", code: "EINVAL" })
     const stop = yield* Queue.unbounded<true>()
 
-    const serve = (
-      component: string,
-      setting: string,
-      where: Address | undefined,
-      routes: (management: Management) => Layer.Layer<never, never, HttpRouter.HttpRouter>
-    ) =>
+    const serve = (component: string, setting: string, where: Address | undefined, answer: Answer) =>
       Effect.gen(function* () {
         if (where === undefined) return undefined
-        const management = yield* Effect.promise(() => import("../admin/management.ts"))
-        const port = yield* management.serveManagement({ address: where, setting }, routes(management))
+        const port = yield* serveManagement({ address: where, setting }, answer)
         log.log("info", "proxy", "listener established", {
           address: show(port === undefined || where._tag === "Unix" ? where : { ...where, port }),
           component
@@ -133,14 +126,12 @@ const running = <R>(
     /** The address of a management server that listens where the listeners do, unless the configuration says otherwise. */
     const beside = (port: number) => show(addressOf(host, port))
     const readinessAddress = yield* address("config.readinessAddr", settings.readinessAddr ?? beside(15_021))
-    const readinessPort = yield* serve("readiness", "config.readinessAddr", readinessAddress, ({ readiness }) =>
-      readiness(state)
-    )
+    const readinessPort = yield* serve("readiness", "config.readinessAddr", readinessAddress, readiness(state))
     const statsPort = yield* serve(
       "stats",
       "config.statsAddr",
       yield* address("config.statsAddr", settings.statsAddr ?? beside(15_020)),
-      ({ scrape }) => scrape(metrics)
+      yield* scrape(metrics)
     )
 
     const gateway = yield* startGateway(first, {
@@ -174,8 +165,11 @@ const running = <R>(
     gatherRuntime(metrics, () => gateway.snapshot().assembled)
 
     const adminAddress = yield* address("config.adminAddr", settings.adminAddr)
-    const adminPort = yield* serve("admin", "config.adminAddr", adminAddress, ({ adminRoutes }) =>
-      adminRoutes({
+    const adminPort = yield* serve(
+      "admin",
+      "config.adminAddr",
+      adminAddress,
+      yield* admin({
         configDump: () => {
           const { config, hidden } = gateway.snapshot()
           return configDump(config, hidden)
@@ -247,6 +241,7 @@ const running = <R>(
       return reloadAndTell(newest)
     }).pipe(Effect.forever, Effect.forkScoped)
     for (const command of suggestions(text)) log.log("info", "proxy", `try: ${command}`)
+    yield* Effect.forkScoped(readied)
     return {
       gateway,
       reload,

@@ -1,10 +1,10 @@
 /** The record of upstream calls: facts for the access log, and the moments at which spans begin and end. */
-import type { McpClock, McpFacts, McpObserver, McpUpstreamCall, TraceContext } from "./contract.ts"
+import type { McpClock, McpFacts, McpObserver, McpUpstreamCall, TraceHeaders } from "./contract.ts"
 
 /** One upstream call. */
 export interface CallRecord {
   readonly call: McpUpstreamCall
-  readonly trace: TraceContext | undefined
+  readonly trace: TraceHeaders | undefined
   /** Closes the record once; with the reason if the call did not succeed. */
   readonly end: (failure: CallFailure | undefined) => void
 }
@@ -57,7 +57,7 @@ export const makeLedger = (facts: McpFacts, observer: McpObserver | undefined, c
 })
 
 /** Facts of a request of which nothing is known yet. */
-export const noFacts = (): McpFacts => ({
+export const noMcpFacts = (): McpFacts => ({
   method: undefined,
   sessionId: undefined,
   target: undefined,

@@ -3,22 +3,13 @@
  * whole or is a stream of server-sent events. An HTTP engine needs to know nothing else of MCP.
  */
 import type { Effect } from "effect"
-
-/** What a rule of `mcpAuthorization` decides about. Names are the target's own, without the prefix. */
-export interface McpItem {
-  readonly kind: "tool" | "prompt" | "resource" | "task"
-  readonly target: string
-  /** Name of the tool or prompt, URI (or URI template) of the resource, id of the task. */
-  readonly name: string
-  /** The method in whose course the question comes up, for example `tools/list`. */
-  readonly method: string
-}
+import type { McpItem } from "../../pipeline/mcp-rules.ts"
 
 /** May the principal of this request know and use the item? */
 export type McpAuthorize = (item: McpItem) => boolean
 
 /** W3C trace context, written to `params._meta` and to the headers of an upstream request. */
-export interface TraceContext {
+export interface TraceHeaders {
   readonly traceparent: string
   readonly tracestate?: string | undefined
   readonly baggage?: string | undefined
@@ -41,7 +32,7 @@ export interface McpUpstreamCall {
 /** Watches the upstream calls of a request as they happen: spans, trace events. */
 export interface McpObserver {
   /** The span's context, if the call belongs to one. */
-  readonly started: (call: McpUpstreamCall) => TraceContext | undefined
+  readonly started: (call: McpUpstreamCall) => TraceHeaders | undefined
   readonly finished: (call: McpUpstreamCall) => void
 }
 

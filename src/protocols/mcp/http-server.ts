@@ -1,5 +1,5 @@
 /** Streamable HTTP, the server's side (MCP base protocol, transports): checks in their order, then to the relay. */
-import { makeLedger, noFacts } from "./call-record.ts"
+import { makeLedger, noMcpFacts } from "./call-record.ts"
 import type { McpRequest, McpResponse } from "./contract.ts"
 import { dispatch } from "./dispatch.ts"
 import { isRebound, rebindingMessage } from "./dns-rebinding.ts"
@@ -48,7 +48,7 @@ export const bindingOf = ({ backend }: Backend["config"], { listener, principal,
 })
 
 const refuse = (respond: Respond, failure: McpFailure, id?: string): Cancel => {
-  const facts = noFacts()
+  const facts = noMcpFacts()
   facts.errorCode = codeOf(failure)
   facts.errorMessage = failure.message
   respond({ ...failureAnswer(failure, id), facts })
@@ -64,7 +64,7 @@ export const serve = (context: ServerContext, request: McpRequest, respond: Resp
       headers: ["content-type", "text/plain"],
       body: rebindingMessage,
       failure: rebindingMessage,
-      facts: noFacts()
+      facts: noMcpFacts()
     })
     return nothing
   }
@@ -188,7 +188,7 @@ const alone = (
       : {
           version: header(request.headers, "mcp-protocol-version") ?? latestLegacyVersion,
           headers,
-          ledger: makeLedger(noFacts(), request.observer, backend.clock)
+          ledger: makeLedger(noMcpFacts(), request.observer, backend.clock)
         }
   const session = sessions.single(era.modern ? "modern" : "stateless", bindingOf(backend.config, request), introduction)
   return hand(context, request, session, messages, era, respond, () => session.end(headers))
@@ -206,7 +206,7 @@ const hand = (
 ): Cancel => {
   const { backend } = context
   const { config, clock, pulse } = backend
-  const facts = request.facts ?? noFacts()
+  const facts = request.facts ?? noMcpFacts()
   const requests = messages.filter((message) => message.kind === "request")
   const host = {
     pulse,
@@ -291,7 +291,7 @@ const get = (context: ServerContext, request: McpRequest, respond: Respond): Can
   if (!isModern(version) && !accepts) return refuse(respond, refusal.acceptStream)
   const session = boundSession(context, request)
   if ("_tag" in session) return refuse(respond, session)
-  const facts = request.facts ?? noFacts()
+  const facts = request.facts ?? noMcpFacts()
   facts.sessionId = session.id
   const listening = new Listening({
     backend,
@@ -309,7 +309,7 @@ const get = (context: ServerContext, request: McpRequest, respond: Respond): Can
 const remove = (context: ServerContext, request: McpRequest, respond: Respond): Cancel => {
   const session = boundSession(context, request)
   if ("_tag" in session && session !== refusal.sessionNotFound) return refuse(respond, session)
-  const facts = noFacts()
+  const facts = noMcpFacts()
   if (!("_tag" in session)) {
     facts.sessionId = session.id
     const ledger = makeLedger(facts, request.observer, context.backend.clock)

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from "node:crypto"
 import type { McpEventMark } from "../../services/mcp-transport.ts"
-import { makeLedger, noFacts } from "./call-record.ts"
+import { makeLedger, noMcpFacts } from "./call-record.ts"
 import type { McpFacts, McpRequest, McpResponse } from "./contract.ts"
 import type { Crowd } from "./crowd.ts"
 import { dispatch } from "./dispatch.ts"
@@ -148,7 +148,7 @@ export class LegacySseServer {
   }
 
   serve(request: McpRequest, binding: Caller, respond: Respond): () => void {
-    const facts = noFacts()
+    const facts = noMcpFacts()
     const refuse = (failure: McpFailure) => {
       facts.errorCode = codeOf(failure)
       facts.errorMessage = failure.message

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import { parse } from "yaml"
-import { interfaceOf, type OpenApiOperation, requestOf, resultOf } from "./openapi.ts"
+import { type OpenApiOperation, openApiInterface, requestOf, resultOf } from "./openapi.ts"
 import { openApiTransport } from "./openapi-transport.ts"
 
 const petstore = `
@@ -43,7 +43,7 @@ components:
       properties: { name: { type: string }, parent: { $ref: "#/components/schemas/Pet" } }
 `
 
-const read = (text: string) => interfaceOf(parse(text))
+const read = (text: string) => openApiInterface(parse(text))
 const operations = (text: string): ReadonlyArray<OpenApiOperation> => Result.getOrThrow(read(text)).operations
 const [listPets, createPet, putPhoto] = operations(petstore) as [OpenApiOperation, OpenApiOperation, OpenApiOperation]
 
@@ -157,7 +157,7 @@ describe("an OpenAPI document", () => {
       })
     )
     const body = { content: { "application/json": { schema: { $ref: "#/components/schemas/S0" } } } }
-    const found = interfaceOf({
+    const found = openApiInterface({
       openapi: "3.0.0",
       paths: { "/x": { post: { operationId: "x", requestBody: body } } },
       components: { schemas: { ...schemas, S40: {} } }
@@ -168,7 +168,7 @@ describe("an OpenAPI document", () => {
   it("that has no end of depth is refused", () => {
     const body = (schema: unknown) => ({ content: { "application/json": { schema } } })
     const refusal = (requestBody: unknown, chain = {}) => {
-      const found = interfaceOf({
+      const found = openApiInterface({
         openapi: "3.0.0",
         paths: { "/x": { post: { operationId: "x", requestBody } } },
         chain

@@ -45,7 +45,7 @@ const unusable = (message: string): never => {
 }
 
 /** The interface that a parsed document describes, or what is wrong with it. */
-export const interfaceOf = (document: unknown): Result.Result<OpenApiInterface, string> => {
+export const openApiInterface = (document: unknown): Result.Result<OpenApiInterface, string> => {
   try {
     if (!isObject(document)) return Result.fail("expected an object")
     if (typeof document["openapi"] !== "string" || !document["openapi"].startsWith("3."))

@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { FakeTarget, serving } from "../../../test/mcp-fake-target.ts"
 import { listening, posting, rehearse } from "../../../test/mcp-rehearsal.ts"
-import type { McpItem, McpUpstreamCall } from "./contract.ts"
+import type { McpItem } from "../../pipeline/mcp-rules.ts"
+import type { McpUpstreamCall } from "./contract.ts"
 
 const call = (name: string, more: object = {}) => ({
   jsonrpc: "2.0",

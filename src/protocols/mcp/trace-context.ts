@@ -1,11 +1,11 @@
 /** W3C trace context of an upstream call: in `params._meta` (targets behind stdio have no headers) and in headers. */
 
 import { edited, member, objectAt, objectText, settingMembers } from "../../json/text.ts"
-import type { TraceContext } from "./contract.ts"
+import type { TraceHeaders } from "./contract.ts"
 
 type Entry = readonly [name: string, value: string]
 
-const entriesOf = (context: TraceContext): ReadonlyArray<Entry> => {
+const entriesOf = (context: TraceHeaders): ReadonlyArray<Entry> => {
   const entries: Array<Entry> = [["traceparent", context.traceparent]]
   if (context.tracestate !== undefined) entries.push(["tracestate", context.tracestate])
   if (context.baggage !== undefined) entries.push(["baggage", context.baggage])
@@ -13,7 +13,7 @@ const entriesOf = (context: TraceContext): ReadonlyArray<Entry> => {
 }
 
 /** The message with the context in `params._meta`. */
-export const withTrace = (text: string, context: TraceContext): string => {
+export const withTrace = (text: string, context: TraceHeaders): string => {
   const entries = entriesOf(context)
   const fresh = JSON.stringify(Object.fromEntries(entries))
   const message = objectText(text)
@@ -38,7 +38,7 @@ export const withTrace = (text: string, context: TraceContext): string => {
 }
 
 /** The headers with the context in place of the client's. */
-export const withTraceHeaders = (headers: ReadonlyArray<string>, context: TraceContext): ReadonlyArray<string> => {
+export const withTraceHeaders = (headers: ReadonlyArray<string>, context: TraceHeaders): ReadonlyArray<string> => {
   const out: Array<string> = []
   for (let i = 0; i < headers.length; i += 2) {
     const name = headers[i]!

@@ -22,12 +22,12 @@ import {
 import { tmpdir } from "node:os"
 import { basename, join, relative, resolve } from "node:path"
 import { createInterface } from "node:readline"
-import { fileURLToPath } from "node:url"
+import { fileURLToPath, pathToFileURL } from "node:url"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Component } from "../../../build/sbom.ts"
 import { billProblems } from "../../cyclonedx.ts"
-import { freePort } from "../../free-ports.ts"
+import { freePorts } from "../../free-ports.ts"
 import { nowhere } from "../../origin.ts"
 import { packed, patience } from "../../packed.ts"
 import { until } from "../../program.ts"
@@ -306,12 +306,13 @@ describe("the package that is built", () => {
 })
 
 describe("a program of the package", () => {
-  const small = async () => {
-    const port = await freePort()
+  const small = async (managed: "managed" | "unmanaged" = "unmanaged") => {
+    const [port, ...others] = await freePorts(4)
+    const [admin, stats, readiness] = others.map((each) => (managed === "managed" ? `localhost:${each}` : "off"))
     const file = join(bare, "small.yaml")
     writeFileSync(
       file,
-      `config: { adminAddr: off, statsAddr: off, readinessAddr: off }
+      `config: { adminAddr: "${admin}", statsAddr: "${stats}", readinessAddr: "${readiness}" }
 gateways: { default: { port: ${port} } }
 routes: [{ policies: { directResponse: { status: 200, body: hello } } }]
 `
@@ -320,7 +321,7 @@ routes: [{ policies: { directResponse: { status: 200, body: hello } } }]
   }
   /** What takes long to load, and a small file of HTTP routes has no use for. */
   const heavy =
-    /k_base|gpt-tokenizer|@opentelemetry|layers\/otlp|undici|node_modules\/ws\/|HttpRouter|management-server|backend-llm\/engine|backend-mcp\/servers/
+    /k_base|gpt-tokenizer|@opentelemetry|layers\/otlp|undici|node_modules\/ws\/|HttpRouter|layers\/http-router|admin\/admin\.ts|backend-llm\/(?:router|providers)|backend-mcp\/servers/
 
   it("loads nothing for its version", async () => {
     const { files, own } = await loaded("headgatectl", "version")
@@ -332,10 +333,11 @@ routes: [{ policies: { directResponse: { status: 200, body: hello } } }]
   })
 
   it.each([
-    ["headgatectl", ["validate"]],
-    ["headgate", ["-f"]]
-  ] as const)("loads what a small file needs alone: %s %j", async (program, args) => {
-    const { files, sources, own } = await loaded(program, ...args, await small())
+    ["headgatectl", ["validate"], "managed"],
+    ["headgate", ["-f"], "unmanaged"],
+    ["headgate", ["-f"], "managed"]
+  ] as const)("loads what a small file needs alone: %s %j, %s", async (program, args, managed) => {
+    const { files, sources, own } = await loaded(program, ...args, await small(managed))
     assert.include(sources, "src/main/configuration/dialect.ts")
     assert.deepStrictEqual(
       sources.filter((source) => heavy.test(source)),
@@ -344,6 +346,18 @@ routes: [{ policies: { directResponse: { status: 200, body: hello } } }]
     // The `fetch` of the runtime, which comes with every import of its HTTP modules.
     assert.notInclude(own, "NativeModule internal/deps/undici/undici")
     assert.isAtMost(files.length, 30)
+    // The proxy loads these once everything listens.
+    if (program === "headgatectl")
+      for (const name of ["crypto", "tls", "readline", "internal/child_process"])
+        assert.notInclude(own, `NativeModule ${name}`)
+  })
+
+  it("makes nothing for pages of help that it does not show", async () => {
+    const traps = join(home, "traps.mjs")
+    writeFileSync(traps, 'Intl.Segmenter = function () { throw new Error("made too early") }')
+    const launcher = join(bare, "node_modules", "headgate", "bin", "headgatectl.mjs")
+    const { status, said } = run(bare, "--import", pathToFileURL(traps).href, launcher, "validate", await small())
+    assert.deepStrictEqual({ status, said }, { status: 0, said: "Configuration is valid!" })
   })
 
   it("keeps its compiled code once it serves, and says nothing where it cannot", async () => {

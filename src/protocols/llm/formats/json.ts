@@ -1,7 +1,9 @@
 /** Parsed JSON as a gateway sees it: open objects whose unknown members must survive, looked into and copied by functions that are total. */
 
-/** A JSON object of unknown shape. Never mutated once it has left the function that built it: copies share what did not change. */
-export type JsonObject = { readonly [key: string]: unknown }
+import type { JsonObject } from "../../../../spec/content.ts"
+
+/** Never mutated once it has left the function that built it: copies share what did not change. */
+export type { JsonObject }
 
 /** An object that is no array. */
 export const isObject = (value: unknown): value is JsonObject =>

@@ -5,7 +5,7 @@
 import { Buffer } from "node:buffer"
 
 /** Byte offsets; `end` is behind the value. */
-export interface Span {
+export interface ByteSpan {
   readonly start: number
   readonly end: number
 }
@@ -108,9 +108,9 @@ const eachMember = (json: Buffer, visit: Visit): boolean => {
  * Where the values of the top-level members called `name` stand, in order; more than one when the client repeats the key, which readers
  * resolve differently. `undefined` when the text is no JSON object as far as this scan can tell.
  */
-export const memberSpans = (json: Buffer, name: string): ReadonlyArray<Span> | undefined => {
+export const memberSpans = (json: Buffer, name: string): ReadonlyArray<ByteSpan> | undefined => {
   const wanted = Buffer.from(name)
-  const spans: Array<Span> = []
+  const spans: Array<ByteSpan> = []
   const whole = eachMember(json, (keyStart, keyEnd, start, end) => {
     if (isNamed(json, keyStart, keyEnd, wanted)) spans.push({ start, end })
   })

@@ -23,12 +23,12 @@ export type Credential = (
 ) & { readonly move?: KeyMove }
 
 /** Header changes that put a credential in its place; header names in lower case. */
-export interface HeaderChanges {
+export interface CredentialHeaders {
   readonly set: ReadonlyArray<readonly [name: string, value: string]>
   readonly remove: ReadonlyArray<string>
 }
 
-const unchanged: HeaderChanges = { set: [], remove: [] }
+const unchanged: CredentialHeaders = { set: [], remove: [] }
 const bearer = /^bearer +/i
 
 /**
@@ -39,7 +39,7 @@ export const placeKey = (
   credential: Credential,
   authorization: string | undefined,
   explicit: boolean
-): HeaderChanges => {
+): CredentialHeaders => {
   if (credential.move === undefined || authorization === undefined) return unchanged
   const scheme = bearer.exec(authorization)
   if (scheme === null) return unchanged
