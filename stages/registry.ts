@@ -7,6 +7,7 @@ import { registry, terminalsBehind } from "../src/pipeline/registry.ts"
 import { apiKey } from "./api-key/stage.ts"
 import { authorization } from "./authorization/stage.ts"
 import { backendAuth } from "./backend-auth/stage.ts"
+import { backendDynamic } from "./backend-dynamic/stage.ts"
 import { backendHost } from "./backend-host/stage.ts"
 import { backendAi } from "./backend-llm/ai.ts"
 import { backendLlm } from "./backend-llm/stage.ts"
@@ -105,4 +106,11 @@ export const policies = registry(
 /** What connections to backends are opened by. The list has no order that matters: no two of them say the same thing. */
 export const connections: ReadonlyArray<ConnectionPolicy> = [backendTLS, backendTunnel, http, tcp]
 
-export const terminals = terminalsBehind(policies, [backendAi, backendHost, backendLlm, backendMcp, backendService])
+export const terminals = terminalsBehind(policies, [
+  backendAi,
+  backendDynamic,
+  backendHost,
+  backendLlm,
+  backendMcp,
+  backendService
+])

@@ -66,10 +66,10 @@ const allowed: ReadonlyArray<readonly [from: RegExp, to: RegExp]> = [
   // What the terminals for models are made from is no wire shape: parts of the file with what is in force for each.
   [/^stages\/backend-llm\/schema\.ts$/, /^(spec\/|stages\/[^/]+\/schema\.ts|src\/policy\/terminal\.ts)/],
   // Wire shapes load without the engine. Those of terminals are parts of the file besides.
-  [/^stages\/backend-(host|llm|mcp|service)\/schema\.ts$/, /^(spec\/|stages\/[^/]+\/schema\.ts)/],
+  [/^stages\/backend-(dynamic|host|llm|mcp|service)\/schema\.ts$/, /^(spec\/|stages\/[^/]+\/schema\.ts)/],
   [/^stages\/[^/]+\/schema\.ts$/, /^(spec\/policy\.ts|stages\/[^/]+\/schema\.ts)/],
   // Terminals are written with what policies are, their own contract, and the engines of protocols.
-  [/^stages\/backend-(host|llm|mcp|service)\//, /^src\/(policy|protocols|balance)\//],
+  [/^stages\/backend-(dynamic|host|llm|mcp|service)\//, /^src\/(policy|protocols|balance)\//],
   // A policy is written with what `headgate/policy` exports, or how connections are opened, and with nothing else: no other policy, and no layer.
   [/^stages\/[^/]+\//, /^src\/policy\/(policy|connection)\.ts/],
   [/^(test|bench|examples|judges)\//, /./]

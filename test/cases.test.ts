@@ -53,6 +53,7 @@ const casesOfModels = (name: "ai" | "llm") =>
   casesOf("backendLlm").filter((one) => one.name.startsWith("ai-") === (name === "ai"))
 
 const casesOfTerminals = {
+  dynamic: casesOf("backendDynamic"),
   host: casesOf("backendHost"),
   mcp: casesOf("backendMcp"),
   llm: casesOfModels("llm"),

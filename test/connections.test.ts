@@ -122,6 +122,11 @@ const compiled = (text: string) =>
         Effect.sync(() => {
           opened.push([formatAddress(target), options])
           return { send: () => Effect.die("nothing is sent") }
+        }),
+      openChosen: (options) =>
+        Effect.sync(() => {
+          opened.push(["chosen", options])
+          return { pseudonym: "nobody", at: () => ({ send: () => Effect.die("nothing is sent") }) }
         })
     })
     const quiet = ConsoleLog.layer({ filter: "off", format: "text", write: () => {}, now: () => 0 })
@@ -271,12 +276,18 @@ describe("config.backend and config.dns", () => {
   it.effect("leave alone what a backend says for itself", () =>
     Effect.gen(function* () {
       const seen: Array<UpstreamOptions> = []
-      const { open } = withDefaults(
+      const nobody = { send: () => Effect.die("nothing is sent") }
+      const { open, openChosen } = withDefaults(
         {
           open: (_, options) =>
             Effect.sync(() => {
               seen.push(options)
-              return { send: () => Effect.die("nothing is sent") }
+              return nobody
+            }),
+          openChosen: (options) =>
+            Effect.sync(() => {
+              seen.push(options)
+              return { pseudonym: "nobody", at: () => nobody }
             })
         },
         { connectTimeout: 1, idleTimeout: 2, maxConnections: 3, probes: "none", addresses: "v6" }
@@ -286,8 +297,10 @@ describe("config.backend and config.dns", () => {
       const target = { kind: "tcp", host: "a", port: 1, tls: true } as const
       yield* Effect.scoped(open(target, own))
       yield* Effect.scoped(open(target, { tls, connectTimeout: undefined }))
+      yield* Effect.scoped(openChosen({ tls, connectTimeout: undefined }))
       assert.deepStrictEqual(seen, [
         own,
+        { tls, connectTimeout: 1, idleTimeout: 2, maxConnections: 3, probes: "none", addresses: "v6" },
         { tls, connectTimeout: 1, idleTimeout: 2, maxConnections: 3, probes: "none", addresses: "v6" }
       ])
     })

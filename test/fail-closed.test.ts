@@ -117,6 +117,13 @@ const deciders: Readonly<Record<string, Decider>> = {
     config: routed("{ directResponse: { conditional: [{ condition: EXPRESSION, status: 418 }] } }"),
     body: "{}"
   },
+  dynamic: {
+    config: (expression, backend) => `
+gateways: { default: { port: 8080 } }
+routes: [{ backends: [{ dynamic: { target: '(${expression}) ? "127.0.0.1:${backend}" : "127.0.0.1:${backend}"' } }] }]
+`,
+    body: "{}"
+  },
   apiKey: located("apiKey", 'keys: [{ key: "k" }], location'),
   jwtAuth: located("jwtAuth", `${issuer}, location`),
   mcpAuthentication: located(

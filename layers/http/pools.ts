@@ -1,12 +1,13 @@
 /** The connections to backends: one pool of them per backend, shared by all who mean the same one in the same way. */
 import { Context, Effect, Layer, type Scope } from "effect"
-import type { Address } from "../../spec/target.ts"
+import { type Address, formatAddress } from "../../spec/target.ts"
 import { containerOf, Defects, type TellDefect } from "../../src/services/defects.ts"
 import { Metrics } from "../../src/services/metrics.ts"
 import { Monotonic } from "../../src/services/monotonic.ts"
 import { Names } from "../../src/services/names.ts"
 import { containedLaterIfAlive } from "../../src/services/timer.ts"
 import type { FollowedTls, UpstreamOptions, UpstreamTls } from "../../src/services/upstreams.ts"
+import { ChosenPools } from "./chosen-pools.ts"
 import { dialTo } from "./client/dial.ts"
 import type { PoolExhausted } from "./client/failures.ts"
 import { identityOf } from "./client/identity.ts"
@@ -20,6 +21,10 @@ export class Pools extends Context.Service<
   {
     /** Opens each backend once, and closes it, when its last user is gone, after what is in flight has ended. */
     readonly open: (target: Address, options: UpstreamOptions) => Effect.Effect<Connections, never, Scope.Scope>
+    /** Opens each backend when it is first called. Those of the same options are shared. */
+    readonly openChosen: (
+      options: UpstreamOptions
+    ) => Effect.Effect<(target: Address) => Connections, never, Scope.Scope>
   }
 >()("headgate/layers/http/Pools") {}
 
@@ -32,6 +37,12 @@ interface Backend {
 /** One use of the connections to a backend. */
 interface Use {
   readonly pool: Pool
+  readonly end: () => void
+}
+
+/** One use of the connections to whatever requests name, all of the same options. */
+interface Choice {
+  readonly at: (target: Address) => Connections
   readonly end: () => void
 }
 
@@ -81,11 +92,20 @@ export const poolMetrics = (metrics: Metrics["Service"], waiting: () => number) 
     [],
     () => [{ labels: {}, value: waiting() }]
   )
-  return metrics.counter(
-    "upstream_refused_calls_total",
-    "Calls that were refused because all connections to their backend were in use: too many waited (`queue`), or they did so for too long (`time`).",
-    ["limit"]
-  )
+  return {
+    refusals: metrics.counter(
+      "upstream_refused_calls_total",
+      "Calls that were refused because all connections to their backend were in use: too many waited (`queue`), or they did so for too long (`time`).",
+      ["limit"]
+    ),
+    evictions: metrics
+      .counter(
+        "upstream_evictions_total",
+        "Backends named by requests whose idle connections were closed, because too many others were named after them.",
+        []
+      )
+      .series([])
+  }
 }
 
 export const layer: Layer.Layer<Pools, never, Names | Metrics> = Layer.effect(
@@ -96,28 +116,52 @@ export const layer: Layer.Layer<Pools, never, Names | Metrics> = Layer.effect(
     const names = yield* Names
     const later = containedLaterIfAlive(containerOf(tell, "backend"))
     const backends = new Map<string, Backend>()
-    const refusals = poolMetrics(yield* Metrics, () => {
-      let waiting = 0
+    const chosen = new ChosenPools(() => evictions.record(1))
+    /** How many call backends by requests with the same options. */
+    const choosing = new Map<string, number>()
+    const { refusals, evictions } = poolMetrics(yield* Metrics, () => {
+      let { waiting } = chosen
       for (const { pool } of backends.values()) waiting += pool.waiting
       return waiting
     })
     const refused = (limit: PoolExhausted["limit"]) => refusals.series([limit]).record(1)
-    const use = (target: Address, settings: ConnectionSettings): Use => {
+    const poolOf = (target: Address, settings: ConnectionSettings): Pool => {
       const { connectTimeout, idleTimeout, maxConnections } = settings
-      const key = identityOf(target, settings)
-      const make = (): Backend => {
-        const pool = new Pool({
-          ...dialTo(target, settings, later, names),
-          most: maxConnections,
-          idleTimeout,
-          acquireTimeout: connectTimeout,
-          now,
-          later,
-          defect: (cause) => tell("backend", cause),
-          refused
-        })
-        return { pool, users: 0 }
+      return new Pool({
+        ...dialTo(target, settings, later, names),
+        most: maxConnections,
+        idleTimeout,
+        acquireTimeout: connectTimeout,
+        now,
+        later,
+        defect: (cause) => tell("backend", cause),
+        refused
+      })
+    }
+    const choose = (settings: ConnectionSettings): Choice => {
+      const { connectTimeout } = settings
+      const prefix = `${identityOf(nowhere, settings)} `
+      choosing.set(prefix, (choosing.get(prefix) ?? 0) + 1)
+      return {
+        at: (target) =>
+          chosen.at(prefix + formatAddress(target), () => ({
+            tell,
+            pool: poolOf(target, settings),
+            connectTimeout,
+            form: formOf(target, settings.tunnel, settings.tls)
+          })),
+        end: () => {
+          const left = choosing.get(prefix)! - 1
+          choosing.set(prefix, left)
+          if (left > 0) return
+          choosing.delete(prefix)
+          chosen.close(prefix)
+        }
       }
+    }
+    const use = (target: Address, settings: ConnectionSettings): Use => {
+      const key = identityOf(target, settings)
+      const make = (): Backend => ({ pool: poolOf(target, settings), users: 0 })
       const backend = backends.get(key) ?? make()
       backends.set(key, backend)
       backend.users++
@@ -130,20 +174,33 @@ export const layer: Layer.Layer<Pools, never, Names | Metrics> = Layer.effect(
       return { pool: backend.pool, end }
     }
     return {
-      open: (target, { tls, tunnel, ...options }) =>
+      openChosen: (options) =>
+        Effect.gen(function* () {
+          let choice: Choice | undefined
+          let over = false
+          const settled = yield* settling(nowhere, options, (settings) => {
+            if (choice === undefined || over) return
+            const before = choice
+            choice = choose(settings)
+            before.end()
+          })
+          return yield* Effect.acquireRelease(
+            Effect.sync(() => {
+              const first = choose(settled())
+              choice = first
+              return (target: Address) => (choice ?? first).at(target)
+            }),
+            () =>
+              Effect.sync(() => {
+                over = true
+                choice?.end()
+              })
+          )
+        }),
+      open: (target, options) =>
         Effect.gen(function* () {
           let lease: Lease | undefined
-          let own: UpstreamTls | undefined
-          let ofProxy: UpstreamTls | undefined
-          const settled = () => settle(target, { ...options, tls: own, tunnel: tunnel && { ...tunnel, tls: ofProxy } })
-          yield* followed(tls, (newest) => {
-            own = newest
-            lease?.change(settled())
-          })
-          yield* followed(tunnel?.tls, (newest) => {
-            ofProxy = newest
-            lease?.change(settled())
-          })
+          const settled = yield* settling(target, options, (settings) => lease?.change(settings))
           return yield* Effect.acquireRelease(
             Effect.sync(() => {
               const settings = settled()
@@ -157,6 +214,26 @@ export const layer: Layer.Layer<Pools, never, Names | Metrics> = Layer.effect(
     }
   })
 )
+
+/** The settings as they are whenever somebody asks. @param changed told when certificates are others. */
+const settling = (
+  target: Address,
+  { tls, tunnel, ...options }: UpstreamOptions,
+  changed: (settings: ConnectionSettings) => void
+): Effect.Effect<() => ConnectionSettings, never, Scope.Scope> => {
+  let own: UpstreamTls | undefined
+  let ofProxy: UpstreamTls | undefined
+  const settled = () => settle(target, { ...options, tls: own, tunnel: tunnel && { ...tunnel, tls: ofProxy } })
+  const followingOwn = followed(tls, (newest) => {
+    own = newest
+    changed(settled())
+  })
+  const followingProxy = followed(tunnel?.tls, (newest) => {
+    ofProxy = newest
+    changed(settled())
+  })
+  return Effect.as(Effect.andThen(followingOwn, followingProxy), settled)
+}
 
 /** Takes what holds, now and whenever it is something else. */
 const followed = (
@@ -175,3 +252,6 @@ const followed = (
     }
   )
 }
+
+/** In place of an address, where the options alone are meant. */
+const nowhere: Address = { kind: "tcp", host: "", port: 0, tls: false }

@@ -1,27 +1,44 @@
 /** The port `Upstreams` over connections of our own. */
+import { randomUUID } from "node:crypto"
 import { Effect, Layer } from "effect"
 import type { Metrics } from "../../src/services/metrics.ts"
 import type { Names } from "../../src/services/names.ts"
 import { type UpstreamOptions, Upstreams } from "../../src/services/upstreams.ts"
+import { pseudonymOf } from "../../src/services/via.ts"
 import * as Pools from "./pools.ts"
 import { call } from "./upstream-call.ts"
 
 export const layer: Layer.Layer<Upstreams, never, Names | Metrics> = Layer.effect(
   Upstreams,
-  Effect.map(Pools.Pools, ({ open }) => ({
-    open: (target, options) =>
-      Effect.flatMap(open(target, options), (connections) =>
-        connections.form === undefined
-          ? Effect.succeed({ send: (request) => call(connections, request) })
-          : // A proxy passes on what is HTTP, and what leaves HTTP goes through a tunnel.
-            Effect.map(open(target, tunnelled(options)), (beside) => ({
-              send: (request) => call(request.upgrade === undefined ? connections : beside, request)
-            }))
-      )
-  }))
+  Effect.map(Pools.Pools, ({ open, openChosen }) => {
+    const pseudonym = pseudonymOf(randomUUID().slice(0, 8))
+    return {
+      open: (target, options) =>
+        Effect.map(
+          bothWays(options, (one) => open(target, one)),
+          ([connections, tunnelled]) => ({
+            send: (request) => call(request.upgrade === undefined ? connections : tunnelled, request)
+          })
+        ),
+      openChosen: (options) =>
+        Effect.map(bothWays(options, openChosen), ([at, tunnelled]) => ({
+          pseudonym,
+          // When it is called, for its pool may be another one by then.
+          at: (target) => ({
+            send: (request) => call(request.upgrade === undefined ? at(target) : tunnelled(target), request)
+          })
+        }))
+    }
+  })
 ).pipe(Layer.provide(Pools.layer))
 
-const tunnelled = ({ tunnel, ...options }: UpstreamOptions): UpstreamOptions => ({
-  ...options,
-  tunnel: tunnel && { ...tunnel, mode: "connect" }
-})
+/** A proxy passes on what is HTTP, and what leaves HTTP goes through a tunnel, where they are not the same anyway. */
+const bothWays = <A, R>(
+  { tunnel, ...options }: UpstreamOptions,
+  opened: (options: UpstreamOptions) => Effect.Effect<A, never, R>
+): Effect.Effect<readonly [http: A, other: A], never, R> =>
+  Effect.flatMap(opened({ ...options, tunnel }), (http) =>
+    tunnel?.mode === "auto"
+      ? Effect.map(opened({ ...options, tunnel: { ...tunnel, mode: "connect" } }), (other) => [http, other] as const)
+      : Effect.succeed([http, http] as const)
+  )

@@ -116,20 +116,20 @@ export const callerOf = (
           return asking(caller, asked, head, timeout)
         })
       }),
-    send: (caller, asked) =>
-      Effect.suspend((): Effect.Effect<Answer, StageError> => {
-        const head = headOf(asked, authority)
-        if (head instanceof FilterFailed) return Exit.fail(head)
-        const x = begun(caller, asked, head, clock())
-        return Effect.onExit(answered(ways, x, backend), (exit) =>
-          Effect.sync(() => {
-            if (Exit.isFailure(exit)) return over(x, undefined, tell)
-            const { body } = exit.value
-            if (isSource(body)) exit.value.body = observe(body, end(x, tell))
-            else over(x, body === undefined ? 0 : Buffer.byteLength(body), tell)
-          })
-        )
+    send: (caller, asked) => {
+      const head = headOf(asked, authority)
+      if (head instanceof FilterFailed) return Exit.fail(head)
+      const x = begun(caller, asked, head, clock())
+      return Effect.onExit(answered(ways, x, backend), (exit) => {
+        if (Exit.isFailure(exit)) over(x, undefined, tell)
+        else {
+          const { body } = exit.value
+          if (isSource(body)) exit.value.body = observe(body, end(x, tell))
+          else over(x, body === undefined ? 0 : Buffer.byteLength(body), tell)
+        }
+        return Effect.void
       })
+    }
   }
 }
 

@@ -64,7 +64,7 @@ export interface Caller {
   ) => Effect.Effect<Reply, StageError>
   /**
    * Ends with the head of the answer, whose body may go on for as long as it likes. What the reference says of time holds for the
-   * head. Interrupting it, or cancelling the body, ends the call.
+   * head. Interrupting it, or cancelling the body, ends the call. The effect is run once, and at once: a relay makes many of them.
    */
   readonly send: (caller: Asking, request: SubRequest) => Effect.Effect<Answer, StageError>
 }

@@ -8,7 +8,7 @@ export type { PromptCaching, PromptGuard, PromptMessage } from "../../spec/guard
 export type { VirtualModel } from "../../spec/models.ts"
 export type { MockParams } from "../../spec/standalone/llm.ts"
 export type { McpEndpoint } from "../../spec/standalone/mcp.ts"
-export { type Address, formatAddress, HostPort } from "../../spec/target.ts"
+export { type Address, formatAddress, HostPort, parseUrl } from "../../spec/target.ts"
 export { doubtOf } from "../cel/json-text.ts"
 export type { HostVariable } from "../cel/phases.ts"
 // Bodies and JSON of backends.
@@ -40,6 +40,7 @@ export { Metrics, type Series } from "../services/metrics.ts"
 export { Random } from "../services/random.ts"
 export { Tokenizer } from "../services/tokenizer.ts"
 export {
+  type Chosen,
   callTimeout,
   type Upstream,
   type UpstreamOptions,

@@ -196,10 +196,20 @@ export interface Upstream {
   readonly send: <E = never>(request: UpstreamRequest<E>) => Effect.Effect<Answer, UpstreamError | E>
 }
 
+/** Backends that a request names. */
+export interface Chosen {
+  /** What this process calls itself in `via`, so that it knows a request that comes back to it. */
+  readonly pseudonym: string
+  /** Connections are kept to many of them, and then to those that were called last. */
+  readonly at: (target: Address) => Upstream
+}
+
 export class Upstreams extends Context.Service<
   Upstreams,
   {
     readonly open: (target: Address, options: UpstreamOptions) => Effect.Effect<Upstream, never, Scope.Scope>
+    /** Opens each of them when it is first called. */
+    readonly openChosen: (options: UpstreamOptions) => Effect.Effect<Chosen, never, Scope.Scope>
   }
 >()("headgate/services/Upstreams") {}
 
@@ -210,6 +220,10 @@ export const filled = (options: UpstreamOptions, defaults: UpstreamOptions): Ups
 }
 
 /** The same backends, opened with `defaults` where nobody says otherwise. */
-export const withDefaults = ({ open }: Upstreams["Service"], defaults: UpstreamOptions): Upstreams["Service"] => ({
-  open: (target, options) => open(target, filled(options, defaults))
+export const withDefaults = (
+  { open, openChosen }: Upstreams["Service"],
+  defaults: UpstreamOptions
+): Upstreams["Service"] => ({
+  open: (target, options) => open(target, filled(options, defaults)),
+  openChosen: (options) => openChosen(filled(options, defaults))
 })

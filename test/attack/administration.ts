@@ -83,6 +83,12 @@ const calls: ReadonlyArray<Call> = [
       })
     )
   ),
+  ...[ends, changes, reads].map((line) => ({
+    title: `${line} through a gateway`,
+    line,
+    headers: ["host: 127.0.0.1:PORT", "via: 1.0 other, 1.1 headgate-0123abcd"],
+    status: 403
+  })),
   { title: "two hosts", line: ends, headers: ["host: 127.0.0.1:PORT", "host: evil.example"], status: [400, 403] },
   { title: "two hosts, the foreign first", line: ends, headers: ["host: evil.example", "host: a"], status: [400, 403] },
   ...foreignOrigins.flatMap((origin) =>

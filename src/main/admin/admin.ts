@@ -12,6 +12,7 @@ import type { RouteGraph } from "../../pipeline/graph.ts"
 import { mermaid } from "../../pipeline/graph.ts"
 import type { Watchers } from "../../pipeline/watchers.ts"
 import type { LogControl } from "../../services/log.ts"
+import { isForwarded } from "../../services/via.ts"
 import { jsonSchema } from "../configuration/json-schemas.ts"
 import { type SchemaKind, schemaFile, schemaKinds } from "../configuration/schema-kinds.ts"
 import { type AdminPath, adminEndpoints, adminList } from "./endpoints.ts"
@@ -141,9 +142,11 @@ const index = `<!doctype html><title>Headgate</title><h1>Headgate</h1><ul>${admi
 
 /**
  * A page of another origin, or one that made its name resolve to loopback, may not use the browser of whoever runs this
- * process. A client that is no browser sends neither header and is believed.
+ * process. A client that is no browser sends neither header and is believed, unless it came through a gateway.
  */
 const distrust = (request: HttpServerRequest.HttpServerRequest, loopback: boolean): string | undefined => {
+  // A gateway reaches what its clients do not, this interface included.
+  if (isForwarded(request.headers["via"])) return "requests that a gateway forwards are refused\n"
   const host = request.headers["host"]
   if (loopback && host !== undefined && !isLoopback(hostName(host)))
     return "the host header must name a loopback address\n"

@@ -76,7 +76,7 @@ None has authentication: bind them where only those who may can reach them.
 ## Admin interface
 
 \`config.adminAddr\`, by default \`localhost:15000\`. Bound to loopback, it answers only to a \`host\` header that names a loopback address;
-requests that change something are refused (403) to a page of another origin. GET endpoints answer HEAD as well, and \`/\` lists them all.
+requests that change something are refused (403) to a page of another origin, and all requests that come through a \`dynamic\` backend. GET endpoints answer HEAD as well, and \`/\` lists them all.
 
 ${table(adminList)}
 ## Stats

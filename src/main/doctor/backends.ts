@@ -42,7 +42,8 @@ export const calleesOf = Effect.fnUntraced(function* (config: Normalised, source
         Effect.map(tls !== undefined && "follow" in tls ? tls.follow(() => {}) : Effect.succeed(tls), (tls) => {
           add({ address, tls, path: undefined })
           return nobody
-        })
+        }),
+      openChosen: () => Effect.succeed({ pseudonym: "nobody", at: () => nobody })
     })
   )
   for (const { destination, path } of Object.values(config.backends)) {

@@ -8,7 +8,7 @@ import * as Files from "../../../layers/files.ts"
 import * as Jwks from "../../../layers/jwks/live.ts"
 import * as ConsoleLog from "../../../layers/log/console.ts"
 import * as RateLimits from "../../../layers/rate-limits/memory.ts"
-import { formatAddress } from "../../../spec/target.ts"
+import { type Address, formatAddress } from "../../../spec/target.ts"
 import type { TraceEvent } from "../../../spec/trace-events.ts"
 import { HeaderList } from "../../http/header-list.ts"
 import type { Answer } from "../../http/message.ts"
@@ -20,7 +20,7 @@ import { type Fetched, FetchFailed, type FetchRequest, HttpFetch } from "../../s
 import { Monotonic } from "../../services/monotonic.ts"
 import { Random } from "../../services/random.ts"
 import { Timer } from "../../services/timer.ts"
-import { UpstreamFailed, type UpstreamRequest, Upstreams } from "../../services/upstreams.ts"
+import { type Upstream, UpstreamFailed, type UpstreamRequest, Upstreams } from "../../services/upstreams.ts"
 import type { Content } from "./arbitraries.ts"
 import { bodyOf, collect, type Flow } from "./flow.ts"
 import { keySet, metadata } from "./issuer.ts"
@@ -247,18 +247,22 @@ export class World {
 
   /** Backends of any address. */
   readonly upstreams = Layer.succeed(Upstreams, {
-    open: (target) =>
-      Effect.succeed({
-        send: (request) => {
-          const call = this.call(formatAddress(target), request)
-          const { timeout } = request
-          if (timeout === undefined) return call
-          const { milliseconds, failure } = timeout
-          const orElse = () => Effect.suspend(() => Effect.fail(failure("sent")))
-          return Effect.timeoutOrElse(call, { duration: milliseconds, orElse })
-        }
-      })
+    open: (target) => Effect.succeed(this.#upstreamAt(target)),
+    openChosen: () => Effect.succeed({ pseudonym: "world", at: (target) => this.#upstreamAt(target) })
   })
+
+  #upstreamAt(target: Address): Upstream {
+    return {
+      send: (request) => {
+        const call = this.call(formatAddress(target), request)
+        const { timeout } = request
+        if (timeout === undefined) return call
+        const { milliseconds, failure } = timeout
+        const orElse = () => Effect.suspend(() => Effect.fail(failure("sent")))
+        return Effect.timeoutOrElse(call, { duration: milliseconds, orElse })
+      }
+    }
+  }
 
   /** What runs in the world lives by its time. */
   get timing(): Context.Context<never> {
