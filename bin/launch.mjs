@@ -53,7 +53,9 @@ export const launch = async (program) => {
  */
 const codeCache = () => {
   if (process.env.NODE_COMPILE_CACHE !== undefined) return process.env.NODE_COMPILE_CACHE
-  const caches = process.env.XDG_CACHE_HOME || (process.env.HOME && join(process.env.HOME, ".cache"))
+  const { XDG_CACHE_HOME, HOME, LOCALAPPDATA } = process.env
+  // Windows has a folder of each user for this, and seldom a HOME.
+  const caches = XDG_CACHE_HOME || (HOME && join(HOME, ".cache")) || LOCALAPPDATA
   if (!caches) return undefined
   const folder = join(caches, "headgate", "code")
   return [caches, dirname(folder), folder].every(isOurs) ? folder : undefined

@@ -325,16 +325,18 @@ describe("config.backend and config.dns", () => {
     response.end(JSON.stringify({ jsonrpc: "2.0", id: 1, result }))
   })
 
-  /** How one address answers as a host, and then as an MCP server. */
-  const statuses = (settings: string, address: string) =>
-    Effect.gen(function* () {
-      const { port } = yield* running(`
+  /** One address as a host, and as an MCP server. */
+  const hostAndServer = (settings: string, address: string) => `
 config: ${settings}
 gateways: { default: { port: 8080 } }
 routes:
   - { matches: [{ path: { exact: /host } }], backends: [{ host: "${address}" }] }
   - backends: [{ mcp: { targets: [{ name: a, mcp: { host: "http://${address}/mcp" } }] } }]
-`)
+`
+
+  /** How both answer. */
+  const statusesAt = (port: number) =>
+    Effect.gen(function* () {
       const params = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "b", version: "1" } }
       const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params })
       const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" }
@@ -342,6 +344,21 @@ routes:
         Effect.promise(async () => (await send(port, { method: "POST", path, headers, body })).status)
       )
     })
+
+  const statuses = (settings: string, address: string) =>
+    Effect.flatMap(running(hostAndServer(settings, address)), ({ port }) => statusesAt(port))
+
+  it.live("lookupFamily reaches what was opened before it changed", () =>
+    Effect.gen(function* () {
+      const address = `localhost:${portOf((yield* server).address())}`
+      const { port, reload } = yield* running(hostAndServer("{ dns: { lookupFamily: V4Only } }", address))
+      assert.deepStrictEqual(yield* statusesAt(port), [200, 200])
+      yield* reload(hostAndServer("{ dns: { lookupFamily: V6Only } }", address))
+      assert.deepStrictEqual(yield* statusesAt(port), [503, 503])
+      yield* reload(hostAndServer("{ dns: { lookupFamily: V4Only } }", address))
+      assert.deepStrictEqual(yield* statusesAt(port), [200, 200])
+    })
+  )
 
   it.live("lookupFamily decides how a name is reached: that of a host, and that of an MCP server", () =>
     Effect.gen(function* () {

@@ -52,9 +52,9 @@ const prepared = ["select", "classify", "enrich", "negotiate", "budget", "guardR
 describe("the graph of a model call", () => {
   it.effect("has a node for each step, in their order, each with its place in the configuration", () =>
     Effect.gen(function* () {
-      const { graphs } = yield* whole(configuration)
-      const [graph] = graphs
-      const nodes = graph!.nodes.filter(({ policy, kind }) => policy === "llm" || kind === "backendCall")
+      const { ways } = yield* whole(configuration)
+      const { graph } = ways[0]!
+      const nodes = graph.nodes.filter(({ policy, kind }) => policy === "llm" || kind === "backendCall")
       assert.deepStrictEqual(
         nodes.map(({ label }) => label),
         [...prepared, "ai openai,anthropic,custom", "observe", "translateBack", "guardResponse"]
@@ -65,7 +65,7 @@ describe("the graph of a model call", () => {
         assert.match(position!, /^<inline>:\d+:\d+$/)
       }
       // What the selection left leads to whoever works on it, the budgets of the route to the one node that takes from them.
-      const data = graph!.edges.filter(({ kind }) => kind === "data")
+      const data = graph.edges.filter(({ kind }) => kind === "data")
       const to = (slot: string) => data.filter(({ label }) => label === slot).map(({ to }) => to)
       assert.deepStrictEqual(to("tokenBudgets"), ["backend budget"])
       assert.include(to("llmCall"), "backend call")
@@ -136,9 +136,9 @@ llm:
 `
   it.effect("each guard is a node with its own place and fail mode, which the engine applies and tells", () =>
     Effect.gen(function* () {
-      const { graphs, send, world } = yield* whole(guards, { backend: completion("hello"), failing: true })
-      const [graph] = graphs
-      const drawn = graph!.nodes.filter(({ label }) => label === "guardRequest")
+      const { ways, send, world } = yield* whole(guards, { backend: completion("hello"), failing: true })
+      const { graph } = ways[0]!
+      const drawn = graph.nodes.filter(({ label }) => label === "guardRequest")
       assert.deepStrictEqual(
         drawn.map(({ path, failMode }) => [path, failMode]),
         [
@@ -149,7 +149,7 @@ llm:
           ["llm.models", "failClosed"]
         ]
       )
-      const onward = graph!.edges.filter(({ from }) => from === drawn[0]!.id).map(({ kind }) => kind)
+      const onward = graph.edges.filter(({ from }) => from === drawn[0]!.id).map(({ kind }) => kind)
       assert.sameMembers(onward, ["next", "failOpen", "fail"])
       const guarded = (model: string, text: string) =>
         Effect.map(send(chat(model, text)), ({ stages, status }) => [

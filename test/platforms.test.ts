@@ -1,11 +1,12 @@
 /** What the programs do on other systems, as far as a program can be told that it is on one. */
 import { spawnSync } from "node:child_process"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { hostsFile } from "../layers/dns/layer.ts"
 import { nowhere } from "./origin.ts"
 import { root, startProgram } from "./program.ts"
 
@@ -45,6 +46,41 @@ describe("on Windows", () => {
       /config\.yaml:7:22: routes\[0\]\.backends\[0\]\.mcp\.targets\[0\]\.stdio: child processes are not served/
     )
     assert.match(said, /run headgate in WSL/)
+  })
+
+  it("a socket in a folder is refused, with what to write", async () => {
+    const file = join(home, "socket.yaml")
+    writeFileSync(file, `gateways: { default: { port: 1, address: "unix:${join(home, "socket")}" } }\nroutes: []\n`)
+    await using program = startProgram(process.execPath, [...on("win32", "headgate"), "-f", file])
+    await program.says(
+      /cannot listen on unix:.*: Windows has no sockets in folders; listen on an IP address or localhost/
+    )
+    assert.strictEqual(await program.ended, 1)
+  })
+
+  it("the home of a user has another name", () => {
+    const user = join(home, "user")
+    mkdirSync(user)
+    writeFileSync(join(user, "keys.json"), '{"keys":[]}')
+    const file = join(home, "home.yaml")
+    const jwt = '{ mode: strict, issuer: a, audiences: [b], jwks: { file: "~/keys.json" } }'
+    writeFileSync(
+      file,
+      `gateways: { default: { port: 8080 } }
+routes: [{ policies: { jwtAuth: ${jwt}, directResponse: { status: 200 } } }]
+`
+    )
+    const { stdout, stderr } = spawnSync(process.execPath, [...on("win32", "headgatectl"), "validate", file], {
+      encoding: "utf8",
+      env: { PATH: process.env["PATH"], USERPROFILE: user }
+    })
+    assert.strictEqual(`${stdout}${stderr}`, "Configuration is valid!\n")
+  })
+
+  it("names of this machine stand in its own folder", () => {
+    assert.strictEqual(hostsFile("win32", { SystemRoot: "D:\\Windows" }), "D:\\Windows\\System32\\drivers\\etc\\hosts")
+    assert.strictEqual(hostsFile("win32", {}), "C:\\Windows\\System32\\drivers\\etc\\hosts")
+    assert.strictEqual(hostsFile("darwin", {}), "/etc/hosts")
   })
 
   it("everything else is served", async () => {

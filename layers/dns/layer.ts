@@ -34,6 +34,10 @@ export const dnsMetrics = (metrics: Metrics["Service"]) => ({
     .series([])
 })
 
+/** Where a system has its hosts file. */
+export const hostsFile = (platform: NodeJS.Platform, env: Readonly<Record<string, string | undefined>>): string =>
+  platform === "win32" ? `${env["SystemRoot"] ?? "C:\\Windows"}\\System32\\drivers\\etc\\hosts` : "/etc/hosts"
+
 export const layer = (options: DnsOptions = {}): Layer.Layer<Names, never, Metrics> =>
   Layer.effect(
     Names,
@@ -41,7 +45,7 @@ export const layer = (options: DnsOptions = {}): Layer.Layer<Names, never, Metri
       const clock = yield* Clock.Clock
       const { lookups, evictions } = dnsMetrics(yield* Metrics)
       const container = containerOf(yield* Defects, "timer")
-      const hosts = new SystemFile(options.hostsFile ?? "/etc/hosts", parseHosts)
+      const hosts = new SystemFile(options.hostsFile ?? hostsFile(process.platform, process.env), parseHosts)
       const resolver = new SystemFile(options.resolverFile ?? "/etc/resolv.conf", parseResolver)
       const order = new SystemFile(options.orderFile ?? "/etc/nsswitch.conf", parseOrder)
       const run = Effect.runForkWith(yield* Effect.context<never>())

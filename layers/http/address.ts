@@ -45,6 +45,7 @@ const reasons: Readonly<Record<string, string>> = {
   EINVAL: "it is no address",
   ENOENT: "its folder does not exist",
   ENOTSOCK: "there is a file that is no socket",
+  ENOTSUP: "Windows has no sockets in folders; listen on an IP address or localhost",
   ERR_SOCKET_BAD_PORT: "there is no such port"
 }
 
@@ -89,6 +90,8 @@ export const bind = (server: Server, options: ListenOptions): Effect.Effect<void
 export const clearSocketFile = (path: string): Effect.Effect<void, { readonly code: string }> =>
   Effect.tryPromise({
     try: async () => {
+      // What the system says of it there is that it may not be used.
+      if (process.platform === "win32") throw Object.assign(new Error(), { code: "ENOTSUP" })
       // A missing folder would be told as a missing permission by the system call that binds.
       await lstat(dirname(path))
       const found = await lstat(path).catch((error: unknown) => {

@@ -20,7 +20,12 @@ export const InternalBackend = Schema.Union([
 export const DynamicBackend = object(
   "DynamicBackend",
   "Whatever the request names. It can reach any destination, so the route needs rules.",
-  { target: optional(CelExpression, "The destination as `host:port`; the authority of the request when left out.") }
+  {
+    target: optional(
+      CelExpression,
+      "The destination as `host:port`, or as a host where the port is that of the scheme. Default: the authority of the request."
+    )
+  }
 )
 
 /** Services of AWS that are called as they are. */

@@ -485,6 +485,7 @@ const compiledWay = (
       steps: graph.request,
       response,
       effective: graph.effective,
+      hasEndpoints: backends.some(({ value }) => "type" in value && value.type === "service"),
       choose: () => choice(random) ?? noneEligible
     },
     backends: backends.flatMap(({ value }) => ("_tag" in value ? [] : [value]))

@@ -22,6 +22,8 @@ export class Passage implements Place {
   backend: Backend | undefined = undefined
   /** The address that is called, where a backend has several. */
   endpoint: string | undefined = undefined
+  /** Whether there are others among them that no attempt was made at. */
+  others = false
   /** When the backend was called and when it answered, on the monotonic clock. */
   called: number | undefined = undefined
   answered: number | undefined = undefined

@@ -60,6 +60,11 @@ export const makeRecorder = (log: RecordLog, metrics: Metrics["Service"], clock:
     ["backend", ...placeLabels],
     processing
   )
+  const refused = metrics.counter(
+    "retries_refused_total",
+    "Further attempts at a backend that were not made, because too many others at it were repeated already.",
+    ["backend", ...placeLabels]
+  )
   // By route object: series of a route that a reload removed go with it. A request without a route has its own map.
   const byRoute = new WeakMap<object, Known>()
   const processingOf = new WeakMap<object, Series>()
@@ -135,6 +140,7 @@ export const makeRecorder = (log: RecordLog, metrics: Metrics["Service"], clock:
       }
       series.record((p.called - arrived) / 1000)
     }
+    if (p.attempts?.refused === true) refused.series([p.backend?.name, ...placeOf(p)]).record(1)
     if (log.enabled("info", "request")) logged(p, outcome, reason, elapsed)
   }
 }

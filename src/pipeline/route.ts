@@ -55,9 +55,11 @@ export interface Route {
   /** The response nodes in force when a request stops in the route phase: gateway and route. */
   readonly response: ReadonlyArray<Step>
   readonly effective: EffectivePolicies
-  /** Default: the backend is called once. */
+  /** Default: that of a policy; without one the backend is called once. */
   readonly plan?: Plan | undefined
-  /** Chooses a backend by weight, for each attempt anew; a failure says why there is none. */
+  /** Whether one of its backends has several endpoints. */
+  readonly hasEndpoints?: boolean | undefined
+  /** Chooses a backend by weight, once for a request; a failure says why there is none. */
   readonly choose: (exchange: Exchange) => Backend | StageError
 }
 

@@ -6,7 +6,7 @@ import { Cause, Effect, Exit } from "effect"
 import { type Body, isSource } from "../http/body.ts"
 import { addVary } from "../http/header-list.ts"
 import type { Answer } from "../http/message.ts"
-import { Attempts } from "./attempts.ts"
+import { Attempts, elsewhere } from "./attempts.ts"
 import { within } from "./deadline.ts"
 import { Defect, NotFound } from "./errors.ts"
 import type { Exchange } from "./exchange.ts"
@@ -14,6 +14,7 @@ import type { Passage } from "./passage.ts"
 import { render } from "./render.ts"
 import type { Backend, Listener, Route, Selection } from "./route.ts"
 import { errorOf, type Loop, type PhaseOutcome, type Step } from "./run.ts"
+import { plan as planned } from "./slots.ts"
 import { next, type Site, type StageError } from "./stage.ts"
 
 /** What is told between the phases. The hooks of the plain form do nothing. */
@@ -89,17 +90,20 @@ const makeWays: Making<{ readonly serve: Serve; readonly reach: Reach }> = (loop
 
   const passedRoute = (p: Passage, route: Route): Effect.Effect<Answer> => {
     hooks.passed(p, "route")
-    if (route.plan !== undefined) p.attempts = new Attempts(route.plan, p)
+    const plan = route.plan ?? p.exchange.get(planned) ?? (route.hasEndpoints === true ? elsewhere : undefined)
+    if (plan !== undefined) p.attempts = new Attempts(plan, p)
     return attempting(p, route)
   }
 
   const attempting = (p: Passage, route: Route): Effect.Effect<Answer> => {
-    p.attempts?.begin(p)
-    const backend = route.choose(p.exchange)
+    const { attempts } = p
+    attempts?.begin(p)
+    const backend = attempts?.backend ?? route.choose(p.exchange)
     if ("_tag" in backend) {
-      p.attempts?.settle()
+      attempts?.settle()
       return refuse(p, backend, route.response)
     }
+    attempts?.goTo(backend)
     return reach(p, backend)
   }
 

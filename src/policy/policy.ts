@@ -29,6 +29,8 @@ export { type Answer, RequestHead, type Scheme, type Switched } from "../http/me
 export { octetsOf, type PathFault, readTarget } from "../http/path.ts"
 export { type AuthorityReplacement, type PathReplacement, rewriteAuthority, rewritePath } from "../http/rewrite.ts"
 export * as jsonText from "../json/text.ts"
+// Attempts at a backend, where a policy asks for more than one.
+export type { EndedAttempt, Plan } from "../pipeline/attempts.ts"
 export {
   BackendAuthFailed,
   type BackendCredential,

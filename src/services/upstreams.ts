@@ -28,8 +28,6 @@ export interface UpstreamTls {
 
 /** TLS whose certificates are in files: others may be there while connections are in use. */
 export interface FollowedTls {
-  /** What never changes of it, the places of its files among that. It tells two of them apart. */
-  readonly of: unknown
   /** What holds now, and whatever holds later, as long as the scope. */
   readonly follow: (changed: (tls: UpstreamTls) => void) => Effect.Effect<UpstreamTls, never, Scope.Scope>
 }

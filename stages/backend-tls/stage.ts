@@ -74,7 +74,6 @@ const followed = (
     log("info", "proxy", "certificates were replaced; new connections use them", fields)
   })
   return {
-    of: { fixed, places },
     follow: (changed) =>
       Effect.suspend(() => {
         let used = sound

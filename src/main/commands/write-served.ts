@@ -2,6 +2,7 @@
 import { existsSync, writeFileSync } from "node:fs"
 import { Console, Effect } from "effect"
 import { formatText } from "../../../spec/config/problem.ts"
+import { homeOf } from "../configuration/source.ts"
 import { Unable } from "../ctl/failure.ts"
 
 interface Written {
@@ -20,7 +21,7 @@ export const writeServed = ({ text, file, force, samples }: Written): Effect.Eff
       name: file,
       text,
       env: { ...process.env, ...samples },
-      home: process.env["HOME"]
+      home: homeOf(process.env)
     })
     if (problems.length > 0) return yield* new Unable({ detail: formatText(problems) })
     if (file === "-") return yield* Effect.sync(() => void process.stdout.write(text))

@@ -17,12 +17,15 @@ export interface ConfigurationSource {
   readonly note?: string | undefined
 }
 
+/** The folder of this user, by the name that the system has for it: what a leading `~` stands for. */
+export const homeOf = (env: Environment): string | undefined => env["HOME"] ?? env["USERPROFILE"]
+
 /** A text of it as it is checked: what it refers to is in the environment, and in files beside it. */
 export const configurationText = (
   { name, file }: ConfigurationSource,
   text: string,
   env: Environment = process.env
-): ConfigurationText => ({ name, text, env, home: env["HOME"], folder: file && dirname(file) })
+): ConfigurationText => ({ name, text, env, home: homeOf(env), folder: file && dirname(file) })
 
 /** There is no configuration to read. */
 export class UnreadableConfiguration extends Data.TaggedError("UnreadableConfiguration")<{ readonly detail: string }> {

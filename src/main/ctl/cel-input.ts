@@ -5,7 +5,7 @@ import { formatText } from "../../../spec/config/problem.ts"
 import { contextOf } from "../../cel/context.ts"
 import { noFunctions } from "../../cel/custom-functions.ts"
 import { type Bindings, type CelProblem, compile, type Expression, type Phase, phases } from "../../cel/expression.ts"
-import { fromFile, type UnreadableConfiguration } from "../configuration/source.ts"
+import { fromFile, homeOf, type UnreadableConfiguration } from "../configuration/source.ts"
 import { problemsText } from "./cel-text.ts"
 import { Unable } from "./failure.ts"
 import { Operands } from "./operands.ts"
@@ -103,7 +103,7 @@ const addedBy = (file: Option.Option<string>) =>
     const { customFunctions } = yield* Effect.promise(() => import("../configuration/dialect.ts"))
     const name = file.value
     const text = yield* fromFile(name).read
-    const { config, positions, hidden, problems } = check({ name, text, env: process.env, home: process.env["HOME"] })
+    const { config, positions, hidden, problems } = check({ name, text, env: process.env, home: homeOf(process.env) })
     if (config === undefined || positions === undefined) return yield* new Unable({ detail: formatText(problems) })
     const functions = yield* Effect.mapError(
       customFunctions(config),

@@ -2,7 +2,7 @@
 import { Console, Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { formatText } from "../../../spec/config/problem.ts"
-import { fromFile } from "../configuration/source.ts"
+import { fromFile, homeOf } from "../configuration/source.ts"
 import type { Difference, FieldChange, Side } from "./differences.ts"
 import { exitWith, orExit, Unable } from "./failure.ts"
 import { printable } from "./printable.ts"
@@ -40,7 +40,7 @@ const sideOf = (name: string) =>
   Effect.gen(function* () {
     const { check } = yield* Effect.promise(() => import("../../check/check.ts"))
     const text = yield* fromFile(name).read
-    const { config, positions, hidden, problems } = check({ name, text, env: process.env, home: process.env["HOME"] })
+    const { config, positions, hidden, problems } = check({ name, text, env: process.env, home: homeOf(process.env) })
     if (config === undefined || positions === undefined) return yield* new Unable({ detail: formatText(problems) })
     const side: Side = { config, positions, hidden }
     return side

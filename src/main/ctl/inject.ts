@@ -1,5 +1,6 @@
 /** Sends the request of `proxy trace … -- URL`: by curl, so that every option of curl works. The URL's host is only a name. */
 import { spawn } from "node:child_process"
+import { devNull } from "node:os"
 import { Data, Effect } from "effect"
 
 /** The request could not be sent as given. */
@@ -30,7 +31,7 @@ export const curlArguments = (
     "--silent",
     "--show-error",
     "--output",
-    "/dev/null",
+    devNull,
     ...args,
     "--connect-to",
     `${first.hostname}:${own}:127.0.0.1:${port ?? own}`

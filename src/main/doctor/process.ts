@@ -77,7 +77,7 @@ export const limitAilments = ({ openFiles, memory, heap }: Machine): ReadonlyArr
 
 /** Where the launcher keeps compiled code. */
 const cacheOf = (env: Machine["env"]): string | undefined => {
-  const caches = env["XDG_CACHE_HOME"] || (env["HOME"] ? join(env["HOME"], ".cache") : undefined)
+  const caches = env["XDG_CACHE_HOME"] || (env["HOME"] ? join(env["HOME"], ".cache") : env["LOCALAPPDATA"] || undefined)
   return env["NODE_COMPILE_CACHE"] ?? (caches === undefined ? undefined : join(caches, "headgate", "code"))
 }
 

@@ -24,6 +24,7 @@ import {
 import { differences } from "./expectation.ts"
 import { type Played, type PlayOptions, play } from "./play.ts"
 import { type AnyServiceOptions, layerOf, type Optional, type ServiceOptions } from "./services.ts"
+import { type Drawn, undrawn } from "./transitions.ts"
 import { compileWay, registryOf } from "./way.ts"
 import { type WholeOptions, whole } from "./whole.ts"
 import { type BackendSaid, type OutsideAnswer, type Received, World, type WorldOptions } from "./world.ts"
@@ -52,6 +53,8 @@ export interface CaseRun {
 interface Opened {
   readonly world: World
   readonly send: (request: Request, watched: boolean, answered: PlayOptions["answered"]) => Effect.Effect<Played>
+  /** The ways that a request can take, where they are known. */
+  readonly ways?: ReadonlyArray<Drawn>
 }
 /** Fails with the lines by which a configuration is refused. */
 type Open<R> = (options: WorldOptions) => Effect.Effect<Opened, ReadonlyArray<string>, R | Scope.Scope>
@@ -98,8 +101,9 @@ export const runWholeCase = <R = Ports>(
       Effect.mapError(({ problems }) =>
         problems.map(({ line, column, path, message }) => `${line}:${column} ${path}: ${message}`)
       ),
-      Effect.map(({ world, send }) => ({
+      Effect.map(({ world, send, ways }) => ({
         world,
+        ways,
         send: (request, watched, answered) => send(request, { watched, answered })
       }))
     )
@@ -168,7 +172,7 @@ const run = <R>(file: CaseFile, open: Open<R>, watched: boolean): Effect.Effect<
       return { refused: true, outcomes: new Map(), calls: new Set(), seen: [], problems }
     }
     const problems = file.rejects === undefined ? [] : ["the configuration should be refused"]
-    const { world, send } = opened.success
+    const { world, send, ways } = opened.success
     const outcomes = new Map<string, Set<StageFinished["outcome"]>>()
     const calls = new Set<"next" | "failed">()
     const kept = new Map<string, string>()
@@ -204,19 +208,35 @@ const run = <R>(file: CaseFile, open: Open<R>, watched: boolean): Effect.Effect<
       const found = [
         ...problemsOf(step.expect, seen, watched ? played.told : undefined),
         ...played.defects.map((defect) => `something threw: ${defect}`),
-        ...(played.failure === undefined ? [] : [`the answer broke off: ${played.failure}`])
+        ...(played.failure === undefined ? [] : [`the answer broke off: ${played.failure}`]),
+        ...(ways === undefined || !watched ? [] : strayed(played, ways))
       ]
       problems.push(...found.map((problem) => `request ${index + 1}: ${problem}`))
     }
     return { refused: false, outcomes, calls, seen: all, problems }
   })
 
+/** Where a request has come that no graph leads to. */
+const strayed = (played: Played, ways: ReadonlyArray<Drawn>): ReadonlyArray<string> => {
+  // A way leads to a backend; that none may be chosen is no part of it.
+  if (played.error?.tag === "NoBackend") return []
+  const own = ways.filter(({ ids }) => played.stages.every(({ step }) => ids.has(step)))
+  const problems = own.map((way) => undrawn(played, way))
+  return problems.some(({ length }) => length === 0) ? [] : (problems[0] ?? ["its nodes are in no graph"])
+}
+
 const milliseconds = (seconds: number | undefined) => (seconds === undefined ? undefined : seconds * 1000)
 
 const backendsOf = ({ backend = {}, backends = {} }: CaseFile): ((received: Received) => BackendSaid) => {
-  const usual = backendOf(backend)
-  const single = new Map(Object.entries(backends).map(([address, said]) => [address, backendOf(said)]))
-  return ({ target }) => single.get(target) ?? usual
+  const usual = inTurn(backend)
+  const single = new Map(Object.entries(backends).map(([address, said]) => [address, inTurn(said)]))
+  return ({ target }) => (single.get(target) ?? usual)()
+}
+
+const inTurn = (said: CaseSaid | ReadonlyArray<CaseSaid>): (() => BackendSaid) => {
+  const all = (Array.isArray(said) ? said : [said]).map(backendOf)
+  let next = 0
+  return () => all[Math.min(next++, all.length - 1)] ?? backendOf({})
 }
 
 const backendOf = (said: CaseSaid): BackendSaid => {

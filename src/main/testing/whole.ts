@@ -2,7 +2,7 @@
 import { Context, Effect, Exit, Layer, Scope } from "effect"
 import * as Prometheus from "../../../layers/metrics/prometheus.ts"
 import type { Plan } from "../../pipeline/attempts.ts"
-import type { RouteGraph } from "../../pipeline/graph.ts"
+import { stepIds } from "../../pipeline/graph.ts"
 import type { Listener } from "../../pipeline/route.ts"
 import { McpProcess } from "../../protocols/mcp/process.ts"
 import { Metrics } from "../../services/metrics.ts"
@@ -11,6 +11,7 @@ import { defaultPortOptions, ports } from "../configuration/ports.ts"
 import { type InvalidConfiguration, makeSnapshot } from "../configuration/snapshot.ts"
 import type { Request } from "./arbitraries.ts"
 import { type Played, type PlayOptions, play } from "./play.ts"
+import type { Drawn } from "./transitions.ts"
 import { World, type WorldOptions } from "./world.ts"
 
 export interface WholeOptions<R = Ports> extends WorldOptions {
@@ -25,8 +26,8 @@ export interface WholeOptions<R = Ports> extends WorldOptions {
 /** A compiled configuration, and the world around it. */
 export interface Whole {
   readonly world: World
-  /** The graph of each way through a route to a backend. */
-  readonly graphs: ReadonlyArray<RouteGraph>
+  /** Each way through a route to a backend: its graph, and which of the nodes a step is. */
+  readonly ways: ReadonlyArray<Drawn>
   /** The text of its metrics. */
   readonly metrics: Effect.Effect<string>
   /** Sends a request to a port of the configuration, by default the first one. Whether it is watched: by default yes. */
@@ -62,10 +63,13 @@ export const whole = <R = Ports>(
       ),
       ({ scope }) => Scope.close(scope, Exit.void)
     )
-    const { binds } = snapshot.assembled
+    const { binds, routes } = snapshot.assembled
+    const ids = routes.flatMap(({ listener, route, backends }) =>
+      (backends.length === 0 ? [undefined] : backends).map((backend) => stepIds(listener, route, backend))
+    )
     return {
       world,
-      graphs: snapshot.graphs(),
+      ways: snapshot.graphs().map((graph, index) => ({ graph, ids: ids[index]! })),
       metrics: Effect.promise(async () => (await Context.get(built, Metrics).scrape()).text),
       send: (request, { port, watched = true, answered } = {}) => {
         const bind = port === undefined ? binds[0] : binds.find((each) => each.port === port)
