@@ -26,6 +26,7 @@ import { mcpAuthorization } from "./mcp-authorization/stage.ts"
 import { requestHeaderModifier } from "./request-header-modifier/stage.ts"
 import { requestRedirect } from "./request-redirect/stage.ts"
 import { responseHeaderModifier } from "./response-header-modifier/stage.ts"
+import { retry } from "./retry/stage.ts"
 import { sessionAffinity } from "./session-affinity/stage.ts"
 import { tcp } from "./tcp/stage.ts"
 import { timeout } from "./timeout/stage.ts"
@@ -47,6 +48,7 @@ export const policies = registry(
     requestHeaderModifier,
     requestRedirect,
     responseHeaderModifier,
+    retry,
     sessionAffinity,
     timeout,
     urlRewrite
@@ -68,6 +70,8 @@ export const policies = registry(
       "jwtAuth",
       "apiKey",
       "authorization",
+      // Whether a request may be repeated is said of the one that came, before anything changes it.
+      "retry",
       // After authorization: who may not pass draws on no budget.
       "localRateLimit",
       // After authentication and limits: only then is a body worth holding.
@@ -83,15 +87,17 @@ export const policies = registry(
     backend: [
       "authorization",
       "mcpAuthorization",
+      // Before the credential, which may stand in the query: who is sent elsewhere is told the query.
+      "requestRedirect",
       // After everything that may refuse, and before what may change the headers of the call.
       "backendAuth",
       "requestHeaderModifier",
       "responseHeaderModifier",
-      "requestRedirect",
       // After everything that may change what it reads, before the endpoint is chosen.
       "sessionAffinity",
       "health"
     ],
+    call: [],
     backendResponse: [],
     response: [
       "route responseHeaderModifier",

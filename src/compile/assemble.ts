@@ -480,6 +480,7 @@ const compiledWay = (
       steps: graph.request,
       response,
       effective: graph.effective,
+      hasEndpoints: backends.some(({ value }) => "type" in value && value.type === "service"),
       choose: () => choice(random) ?? noneEligible
     },
     backends: backends.flatMap(({ value }) => ("_tag" in value ? [] : [value]))
@@ -497,6 +498,7 @@ const compiledBackend = (
   const { type, protocol, target, call, keepsTime } = compiled
   const own = terminalSteps(source.destination.kind, configPath(source), compiled.nodes ?? [], reads, times)
   const { request, effective } = sites[2]
+  const beside = responseSteps(registry, "call", sites)
   return {
     name: source.name,
     type,
@@ -508,6 +510,7 @@ const compiledBackend = (
     reads: compiled.reads === undefined ? reads : readBy(compiled.reads, reads),
     connections: connection.inForce,
     requestTimeout: connection.options.requestTimeout,
+    beside: beside.length === 0 ? undefined : beside,
     backendResponse: [...own.backendResponse, ...responseSteps(registry, "backendResponse", sites)],
     response: responseSteps(registry, "response", sites),
     effective: withTerminals(effective, ofTerminal, connection)

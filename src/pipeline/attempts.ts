@@ -9,6 +9,7 @@ import { requestTimedOut } from "./deadline.ts"
 import { Defect, type Unreadable } from "./errors.ts"
 import type { Exchange } from "./exchange.ts"
 import type { Passage } from "./passage.ts"
+import type { Backend } from "./route.ts"
 import { timeouts } from "./slots.ts"
 import type { StageError } from "./stage.ts"
 
@@ -20,6 +21,10 @@ export interface Plan {
   readonly keeps?: number | undefined
   /** Whether another attempt follows one that came to this: after so many milliseconds, or not at all. */
   readonly again: (ended: EndedAttempt) => number | undefined
+  /** Another one follows only where nothing was sent: no body is kept, and what a backend says on the way is passed on. */
+  readonly unsent?: boolean | undefined
+  /** Told of each attempt, from 1, before its steps run. */
+  readonly begins?: ((exchange: Exchange, number: number) => void) | undefined
 }
 
 /** What an attempt came to: an answer of the backend, or a failure. */
@@ -28,11 +33,32 @@ export interface EndedAttempt {
   readonly number: number
   readonly reached: Reached
   readonly error: StageError | undefined
+  /** Whether its backend was called; otherwise a policy in front of it has failed. */
+  readonly called: boolean
+  /** Whether its backend has an endpoint that no attempt was made at. */
+  readonly others: boolean
   /** What was sent, and the answer where there is one. */
   readonly exchange: Exchange
 }
 
 const defaultKept = 65_536
+
+/** Where no policy says otherwise, a connection to one of several endpoints that was not made is tried once at another one. */
+export const elsewhere: Plan = {
+  attempts: 2,
+  unsent: true,
+  again: ({ called, others, reached }) => (called && others && reached === "nothing sent" ? 0 : undefined)
+}
+
+/** The requests to one backend that have a plan, and how many of them are repeated. */
+interface UnderWay {
+  requests: number
+  repeated: number
+}
+const underWay = new WeakMap<Backend, UnderWay>()
+
+/** As many may be repeated at once: a backend that fails altogether must not be asked several times as much. */
+const mostRepeated = (requests: number): number => Math.max(3, Math.floor(requests / 5))
 
 export class Attempts {
   readonly #plan: Plan
@@ -41,13 +67,21 @@ export class Attempts {
   #number = 0
   /** Nothing that comes of the one under way is undone any more. */
   #settled = false
+  #backend: Backend | undefined = undefined
+  #underWay: UnderWay | undefined = undefined
+  #repeats = false
+  #tried: Set<string> | undefined = undefined
+  /** Whether another attempt was wanted, and too many others of the same backend were repeated. */
+  refused = false
 
   constructor(plan: Plan, { received, choices }: Passage) {
     this.#plan = plan
     this.#choices = choices
     const { requestBody, settings } = received
+    received.onFinish(() => this.#over())
     if (!isSource(requestBody)) return
-    const body = new RepeatableBody(requestBody, plan.keeps ?? defaultKept, settings.heldBytes)
+    const most = plan.unsent === true ? 0 : (plan.keeps ?? defaultKept)
+    const body = new RepeatableBody(requestBody, most, settings.heldBytes)
     this.#body = body
     received.onFinish(() => body.giveUp())
   }
@@ -55,6 +89,36 @@ export class Attempts {
   /** Whether the one under way need not be the last one. */
   get #mayRepeat(): boolean {
     return !this.#settled && this.#number < this.#plan.attempts && this.#body?.repeatable !== false
+  }
+
+  /** The backend that the request goes to: it is chosen once. */
+  get backend(): Backend | undefined {
+    return this.#backend
+  }
+
+  /** The endpoints that attempts were made at, by their addresses. */
+  get tried(): ReadonlySet<string> | undefined {
+    return this.#tried
+  }
+
+  /** The backend was chosen. */
+  goTo(backend: Backend): void {
+    if (this.#backend !== undefined) return
+    this.#backend = backend
+    let known = underWay.get(backend)
+    if (known === undefined) {
+      known = { requests: 0, repeated: 0 }
+      underWay.set(backend, known)
+    }
+    known.requests++
+    this.#underWay = known
+  }
+
+  #over(): void {
+    if (this.#underWay === undefined) return
+    this.#underWay.requests--
+    if (this.#repeats) this.#underWay.repeated--
+    this.#underWay = undefined
   }
 
   /** The next one: from here on steps run on a message of its own. */
@@ -66,13 +130,19 @@ export class Attempts {
     const fork = received.fork(body)
     const { inform } = received
     // What one backend says on the way to an answer that nobody gets is not for the client; 100 only asks for the body.
-    if (inform !== undefined)
+    if (inform !== undefined && this.#plan.unsent !== true)
       fork.inform = (status, headers) => {
         if (status === 100 || !this.#mayRepeat) inform(status, headers)
       }
+    if (passage.endpoint !== undefined) {
+      this.#tried ??= new Set()
+      this.#tried.add(passage.endpoint)
+    }
+    this.#plan.begins?.(fork, this.#number)
     passage.exchange = fork
     passage.choices = this.#choices === undefined ? undefined : new Map(this.#choices)
-    passage.backend = passage.endpoint = passage.called = passage.answered = undefined
+    passage.backend = passage.endpoint = passage.beside = undefined
+    passage.called = passage.answered = undefined
   }
 
   /** Milliseconds until another one follows, if one does. */
@@ -83,9 +153,24 @@ export class Attempts {
     // Whoever leaves HTTP may have begun to speak the other protocol.
     if (exchange.response?.switched !== undefined) return undefined
     if (exchange.upgrade !== undefined && reached !== "nothing sent") return undefined
-    const delay = this.#plan.again({ number: this.#number, reached, error, exchange })
+    const called = passage.called !== undefined
+    const { others } = passage
+    const delay = this.#plan.again({ number: this.#number, reached, error, called, others, exchange })
+    if (delay === undefined) return undefined
     const limit = exchange.get(timeouts)?.request
-    return delay !== undefined && limit !== undefined && now + delay - exchange.arrived >= limit ? undefined : delay
+    if (limit !== undefined && now + delay - exchange.arrived >= limit) return undefined
+    return this.#mayRepeatBeside(this.#underWay) ? delay : undefined
+  }
+
+  #mayRepeatBeside(all: UnderWay | undefined): boolean {
+    if (all === undefined || this.#repeats) return true
+    if (all.repeated >= mostRepeated(all.requests)) {
+      this.refused = true
+      return false
+    }
+    all.repeated++
+    this.#repeats = true
+    return true
   }
 
   /** The client is told what the one under way came to. */
@@ -99,7 +184,8 @@ export class Attempts {
  * A failure of the call speaks for itself; one that does not is taken for the worst. A policy may have failed on a call of its
  * own, which says nothing of this one.
  */
-const reachedBy = ({ called, exchange }: Passage, error: StageError | undefined): Reached => {
+const reachedBy = ({ called, exchange, beside }: Passage, error: StageError | undefined): Reached => {
   if (called === undefined) return "nothing sent"
-  return exchange.response === undefined ? (error?.reached ?? "sent") : "body begun"
+  if (exchange.response !== undefined) return "body begun"
+  return beside?.stopped === true ? "sent" : (error?.reached ?? "sent")
 }

@@ -25,7 +25,7 @@ const http = ["backend", "protocol", "method", "status", "reason", ...placeLabel
 /** The reason of a failure that names none, by whose fault it is. */
 const reasons = { client: "InvalidRequest", proxy: "Internal", backend: "UpstreamFailure" } as const
 
-/** Those of RFC 9110 and PATCH; the parser knows forty more, which clients may send as well. */
+/** Methods with a label of their own: those of RFC 9110, and PATCH. The parser takes forty more, which would each be a series. */
 const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"])
 /** Beyond so many outcomes of one place, which take a backend that makes statuses up, only the class of the status counts. */
 const mostOutcomes = 200
@@ -59,6 +59,11 @@ export const makeRecorder = (log: RecordLog, metrics: Metrics["Service"], clock:
     "From arrival to the call of the backend.",
     ["backend", ...placeLabels],
     processing
+  )
+  const refused = metrics.counter(
+    "retries_refused_total",
+    "Further attempts at a backend that were not made, because too many others at it were repeated already.",
+    ["backend", ...placeLabels]
   )
   // By route object: series of a route that a reload removed go with it. A request without a route has its own map.
   const byRoute = new WeakMap<object, Known>()
@@ -135,6 +140,7 @@ export const makeRecorder = (log: RecordLog, metrics: Metrics["Service"], clock:
       }
       series.record((p.called - arrived) / 1000)
     }
+    if (p.attempts?.refused === true) refused.series([p.backend?.name, ...placeOf(p)]).record(1)
     if (log.enabled("info", "request")) logged(p, outcome, reason, elapsed)
   }
 }

@@ -55,9 +55,11 @@ export interface Route {
   /** The response nodes in force when a request stops in the route phase: gateway and route. */
   readonly response: ReadonlyArray<Step>
   readonly effective: EffectivePolicies
-  /** Default: the backend is called once. */
+  /** Default: that of a policy; without one the backend is called once. */
   readonly plan?: Plan | undefined
-  /** Chooses a backend by weight, for each attempt anew; a failure says why there is none. */
+  /** Whether one of its backends has several endpoints. */
+  readonly hasEndpoints?: boolean | undefined
+  /** Chooses a backend by weight, once for a request; a failure says why there is none. */
   readonly choose: (exchange: Exchange) => Backend | StageError
 }
 
@@ -81,6 +83,8 @@ export interface Backend {
   readonly connections?: ReadonlyArray<ConnectionInForce> | undefined
   /** Milliseconds for each of its calls, up to the head of the response. */
   readonly requestTimeout?: number | undefined
+  /** What runs beside its call. */
+  readonly beside?: ReadonlyArray<Step> | undefined
   readonly backendResponse: ReadonlyArray<Step>
   /** All response nodes: gateway, route and backend. */
   readonly response: ReadonlyArray<Step>

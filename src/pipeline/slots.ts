@@ -7,6 +7,7 @@ import type { HealthPolicy } from "../../spec/health.ts"
 import type { Bindings } from "../cel/bindings.ts"
 import type { HeaderList } from "../http/header-list.ts"
 import type { RequestHead } from "../http/message.ts"
+import type { Plan } from "./attempts.ts"
 import type { KeyBearer, TokenBearer } from "./authentication/identity.ts"
 import type { Rules } from "./rules.ts"
 import { type StageError, slot } from "./stage.ts"
@@ -20,6 +21,9 @@ export interface Timeouts {
 }
 /** What the policy `timeout` of the route says; unset where nothing does. */
 export const timeouts = slot<Timeouts>()("timeouts")
+
+/** Which attempts at its backend a request may take, by a policy of the route; unset where nothing says. */
+export const plan = slot<Plan>()("plan")
 
 /** The largest bodies that later stages may read, in bytes. */
 export interface BodyLimits {
@@ -38,7 +42,7 @@ export const authorityRewritten = slot<true>()("authorityRewritten", "attempt")
  */
 export interface CredentialHeaders {
   readonly looked: ReadonlyArray<string>
-  /** Those that the configuration leaves in the request on purpose. */
+  /** Headers with a credential that the configuration tells to pass on to the backend. */
   readonly preserved: ReadonlyArray<string>
 }
 /** Written by every policy that authenticates, beside what those before it have left there. */

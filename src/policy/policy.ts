@@ -29,6 +29,8 @@ export { type Answer, RequestHead, type Scheme, type Switched } from "../http/me
 export { octetsOf, type PathFault, readTarget } from "../http/path.ts"
 export { type AuthorityReplacement, type PathReplacement, rewriteAuthority, rewritePath } from "../http/rewrite.ts"
 export * as jsonText from "../json/text.ts"
+// Attempts at a backend, where a policy asks for more than one.
+export type { EndedAttempt, Plan } from "../pipeline/attempts.ts"
 export {
   BackendAuthFailed,
   type BackendCredential,
@@ -93,6 +95,8 @@ export {
   unavailable,
   type Verdict
 } from "../pipeline/stage.ts"
+// What a policy keeps over its phases.
+export { type State, slotsOf, state } from "../pipeline/state.ts"
 // What a node sees: the messages, and the slots of policies before it.
 export type { Outcome, Peer, View } from "../pipeline/view.ts"
 // Patterns of the configuration: RE2 syntax, matched in time linear in the text.

@@ -34,9 +34,17 @@ const ignore = () => {}
 export const serviceCalls = (members: Members, clock: () => number, random: () => number) => {
   const chosen = (x: Exchange, passage: Passage): Exit.Exit<Attempted, StageError> => {
     const affinity = x.get(slots.affinity)
-    const member = choose([members.current], { now: clock(), random, affinity, mostEvicted: halfEvicted })
+    const { tried } = passage.attempts ?? {}
+    const untried = tried === undefined ? members.current : members.current.filter(({ key }) => !tried.has(key))
+    const member = choose([untried.length > 0 ? untried : members.current], {
+      now: clock(),
+      random,
+      affinity,
+      mostEvicted: halfEvicted
+    })
     if (member === undefined) return Exit.fail(noneHealthy)
     passage.endpoint = member.key
+    passage.others = untried.length > 1
     const call = member.health.begin()
     x.onFinish(() => call.over(clock()))
     return Exit.succeed({ member, call })

@@ -96,10 +96,10 @@ const CaseFile = Schema.Struct({
   /** When it begins. Default: with the year 2026. */
   now: optional(Schema.String),
   outside: optional(Outside),
-  /** What the backends answer: 200 without a body when left out. */
-  backend: optional(Said),
+  /** What the backends answer: 200 without a body when left out. Several answers come in turn, the last one again and again. */
+  backend: optional(Schema.Union([Schema.Array(Said), Said])),
   /** What single ones of them answer instead, by their address. */
-  backends: optional(Schema.Record(Schema.String, Said)),
+  backends: optional(Schema.Record(Schema.String, Schema.Union([Schema.Array(Said), Said]))),
   /** MCP servers behind HTTP by their host: what they answer, by method; null: nothing, ever. */
   servers: optional(Schema.Record(Schema.String, Schema.Record(Schema.String, Schema.Json))),
   request: optional(CaseRequest),

@@ -8,6 +8,7 @@ import type { TraceEvent } from "../../../spec/trace-events.ts"
 import type { Exchange } from "../../pipeline/exchange.ts"
 import type { Registry } from "../../pipeline/registry.ts"
 import type { Step } from "../../pipeline/run.ts"
+import { plan } from "../../pipeline/slots.ts"
 import { type AnyPolicy, type AnySlot, sites } from "../../pipeline/stage.ts"
 import type { Configuration } from "./arbitraries.ts"
 import { type Trouble, troubled, troubles } from "./attempts.ts"
@@ -238,7 +239,11 @@ export const attemptsLeaveNothing = <L extends ReadonlyArray<AnyPolicy>>(subject
       for (const watched of [false, true]) {
         const ends = (into: Array<string>) => (x: Exchange) => into.push(imprint(x.latest, slots))
         const once: Array<string> = []
-        const alone = yield* playAll(subject, one, watched, { answered: ends(once) })
+        // A policy that makes a plan of its own would not be alone.
+        const alone = yield* playAll(subject, one, watched, {
+          answered: ends(once),
+          troubled: slots.includes(plan) ? troubled([]) : undefined
+        })
         const trouble = troubled(troublesOf(one))
         const after: Array<string> = []
         const { played, world } = yield* playAll(subject, one, watched, { answered: ends(after), troubled: trouble })

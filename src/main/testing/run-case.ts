@@ -228,9 +228,15 @@ const strayed = (played: Played, ways: ReadonlyArray<Drawn>): ReadonlyArray<stri
 const milliseconds = (seconds: number | undefined) => (seconds === undefined ? undefined : seconds * 1000)
 
 const backendsOf = ({ backend = {}, backends = {} }: CaseFile): ((received: Received) => BackendSaid) => {
-  const usual = backendOf(backend)
-  const single = new Map(Object.entries(backends).map(([address, said]) => [address, backendOf(said)]))
-  return ({ target }) => single.get(target) ?? usual
+  const usual = inTurn(backend)
+  const single = new Map(Object.entries(backends).map(([address, said]) => [address, inTurn(said)]))
+  return ({ target }) => (single.get(target) ?? usual)()
+}
+
+const inTurn = (said: CaseSaid | ReadonlyArray<CaseSaid>): (() => BackendSaid) => {
+  const all = (Array.isArray(said) ? said : [said]).map(backendOf)
+  let next = 0
+  return () => all[Math.min(next++, all.length - 1)] ?? backendOf({})
 }
 
 const backendOf = (said: CaseSaid): BackendSaid => {

@@ -1,0 +1,64 @@
+/** retry: further attempts at a backend after a call that failed, or after an answer that asks for it. It makes the plan; the engine walks it. */
+import { Effect } from "effect"
+import {
+  compileExpression,
+  next,
+  type Plan,
+  policy,
+  preparation,
+  slots,
+  type Verdict
+} from "../../src/policy/policy.ts"
+import { Retry } from "./schema.ts"
+
+export const retry = policy({
+  name: "retry",
+  traceKey: "retry",
+  schema: Retry,
+  sites: ["route"],
+  responds: [],
+  reads: slots.expressionSlots,
+  writes: [slots.plan],
+  outcomes: ["next"],
+  maturity: { status: "stable", untrusted: "client+backend" },
+  compile: ({ attempts, backoff = 0, codes, precondition, condition }, { site }) =>
+    Effect.gen(function* () {
+      const may =
+        precondition === undefined ? undefined : yield* compileExpression(precondition, site, ["precondition"])
+      const asks = condition === undefined ? undefined : yield* compileExpression(condition, "response", ["condition"])
+      if (attempts === 0) return []
+      const statuses = new Set<number>(codes)
+      const plan: Plan = {
+        attempts: attempts + 1,
+        begins: (x, number) => {
+          if (number === 1) return
+          x.request.headers.set("x-retry-attempt", String(number - 1))
+          x.fact("retry.attempt", number - 1)
+        },
+        again: ({ error, called, exchange: { response, variables } }) => {
+          const isAgain =
+            error === undefined
+              ? response !== undefined && (statuses.has(response.status) || asks?.test(variables) === true)
+              : // What a policy of the backend refuses, it refuses again.
+                called && error.source === "backend"
+          return isAgain ? backoff : undefined
+        }
+      }
+      const prepare = may === undefined ? undefined : preparation([may])
+      return [
+        {
+          name: "retry",
+          phase: "request",
+          run: (x): Effect.Effect<Verdict> => {
+            const decide = () => {
+              if (may === undefined || may.test(x.variables)) x.set(slots.plan, plan)
+              return next
+            }
+            return prepare === undefined
+              ? decide()
+              : Effect.matchEffect(prepare(x), { onFailure: decide, onSuccess: decide })
+          }
+        }
+      ]
+    })
+})
