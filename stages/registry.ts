@@ -98,6 +98,7 @@ export const policies = registry(
       "sessionAffinity",
       "health"
     ],
+    call: [],
     backendResponse: [],
     response: [
       "route responseHeaderModifier",
