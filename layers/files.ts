@@ -4,6 +4,7 @@ import { existsSync } from "node:fs"
 import { readFile } from "node:fs/promises"
 import { resolve } from "node:path"
 import { Effect, Layer, Queue, RcMap, type Scope } from "effect"
+import { Defects } from "../src/services/defects.ts"
 import { ConfigurationFolder, Files, FileUnreadable } from "../src/services/files.ts"
 import { Log } from "../src/services/log.ts"
 import { watchFile } from "./file-watch.ts"
@@ -38,6 +39,7 @@ export const layer: Layer.Layer<Files, never, Log> = Layer.effect(
   Files,
   Effect.gen(function* () {
     const { log } = yield* Log
+    const tell = yield* Defects
     const changes = yield* Queue.sliding<string>(1)
     // One watch for all configurations and all places that name the file.
     const watches = yield* RcMap.make({
@@ -78,7 +80,9 @@ export const layer: Layer.Layer<Files, never, Log> = Layer.effect(
           for (const path of paths) yield* watch(placed(path, folder), told)
           // What was written since somebody read them.
           told()
-          yield* Effect.forkScoped(Effect.forever(Effect.andThen(Queue.take(events), changed)))
+          // What goes wrong once must not be the end of it.
+          const contained = Effect.catchDefect(changed, (cause) => Effect.sync(() => tell("file", cause)))
+          yield* Effect.forkScoped(Effect.forever(Effect.andThen(Queue.take(events), contained)))
         }),
       changed: Queue.take(changes)
     }

@@ -97,6 +97,7 @@ export const policies = registry(
       "sessionAffinity",
       "health"
     ],
+    call: [],
     backendResponse: [],
     response: [
       "route responseHeaderModifier",

@@ -1,5 +1,6 @@
 /** `backendTLS` between a whole proxy and real servers: who is trusted, what is shown, and certificates that change meanwhile. */
 import { copyFileSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { createServer as createHttps } from "node:https"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createServer, type TLSSocket, type TlsOptions } from "node:tls"
@@ -200,6 +201,69 @@ describe("backendTLS", () => {
       const backend = yield* httpBackend((_, response) => response.end("plain"))
       const get = yield* proxy(config(`localhost:${portOf(backend.address())}`, "{}"))
       assert.strictEqual(yield* get, failed("the backend speaks no TLS there (ERR_SSL_WRONG_VERSION_NUMBER)"))
+    })
+  )
+
+  it.live("holds for MCP servers, for providers of models and for webhooks, each with what is written for it", () =>
+    Effect.gen(function* () {
+      const asked: Array<string> = []
+      const secure = yield* Effect.acquireRelease(
+        Effect.promise(async () => {
+          const server = createHttps(shown("server"), (request, response) => {
+            asked.push(request.url!)
+            request.resume()
+            const mcp = { protocolVersion: "2025-06-18", capabilities: {}, serverInfo: { name: "a", version: "1" } }
+            const answers: Readonly<Record<string, unknown>> = {
+              "/mcp": { jsonrpc: "2.0", id: 1, result: mcp },
+              "/request": { action: { pass: {} } }
+            }
+            const chat = { id: "1", object: "chat.completion", created: 1, model: "m", choices: [] }
+            response.setHeader("content-type", "application/json")
+            response.end(JSON.stringify(answers[request.url!] ?? chat))
+          })
+          await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+          return server
+        }),
+        (server) => Effect.sync(() => server.close().closeAllConnections())
+      )
+      const address = `localhost:${portOf(secure.address())}`
+      const answersWith = (tls: string) =>
+        Effect.gen(function* () {
+          const gateway = yield* start(
+            `
+gateways: { default: { port: 8080 } }
+routes:
+- matches: [{ path: { exact: /mcp } }]
+  backends: [{ mcp: { targets: [{ name: t, mcp: { host: "https://${address}/mcp" }, policies: { backendTLS: ${tls} } }] } }]
+- backends:
+  - ai: { name: m, provider: { openAI: {} }, hostOverride: "${address}" }
+    policies:
+      backendTLS: ${tls}
+      ai:
+        promptGuard:
+          request: [{ webhook: { target: { host: "https://${address}", policies: { backendTLS: ${tls} } } } }]
+`,
+            { ephemeral: true, host: "127.0.0.1" }
+          )
+          const params = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "b", version: "1" } }
+          const bodies = {
+            "/mcp": { jsonrpc: "2.0", id: 1, method: "initialize", params },
+            "/v1/chat/completions": { model: "m", messages: [{ role: "user", content: "hello" }] }
+          }
+          const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" }
+          return yield* Effect.forEach(Object.entries(bodies), ([path, body]) =>
+            Effect.promise(async () => {
+              const sent = { method: "POST", path, headers, body: JSON.stringify(body) }
+              return (await send(gateway.port(8080)!, sent)).status
+            })
+          )
+        })
+      assert.deepStrictEqual(yield* answersWith(`{ ${trusting} }`), [200, 200])
+      assert.includeMembers(asked, ["/mcp", "/request", "/v1/chat/completions"])
+      asked.length = 0
+      const [mcp = 0, model = 0] = yield* answersWith(`{ root: ${at("other-authority.pem")} }`)
+      assert.isAtLeast(Math.min(mcp, model), 500)
+      assert.deepStrictEqual(asked, [])
     })
   )
 

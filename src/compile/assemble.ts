@@ -498,6 +498,7 @@ const compiledBackend = (
   const { type, protocol, target, call, keepsTime } = compiled
   const own = terminalSteps(source.destination.kind, configPath(source), compiled.nodes ?? [], reads, times)
   const { request, effective } = sites[2]
+  const beside = responseSteps(registry, "call", sites)
   return {
     name: source.name,
     type,
@@ -509,6 +510,7 @@ const compiledBackend = (
     reads: compiled.reads === undefined ? reads : readBy(compiled.reads, reads),
     connections: connection.inForce,
     requestTimeout: connection.options.requestTimeout,
+    beside: beside.length === 0 ? undefined : beside,
     backendResponse: [...own.backendResponse, ...responseSteps(registry, "backendResponse", sites)],
     response: responseSteps(registry, "response", sites),
     effective: withTerminals(effective, ofTerminal, connection)

@@ -52,7 +52,7 @@ export class Exchange implements View<AnySlot, AnySlot> {
   readonly arrived: number
   /** The protocol that the client asks to change to. */
   upgrade: string | undefined = undefined
-  /** It does no harm when a backend gets the request twice, though its method does not say so. */
+  /** Whether the request may be sent twice although its method is not idempotent. */
   repeatable = false
   /** Tells the client of a 1xx response. Absent where there is no such client. */
   inform: Inform | undefined = undefined

@@ -25,7 +25,7 @@ const http = ["backend", "protocol", "method", "status", "reason", ...placeLabel
 /** The reason of a failure that names none, by whose fault it is. */
 const reasons = { client: "InvalidRequest", proxy: "Internal", backend: "UpstreamFailure" } as const
 
-/** Those of RFC 9110 and PATCH; the parser knows forty more, which clients may send as well. */
+/** Methods with a label of their own: those of RFC 9110, and PATCH. The parser takes forty more, which would each be a series. */
 const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"])
 /** Beyond so many outcomes of one place, which take a backend that makes statuses up, only the class of the status counts. */
 const mostOutcomes = 200

@@ -11,7 +11,7 @@ type Value = string | number | boolean
 type Read = (p: Passage, outcome: Outcome, reason: string, elapsed: number) => Value | undefined
 type Field = readonly [name: string, read: Read]
 
-/** They say which way a request took, so they are the same for all that took it. */
+/** Fields that say which way a request took: the same text for every request on that way. */
 const ofWay: ReadonlyArray<Field> = [
   ["gateway", (p) => p.listener?.gateway],
   ["listener", (p) => p.listener?.name],
@@ -31,7 +31,7 @@ const ofRequest: ReadonlyArray<Field> = [
 
 const ofBoth = [...ofWay, ...ofRequest]
 
-/** They stand in the log alone, behind what protocols and policies add. */
+/** Fields of the log alone, at the end of its line: behind those that protocols and policies add. */
 const ofEnd: ReadonlyArray<Field> = [
   ["error", (p, outcome) => p.exchange.error?.message ?? outcome.failure],
   ["reason", (_x, _outcome, reason) => (reason === "Upstream" ? undefined : reason)],

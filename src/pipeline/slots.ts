@@ -42,7 +42,7 @@ export const authorityRewritten = slot<true>()("authorityRewritten", "attempt")
  */
 export interface CredentialHeaders {
   readonly looked: ReadonlyArray<string>
-  /** Those that the configuration leaves in the request on purpose. */
+  /** Headers with a credential that the configuration tells to pass on to the backend. */
   readonly preserved: ReadonlyArray<string>
 }
 /** Written by every policy that authenticates, beside what those before it have left there. */

@@ -31,10 +31,10 @@ export interface SubRequest {
   readonly pathAndQuery: string
   /** Default: that of the backend. */
   readonly authority: string | undefined
-  /** Those of this call alone. */
+  /** All headers of the call: nothing is added from the request that it is made for. */
   readonly headers: HeaderList
   readonly body: string | Uint8Array | undefined
-  /** It does no harm twice, though its method does not say so. */
+  /** Whether the call may be sent twice although its method is not idempotent. */
   readonly repeatable?: boolean | undefined
 }
 

@@ -75,6 +75,10 @@ const isStream = ({ headers }: Answer): boolean => {
 
 const isJson = ({ headers }: Answer): boolean => headers.get("content-type")?.includes("json") ?? true
 
+/** Whether guards read the answer of a call. */
+export const isGuarded = ({ conversation, endpoint }: Prepared): boolean =>
+  conversation !== undefined && endpoint.guards.response.length > 0
+
 export const observe =
   (engine: Engine) =>
   (x: Exchange, call: Prepared, passage: Passage): Left<Observed> => {
@@ -102,8 +106,7 @@ export const observe =
       answer.body = events
       return Exit.succeed({ type: "stream", call, events })
     }
-    const isGuarded = call.conversation !== undefined && endpoint.guards.response.length > 0
-    if (!call.translation.readsAnswers && !isGuarded) {
+    if (!call.translation.readsAnswers && !isGuarded(call)) {
       if (isJson(answer)) answer.body = copied(answer.body, readingCopy(call))
       return Exit.succeed({ type: "passing", call })
     }

@@ -9,7 +9,7 @@ import { framingOf } from "../../src/protocols/llm/usage/stream.ts"
 import { addFacts } from "../../src/protocols/llm/usage/stream-facts.ts"
 import type { Engine } from "./engine.ts"
 import type { Exchange } from "./exchange.ts"
-import { type ForeignStream, type Observed, type Streamed, usageFormat, type Whole } from "./observe.ts"
+import { type ForeignStream, isGuarded, type Observed, type Streamed, usageFormat, type Whole } from "./observe.ts"
 import { failureOf } from "./refused.ts"
 import { TranslatedBody } from "./translated-body.ts"
 
@@ -29,7 +29,7 @@ export const translateBack =
     }
   }
 
-const document = (x: Exchange, whole: Whole): Left<Whole> => {
+const document = (x: Exchange, whole: Whole): Left<Observed> => {
   const { call, received, bytes, text } = whole
   const { translation, facts } = call
   const answer = x.response!
@@ -43,12 +43,12 @@ const document = (x: Exchange, whole: Whole): Left<Whole> => {
   // Some tell the usage in headers, which the translation has read.
   if (whole.document === "answer" && facts.usage === undefined)
     addFacts(facts, readResponse(usageFormat(call.clientFormat), told))
+  const guarded = isGuarded(call)
   // Where a member stands twice, the client is given the one that guards will read.
-  const isRead = call.conversation !== undefined && call.endpoint.guards.response.length > 0 && isObject(told)
-  const same = told === received && !(isRead && doubtOf(text, told) !== undefined)
-  if (same) return Exit.succeed(whole)
-  replace(answer, told)
-  return Exit.succeed({ ...whole, told })
+  const same = told === received && !(guarded && isObject(told) && doubtOf(text, told) !== undefined)
+  if (!same) replace(answer, told)
+  // What nobody reads any more is not kept until the client has all of it.
+  return Exit.succeed(guarded ? { ...whole, told } : { type: "passing", call })
 }
 
 /** An answer in JSON instead of the one that came. */

@@ -169,7 +169,7 @@ const relayed = (
   if (own?.inQuery === true) return Exit.fail(notInQuery)
   const rules = x.get(slots.mcpRules)
   current.use(configured, x)
-  // Those of a stream are final when it is over; and a client may not wait for any response.
+  // Recorded at the end of the request: a stream goes on to change them, and a client may leave before any response.
   let facts = noMcpFacts()
   x.onFinish(() => {
     record(x, facts)

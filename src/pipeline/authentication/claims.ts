@@ -2,9 +2,9 @@
 import type { JsonObject } from "../../cel/value.ts"
 
 export interface ClaimDemands {
-  /** Equal to `iss`. */
+  /** What the claim `iss` has to be. */
   readonly issuer: string
-  /** One of them is in `aud`; none: the audience is not checked. */
+  /** Of these the claim `aud` has to hold one. An empty list: any audience is taken. */
   readonly audiences: ReadonlyArray<string>
   readonly requiredClaims: ReadonlyArray<"exp" | "nbf" | "aud" | "iss" | "sub">
 }

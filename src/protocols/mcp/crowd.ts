@@ -37,7 +37,7 @@ export class Crowd {
     const network = networkOf(address)
     const held = this.#guests.get(network)
     if (held !== undefined && held.size >= this.#limit) longestIdle(held, now)?.end(undefined)
-    // That may have been the last one there.
+    // Whoever was ended has left, and an address that nobody holds a place for is forgotten: so it is looked up anew.
     const guests = this.#guests.get(network) ?? new Set()
     if (guests.size >= this.#limit) return undefined
     this.#guests.set(network, guests.add(guest))

@@ -20,7 +20,7 @@ export const isRebound = (protection: boolean | undefined, request: Addressed): 
   return protection === true || loopback!.only ? !isLocal(request) : isPageOfItsOwn(request, loopback!.port)
 }
 
-/** It addresses this machine by its own name or a configured one, and comes from no page that does not. */
+/** Whether a request names this machine, by a local or a configured name, and no page of another origin sent it. */
 const isLocal = ({ authority, headers, namedHost = false, allowedOrigin = false }: Addressed): boolean => {
   if (!local.test(authority) && !namedHost) return false
   const origins = originsOf(headers)

@@ -36,7 +36,7 @@ export const handshake = (link: TargetLink, { version, headers, ledger }: Introd
       message: () => true,
       whenDrained: (resume) => resume(),
       gone: () => true,
-      // It ends with the session.
+      // The handshake has no time limit of its own: it ends with the session.
       late: () => undefined,
       answered: (answer) => {
         if (answer.kind === "error") link.release(refused(errorOf(answer).message), () => {})

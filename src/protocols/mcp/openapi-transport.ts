@@ -88,7 +88,7 @@ export const openApiTransport = (
       const message = `Upstream API call for tool '${operation.tool.name}' failed with status ${answer.status}: ${shown}`
       events.onEnd(stream, { _tag: "TargetBroken", status: 500, message })
     }
-    // It may be told before `ask` returns.
+    // The answer may come before `ask` returns, and ends the stream: so it is open before.
     open.set(stream, () => {})
     const stop = server.ask({ ...request, headers: sent }, told)
     if (open.has(stream)) open.set(stream, stop)

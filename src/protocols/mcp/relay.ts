@@ -18,7 +18,7 @@ import { Sessions } from "./sessions.ts"
 export interface McpRelayOptions {
   /** Made with SESSION_KEY or a random key; shared by all processes that serve the backend. */
   readonly sessionIds: SessionIds
-  /** This process among those. */
+  /** Names this process among those that have the key: a session that lives in one process says in which. */
   readonly owner: string
   readonly product: Product
   readonly clock: McpClock

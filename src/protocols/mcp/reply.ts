@@ -103,7 +103,7 @@ export class Reply implements RequestReply, Beating {
     return this.#late
   }
 
-  /** One of the answers, whole. */
+  /** Passes on one of the answers that the client waits for. */
   answer(text: string, mark: McpEventMark | undefined): void {
     if (this.#over) return
     this.#stopTimer?.()
@@ -120,10 +120,10 @@ export class Reply implements RequestReply, Beating {
     }
   }
 
-  /** One answer is a failure. `id` is JSON text. */
+  /** Answers with a failure in the place of one of the answers. `id` is JSON text. */
   fail(problem: McpFailure, id: string | undefined): void {
     if (this.#over) return
-    // What fails because it was ended for want of time.
+    // A call that was ended for want of time fails in some way of its own; the reason is the time.
     const failure = this.#late ?? problem
     this.facts.errorCode ??= codeOf(failure)
     this.facts.errorMessage ??= failure.message
@@ -135,7 +135,7 @@ export class Reply implements RequestReply, Beating {
     this.#whole(status, headers, body, told)
   }
 
-  /** One answer will not come on this stream. */
+  /** Waits for one answer less: that one will not come on this stream. */
   drop(): void {
     if (this.#over || --this.#due > 0) return
     if (this.#stream === undefined) this.#whole(200, [...eventStreamHeaders, ...this.headers], this.#held)

@@ -35,7 +35,7 @@ export interface Backend {
   readonly naming: Naming
   readonly product: Product
   readonly stdio: McpStdio["Service"]
-  /** Those behind HTTP, by the names of their targets. */
+  /** The servers of targets behind HTTP, by the names of the targets. */
   readonly servers: ReadonlyMap<string, McpHttpServer>
   readonly clock: McpClock
   readonly pulse: Pulse

@@ -10,7 +10,10 @@ import { everyScope, type GuardedFormat, places } from "./texts.ts"
 export interface StreamedText {
   readonly channel: string
   readonly text: string
-  /** It was said before, all of it, and nothing here before it: it matters for what follows it alone. */
+  /**
+   * Whether the stream said all of this before, in another channel, and nothing yet in this one. It was judged there; here it is
+   * kept as what stands before the next text.
+   */
   readonly repeated: boolean
 }
 

@@ -15,7 +15,7 @@ export interface Call {
   readonly model: string
   /** When the request came, in Unix milliseconds. */
   readonly now: number
-  /** That many random lower-case hex digits. */
+  /** Makes a random identifier of so many lower-case hex digits. */
   readonly randomHex: (digits: number) => string
   /** Headers of the client's request. */
   readonly header?: HeaderLookup | undefined

@@ -21,7 +21,7 @@ export interface StreamTranslation {
   push(event: UpstreamEvent): ReadonlyArray<SseEvent>
   /** The provider's stream ended in order: what is left to say. */
   end(): ReadonlyArray<SseEvent>
-  /** It broke instead: what the client can be told before its body is aborted. */
+  /** The provider's stream broke off: what the client can be told before its body is aborted. */
   abort(): ReadonlyArray<SseEvent>
   /** What the provider has counted so far, in its own convention. */
   readonly usage: Usage | undefined

@@ -41,7 +41,7 @@ const graceMillis = 5_000
 class Grace implements Container {
   readonly #tell: TellDefect
   readonly #drop: (stream: number) => void
-  /** Those that were answered before the last sweep, and those that were since. */
+  /** Streams whose answer has come: before the last sweep (dropped by the next one), and since. */
   #due = new Set<number>()
   #fresh = new Set<number>()
   #timer: NodeJS.Timeout | undefined = undefined
@@ -135,7 +135,7 @@ export class StreamableTransport implements McpTransport {
     const stream = new Stream(this, number, purpose, this.#upstream.limits.messageChars)
     this.#open.set(number, stream)
     stream.call = new TargetCall(this.#upstream, request, repeatable, stream)
-    // It was abandoned while it began.
+    // The caller may have given it up meanwhile, when there was no call to abort yet.
     if (this.#open.get(number) !== stream) stream.call.abort()
   }
 
