@@ -28,6 +28,7 @@ import { type Available, missing, type Part } from "../routing/unavailable.ts"
 import { type Random, weightedChoice } from "../routing/weights.ts"
 import { type Connection, Connections } from "./connections.ts"
 import { type Compiling, Problems } from "./problems.ts"
+import { withProxies } from "./proxies.ts"
 import { References, withReferences } from "./references.ts"
 import { ServicePorts } from "./service-ports.ts"
 import { type CompileCondition, Sites } from "./sites.ts"
@@ -142,7 +143,11 @@ class Assembly {
   }
 
   run(): Compiling<Assembled> {
-    return withReferences(this.#references, this.#assembled())
+    const { specs } = this.#parts
+    const inForce = (source: Normalised.Backend, policies: Normalised.Policies) =>
+      this.#merge.backend(this.#alone.attached.backend([], source, { policies }))
+    const sources = { config: this.#config, specs, connections: this.#connections, inForce }
+    return withProxies(sources, withReferences(this.#references, this.#assembled()))
   }
 
   #assembled(): Compiling<Assembled> {
