@@ -14,6 +14,7 @@ import { backendLlm } from "./backend-llm/stage.ts"
 import { backendMcp } from "./backend-mcp/stage.ts"
 import { backendService } from "./backend-service/stage.ts"
 import { backendTLS } from "./backend-tls/stage.ts"
+import { backendTunnel } from "./backend-tunnel/stage.ts"
 import { buffer } from "./buffer/stage.ts"
 import { cors } from "./cors/stage.ts"
 import { directResponse } from "./direct-response/stage.ts"
@@ -97,6 +98,7 @@ export const policies = registry(
       "sessionAffinity",
       "health"
     ],
+    call: [],
     backendResponse: [],
     response: [
       "route responseHeaderModifier",
@@ -108,7 +110,7 @@ export const policies = registry(
 )
 
 /** What connections to backends are opened by. The list has no order that matters: no two of them say the same thing. */
-export const connections: ReadonlyArray<ConnectionPolicy> = [backendTLS, http, tcp]
+export const connections: ReadonlyArray<ConnectionPolicy> = [backendTLS, backendTunnel, http, tcp]
 
 export const terminals = terminalsBehind(policies, [
   backendAi,

@@ -88,6 +88,7 @@ const naming: ReadonlyArray<readonly [files: RegExp, why: string]> = [
   [/^src\/routing\/normalise\/llm\.ts$/, "the llm section has keys of its own for them"],
   [/^src\/routing\/lint\/(deprecated|unguarded)\.ts$/, "the message says what to write"],
   [/^stages\/backend-(llm|mcp)\//, "a terminal applies them itself, and says which"],
+  [/^stages\/backend-tunnel\//, "what a proxy is shown stands in a header of its own"],
   [/^src\/main\/import\//, "a file of another gateway becomes one in which they are written"]
 ]
 

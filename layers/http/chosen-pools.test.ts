@@ -25,7 +25,7 @@ const world = () => {
         },
         refused: () => {}
       })
-      return { tell: () => {}, pool, connectTimeout: 1000 }
+      return { tell: () => {}, pool, connectTimeout: 1000, form: undefined }
     })
   const isOpen = ({ pool }: { readonly pool: Pool }) => {
     let refused = false

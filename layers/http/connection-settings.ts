@@ -1,6 +1,13 @@
 /** How connections to a backend are made: within what time, to which of its addresses, whom they trust, and how their silence is probed. */
 import type { Address } from "../../spec/target.ts"
-import type { Addresses, FixedOptions, Probes, UpstreamOptions, UpstreamTls } from "../../src/services/upstreams.ts"
+import type {
+  Addresses,
+  FixedOptions,
+  FixedTunnel,
+  Probes,
+  UpstreamOptions,
+  UpstreamTls
+} from "../../src/services/upstreams.ts"
 
 /** What holds where nobody says otherwise (milliseconds): the defaults of `config.backend` and `config.dns`. */
 const standard = {
@@ -19,6 +26,7 @@ export interface ConnectionSettings {
   readonly maxConnections: number | undefined
   readonly probes: Probes | "none"
   readonly addresses: Addresses
+  readonly tunnel: FixedTunnel | undefined
 }
 
 /** A target with TLS trusts the system where nobody says whom else. */
@@ -28,5 +36,6 @@ export const settle = (target: Address, options: FixedOptions): ConnectionSettin
   idleTimeout: options.idleTimeout ?? standard.idleTimeout,
   maxConnections: options.maxConnections === Infinity ? undefined : options.maxConnections,
   probes: options.probes ?? standard.probes,
-  addresses: options.addresses ?? standard.addresses
+  addresses: options.addresses ?? standard.addresses,
+  tunnel: options.tunnel
 })

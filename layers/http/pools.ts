@@ -6,12 +6,13 @@ import { Metrics } from "../../src/services/metrics.ts"
 import { Monotonic } from "../../src/services/monotonic.ts"
 import { Names } from "../../src/services/names.ts"
 import { containedLaterIfAlive } from "../../src/services/timer.ts"
-import type { UpstreamOptions, UpstreamTls } from "../../src/services/upstreams.ts"
+import type { FollowedTls, UpstreamOptions, UpstreamTls } from "../../src/services/upstreams.ts"
 import { ChosenPools } from "./chosen-pools.ts"
 import { dialTo } from "./client/dial.ts"
 import type { PoolExhausted } from "./client/failures.ts"
 import { identityOf } from "./client/identity.ts"
 import { Pool } from "./client/pool.ts"
+import { type AbsoluteForm, formOf } from "./client/proxy.ts"
 import { type ConnectionSettings, settle } from "./connection-settings.ts"
 import type { Connections } from "./upstream-call.ts"
 
@@ -49,28 +50,30 @@ interface Choice {
 class Lease implements Connections {
   readonly tell: TellDefect
   readonly connectTimeout: number
+  readonly form: AbsoluteForm | undefined
   pool: Pool
-  readonly #use: (tls: UpstreamTls | undefined) => Use
+  readonly #use: (settings: ConnectionSettings) => Use
   #current: Use
   #over = false
 
   constructor(
     tell: TellDefect,
-    connectTimeout: number,
-    use: (tls: UpstreamTls | undefined) => Use,
-    tls: UpstreamTls | undefined
+    form: AbsoluteForm | undefined,
+    use: (settings: ConnectionSettings) => Use,
+    settings: ConnectionSettings
   ) {
     this.tell = tell
-    this.connectTimeout = connectTimeout
+    this.connectTimeout = settings.connectTimeout
+    this.form = form
     this.#use = use
-    this.#current = use(tls)
+    this.#current = use(settings)
     this.pool = this.#current.pool
   }
 
-  change(tls: UpstreamTls | undefined): void {
+  change(settings: ConnectionSettings): void {
     if (this.#over) return
     const before = this.#current
-    this.#current = this.#use(tls)
+    this.#current = this.#use(settings)
     this.pool = this.#current.pool
     before.end()
   }
@@ -141,7 +144,12 @@ export const layer: Layer.Layer<Pools, never, Names | Metrics> = Layer.effect(
       choosing.set(prefix, (choosing.get(prefix) ?? 0) + 1)
       return {
         at: (target) =>
-          chosen.at(prefix + formatAddress(target), () => ({ tell, pool: poolOf(target, settings), connectTimeout })),
+          chosen.at(prefix + formatAddress(target), () => ({
+            tell,
+            pool: poolOf(target, settings),
+            connectTimeout,
+            form: formOf(target, settings.tunnel, settings.tls)
+          })),
         end: () => {
           const left = choosing.get(prefix)! - 1
           choosing.set(prefix, left)
@@ -166,23 +174,19 @@ export const layer: Layer.Layer<Pools, never, Names | Metrics> = Layer.effect(
       return { pool: backend.pool, end }
     }
     return {
-      openChosen: ({ tls, ...options }) =>
+      openChosen: (options) =>
         Effect.gen(function* () {
-          const settled = (tls: UpstreamTls | undefined) => settle(nowhere, { ...options, tls })
           let choice: Choice | undefined
-          let newest: UpstreamTls | undefined
           let over = false
-          const change = (tls: UpstreamTls) => {
-            newest = tls
+          const settled = yield* settling(nowhere, options, (settings) => {
             if (choice === undefined || over) return
             const before = choice
-            choice = choose(settled(tls))
+            choice = choose(settings)
             before.end()
-          }
-          const now = tls !== undefined && "follow" in tls ? yield* tls.follow(change) : tls
+          })
           return yield* Effect.acquireRelease(
             Effect.sync(() => {
-              const first = choose(settled(newest ?? now))
+              const first = choose(settled())
               choice = first
               return (target: Address) => (choice ?? first).at(target)
             }),
@@ -193,20 +197,15 @@ export const layer: Layer.Layer<Pools, never, Names | Metrics> = Layer.effect(
               })
           )
         }),
-      open: (target, { tls, ...options }) =>
+      open: (target, options) =>
         Effect.gen(function* () {
           let lease: Lease | undefined
-          let newest: UpstreamTls | undefined
-          const change = (tls: UpstreamTls) => {
-            newest = tls
-            lease?.change(tls)
-          }
-          const now = tls !== undefined && "follow" in tls ? yield* tls.follow(change) : tls
-          const settled = (tls: UpstreamTls | undefined) => settle(target, { ...options, tls })
-          const { connectTimeout } = settled(now)
+          const settled = yield* settling(target, options, (settings) => lease?.change(settings))
           return yield* Effect.acquireRelease(
             Effect.sync(() => {
-              lease = new Lease(tell, connectTimeout, (tls) => use(target, settled(tls)), newest ?? now)
+              const settings = settled()
+              const form = formOf(target, settings.tunnel, settings.tls)
+              lease = new Lease(tell, form, (changed) => use(target, changed), settings)
               return lease
             }),
             (lease) => Effect.sync(() => lease.end())
@@ -215,6 +214,44 @@ export const layer: Layer.Layer<Pools, never, Names | Metrics> = Layer.effect(
     }
   })
 )
+
+/** The settings as they are whenever somebody asks. @param changed told when certificates are others. */
+const settling = (
+  target: Address,
+  { tls, tunnel, ...options }: UpstreamOptions,
+  changed: (settings: ConnectionSettings) => void
+): Effect.Effect<() => ConnectionSettings, never, Scope.Scope> => {
+  let own: UpstreamTls | undefined
+  let ofProxy: UpstreamTls | undefined
+  const settled = () => settle(target, { ...options, tls: own, tunnel: tunnel && { ...tunnel, tls: ofProxy } })
+  const followingOwn = followed(tls, (newest) => {
+    own = newest
+    changed(settled())
+  })
+  const followingProxy = followed(tunnel?.tls, (newest) => {
+    ofProxy = newest
+    changed(settled())
+  })
+  return Effect.as(Effect.andThen(followingOwn, followingProxy), settled)
+}
+
+/** Takes what holds, now and whenever it is something else. */
+const followed = (
+  tls: UpstreamTls | FollowedTls | undefined,
+  take: (newest: UpstreamTls | undefined) => void
+): Effect.Effect<void, never, Scope.Scope> => {
+  if (tls === undefined || !("follow" in tls)) return Effect.sync(() => take(tls))
+  let isNewer = false
+  return Effect.map(
+    tls.follow((newest) => {
+      isNewer = true
+      take(newest)
+    }),
+    (first) => {
+      if (!isNewer) take(first)
+    }
+  )
+}
 
 /** In place of an address, where the options alone are meant. */
 const nowhere: Address = { kind: "tcp", host: "", port: 0, tls: false }

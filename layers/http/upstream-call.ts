@@ -18,8 +18,9 @@ import {
   type UpstreamRequest
 } from "../../src/services/upstreams.ts"
 import type { Caller, Connection } from "./client/connection.ts"
-import { UnsendableRequest } from "./client/failures.ts"
+import { TunnelRefused, UnsendableRequest } from "./client/failures.ts"
 import type { Pool, Waiter } from "./client/pool.ts"
+import type { AbsoluteForm } from "./client/proxy.ts"
 import { type Framing, requestHead } from "./client/request-head.ts"
 import type { ResponseHead } from "./client/response-parser.ts"
 import type { Tunnel } from "./client/tunnel.ts"
@@ -33,6 +34,8 @@ export interface Connections {
   /** The one for new calls: when certificates change it becomes another one. */
   readonly pool: Pool
   readonly connectTimeout: number
+  /** How requests are written for the proxy on the way, where one passes them on. */
+  readonly form: AbsoluteForm | undefined
 }
 
 type Settle<E> = (exit: Exit.Exit<Answer, UpstreamError | E>) => void
@@ -83,7 +86,7 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
     // Whoever leaves HTTP takes the connection along.
     this.fresh = this.upgrading
     const framing = framingOf(request)
-    const head = typeof framing === "object" ? framing : requestHead(request, framing)
+    const head = typeof framing === "object" ? framing : requestHead(request, framing, connections.form)
     this.declared = typeof framing === "number" ? framing : "chunked"
     if (typeof head !== "string") {
       this.head = ""
@@ -172,6 +175,13 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
   }
 
   onHead({ status, headers }: ResponseHead): void {
+    // No backend says so: it is the proxy on the way, and none of the client's business.
+    if (status === 407 && this.#connections.form !== undefined) {
+      const settle = this.#settle
+      this.cancel()
+      settle?.(Exit.fail(callError(new TunnelRefused({ status }), this.#connections.connectTimeout, this.#reached)))
+      return
+    }
     const bodiless = this.bodiless || status === 204 || status === 304
     this.#answer = { status, headers, body: bodiless ? undefined : this }
   }

@@ -14,6 +14,8 @@ import {
   MalformedResponse,
   PoolClosed,
   PoolExhausted,
+  TunnelPointless,
+  TunnelRefused,
   UnreadableCoding,
   UnsendableRequest
 } from "./client/failures.ts"
@@ -46,6 +48,7 @@ const kindOf = (error: Error): string => {
   if (error instanceof MalformedResponse || error instanceof UnreadableCoding) return "protocol"
   if (error instanceof UnsendableRequest) return "request"
   if (error instanceof NameUnresolved) return "dns"
+  if (error instanceof TunnelRefused || error instanceof TunnelPointless) return "tunnel"
   if (error instanceof PoolClosed) return "closed"
   if (error instanceof PoolExhausted) return "busy"
   const code = codeOf(error)
@@ -59,7 +62,7 @@ export const callError = (error: Error, connectTimeout: number, reached: Reached
   if (error instanceof ConnectTimedOut || codeOf(error) === "ETIMEDOUT")
     return new UpstreamTimedOut({ after: connectTimeout, reached })
   const kind = kindOf(error)
-  return new UpstreamFailed({ kind, detail: details[kind] ?? worded(codeOf(error)), reached })
+  return new UpstreamFailed({ kind, detail: tunnelDetail(error) ?? details[kind] ?? worded(codeOf(error)), reached })
 }
 
 const details: Readonly<Record<string, string>> = {
@@ -68,6 +71,14 @@ const details: Readonly<Record<string, string>> = {
   request: "the request cannot be sent",
   busy: "all connections to the backend are in use",
   closed: "the backend is no longer configured"
+}
+
+const tunnelDetail = (error: Error): string | undefined => {
+  if (error instanceof TunnelPointless) return "a socket is not reached through a proxy"
+  if (!(error instanceof TunnelRefused)) return undefined
+  const { status } = error
+  if (status === undefined) return "the answer of the proxy is not HTTP/1.1"
+  return status === 407 ? "the proxy requires authentication" : `the proxy answered ${status}`
 }
 
 const untrusted = "the certificate of the backend comes from an authority that is not trusted"

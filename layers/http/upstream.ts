@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto"
 import { Effect, Layer } from "effect"
 import type { Metrics } from "../../src/services/metrics.ts"
 import type { Names } from "../../src/services/names.ts"
-import { Upstreams } from "../../src/services/upstreams.ts"
+import { type UpstreamOptions, Upstreams } from "../../src/services/upstreams.ts"
 import { pseudonymOf } from "../../src/services/via.ts"
 import * as Pools from "./pools.ts"
 import { call } from "./upstream-call.ts"
@@ -15,16 +15,34 @@ export const layer: Layer.Layer<Upstreams, never, Names | Metrics> = Layer.effec
     let pseudonym: string | undefined
     return {
       open: (target, options) =>
-        Effect.map(open(target, options), (connections) => ({ send: (request) => call(connections, request) })),
+        Effect.map(
+          bothWays(options, (one) => open(target, one)),
+          ([connections, tunnelled]) => ({
+            send: (request) => call(request.upgrade === undefined ? connections : tunnelled, request)
+          })
+        ),
       openChosen: (options) =>
-        Effect.map(openChosen(options), (at) => {
+        Effect.map(bothWays(options, openChosen), ([at, tunnelled]) => {
           pseudonym ??= pseudonymOf(randomUUID().slice(0, 8))
           return {
             pseudonym,
             // When it is called, for its pool may be another one by then.
-            at: (target) => ({ send: (request) => call(at(target), request) })
+            at: (target) => ({
+              send: (request) => call(request.upgrade === undefined ? at(target) : tunnelled(target), request)
+            })
           }
         })
     }
   })
 ).pipe(Layer.provide(Pools.layer))
+
+/** A proxy passes on what is HTTP, and what leaves HTTP goes through a tunnel, where they are not the same anyway. */
+const bothWays = <A, R>(
+  { tunnel, ...options }: UpstreamOptions,
+  opened: (options: UpstreamOptions) => Effect.Effect<A, never, R>
+): Effect.Effect<readonly [http: A, other: A], never, R> =>
+  Effect.flatMap(opened({ ...options, tunnel }), (http) =>
+    tunnel?.mode === "auto"
+      ? Effect.map(opened({ ...options, tunnel: { ...tunnel, mode: "connect" } }), (other) => [http, other] as const)
+      : Effect.succeed([http, http] as const)
+  )

@@ -296,15 +296,18 @@ export const BackendAuth = AuthForm.pipe(
 
 /** An HTTP proxy on the way to the backend. */
 export const BackendTunnel = object("BackendTunnel", "Reaches the backend through an HTTP proxy.", {
-  proxy: required(SimpleBackend, "The HTTP proxy."),
+  proxy: required(
+    SimpleBackend,
+    "The HTTP proxy: a server, or a host among `backends` with the policies that it has there."
+  ),
   mode: defaulted(
     Schema.Literals(["auto", "connect"]),
     "auto",
-    "`auto` sends plain HTTP in absolute form and opens a tunnel for anything else; `connect` always opens a tunnel."
+    "`auto` sends plain HTTP in absolute form, under the address of the backend, and opens a tunnel for anything else; `connect` always opens a tunnel."
   ),
   policies: optional(
     nested,
-    "Policies of the connection to the proxy. A key of `backendAuth` goes into `proxy-authorization`."
+    "Policies of the connection to the proxy: `backendTLS`, `tcp`, and a key of `backendAuth`, which goes into `proxy-authorization`. `tcp.connectTimeout` of the backend bounds connection, tunnel and TLS together."
   )
 })
 

@@ -28,6 +28,7 @@ import { type Available, missing, type Part } from "../routing/unavailable.ts"
 import { type Random, weightedChoice } from "../routing/weights.ts"
 import { type Connection, Connections } from "./connections.ts"
 import { type Compiling, Problems } from "./problems.ts"
+import { withProxies } from "./proxies.ts"
 import { References, withReferences } from "./references.ts"
 import { ServicePorts } from "./service-ports.ts"
 import { type CompileCondition, Sites } from "./sites.ts"
@@ -142,7 +143,11 @@ class Assembly {
   }
 
   run(): Compiling<Assembled> {
-    return withReferences(this.#references, this.#assembled())
+    const { specs } = this.#parts
+    const inForce = (source: Normalised.Backend, policies: Normalised.Policies) =>
+      this.#merge.backend(this.#alone.attached.backend([], source, { policies }))
+    const sources = { config: this.#config, specs, connections: this.#connections, inForce }
+    return withProxies(sources, withReferences(this.#references, this.#assembled()))
   }
 
   #assembled(): Compiling<Assembled> {
@@ -498,6 +503,7 @@ const compiledBackend = (
   const { type, protocol, target, call, keepsTime } = compiled
   const own = terminalSteps(source.destination.kind, configPath(source), compiled.nodes ?? [], reads, times)
   const { request, effective } = sites[2]
+  const beside = responseSteps(registry, "call", sites)
   return {
     name: source.name,
     type,
@@ -509,6 +515,7 @@ const compiledBackend = (
     reads: compiled.reads === undefined ? reads : readBy(compiled.reads, reads),
     connections: connection.inForce,
     requestTimeout: connection.options.requestTimeout,
+    beside: beside.length === 0 ? undefined : beside,
     backendResponse: [...own.backendResponse, ...responseSteps(registry, "backendResponse", sites)],
     response: responseSteps(registry, "response", sites),
     effective: withTerminals(effective, ofTerminal, connection)

@@ -103,7 +103,7 @@ export class References {
   #named(name: string, { policies = {} }: Reference, path: ConfigPath, use: Use): Compiling<Caller> {
     const at = [...path, "backend"]
     const source = this.#config.backends[localKey(name)]
-    if (source === undefined) return Effect.fail([{ path: at, message: this.#unknown(name) }])
+    if (source === undefined) return Effect.fail([{ path: at, message: unknownBackend(this.#config, name) }])
     const beside = attached(policies, policiesAt(path, use), this.#specs)
     return this.#caller(source, use, this.#followed(source, beside, at))
   }
@@ -124,12 +124,6 @@ export class References {
         : `there is no service ${name}${didYouMean(name, known)}`
       return Effect.fail([{ path: [...path, "service"], message }])
     })
-  }
-
-  #unknown(name: string): string {
-    const known = Object.values(this.#config.backends).filter(({ path: [section] }) => section === "backends")
-    const named = known.map(({ key, namespace }) => (namespace === "" ? `/${key}` : key))
-    return `there is no backend ${name}${didYouMean(name, named)}`
   }
 
   /** The backend at the end of a reference, unless it leads in a circle, or too far. */
@@ -167,6 +161,13 @@ export class References {
         : Effect.fail([unavailable(handing.path, "the token of the client for one target of a relay")])
     })
   }
+}
+
+/** What is said of a name that there is not. */
+export const unknownBackend = ({ backends }: Normalised.Normalised, name: string): string => {
+  const known = Object.values(backends).filter(({ path: [section] }) => section === "backends")
+  const named = known.map(({ key, namespace }) => (namespace === "" ? `/${key}` : key))
+  return `there is no backend ${name}${didYouMean(name, named)}`
 }
 
 /**

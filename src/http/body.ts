@@ -5,9 +5,9 @@
 import { Data, Effect } from "effect"
 import type { HeaderList } from "./header-list.ts"
 
-/** The peer went away, or broke the framing, before its body was complete. */
+/** The peer went away, or broke the framing, before its body was complete; or the proxy cut it. */
 export class BodyAborted extends Data.TaggedError("BodyAborted")<{
-  readonly source: "client" | "backend"
+  readonly source: "client" | "backend" | "proxy"
   readonly detail: string
 }> {
   readonly status = this.source === "client" ? 400 : 502

@@ -34,6 +34,7 @@ const step = (phase: Phase, run: Step["run"]): Step => ({
 
 interface Way {
   readonly steps?: ReadonlyArray<Step>
+  readonly beside?: ReadonlyArray<Step>
   readonly backendResponse?: ReadonlyArray<Step>
   readonly call: Backend["call"]
   readonly plan: Plan
@@ -42,7 +43,10 @@ interface Way {
 const clock = () => 0
 
 /** Serves a request; what became of its attempts, and how it ended. */
-const served = ({ steps = [], backendResponse = [], call, plan }: Way, prepare: (x: Exchange) => void = () => {}) =>
+const served = (
+  { steps = [], beside, backendResponse = [], call, plan }: Way,
+  prepare: (x: Exchange) => void = () => {}
+) =>
   Effect.gen(function* () {
     const ended: Array<Pick<EndedAttempt, "number" | "reached">> = []
     const effective = () => ({})
@@ -52,6 +56,7 @@ const served = ({ steps = [], backendResponse = [], call, plan }: Way, prepare: 
       protocol: "http",
       target: "b",
       steps,
+      beside,
       backendResponse,
       response: [],
       effective,
@@ -123,6 +128,72 @@ describe("how far an attempt got", () => {
         plan: always(2)
       })
       assert.strictEqual(behind.ended[0]?.reached, "body begun")
+    })
+  )
+})
+
+describe("a node beside the call", () => {
+  /** Fails beside the first call with what a call of its own came to, and lets the others pass. */
+  const failingOnce = () => {
+    const seen: Array<Exchange> = []
+    const run: Step["run"] = (x) => {
+      seen.push(x as Exchange)
+      const known = (x as Exchange).get(slots.authorityRewritten)
+      ;(x as Exchange).set(slots.authorityRewritten, true)
+      if (known === true) return Exit.die("what belongs to another attempt is there")
+      return seen.length === 1 ? Effect.andThen(Effect.yieldNow, Exit.fail(failure("nothing sent"))) : next
+    }
+    return { seen, beside: [step("call", run)] }
+  }
+
+  it.effect(
+    "that fails ends its attempt, of which something may have been sent, and runs anew beside the next one",
+    () =>
+      Effect.gen(function* () {
+        let calls = 0
+        let calledOff = 0
+        const pending = Effect.onInterrupt(Effect.never, () => Effect.sync(() => void calledOff++))
+        const call = () => (++calls === 1 ? pending : Exit.succeed(answer(200)))
+        const plan: Plan = { attempts: 3, again: ({ error }) => (error === undefined ? undefined : 0) }
+        const { seen, beside } = failingOnce()
+        const { status, ended } = yield* served({ beside, call, plan })
+        assert.deepStrictEqual([status, calls, calledOff, seen.length], [200, 2, 1, 2])
+        assert.deepStrictEqual(ended[0], { number: 1, reached: "sent" })
+      })
+  )
+
+  it.effect(
+    "that fails after the answer drops it, and nothing of what came is repeated as if it had not been sent",
+    () =>
+      Effect.gen(function* () {
+        const { beside } = failingOnce()
+        const { ended } = yield* served({ beside, call: () => Exit.succeed(answer(200)), plan: always(2) })
+        assert.deepStrictEqual(ended, [{ number: 1, reached: "body begun" }])
+      })
+  )
+
+  it.effect("that answers has the last word", () =>
+    Effect.gen(function* () {
+      const beside = [step("call", () => respond(answer(418)))]
+      let calls = 0
+      const call = () => {
+        calls++
+        return Effect.never
+      }
+      const { status, ended } = yield* served({ beside, call, plan: always(3) })
+      assert.deepStrictEqual([status, ended, calls], [418, [], 1])
+    })
+  )
+
+  it.effect("that throws is a bug like any other", () =>
+    Effect.gen(function* () {
+      const beside = [
+        step("call", () => {
+          throw new Error("bug")
+        })
+      ]
+      const { status } = yield* served({ beside, call: () => Effect.never, plan: always(3) })
+      assert.strictEqual(status, 500)
     })
   )
 })

@@ -141,7 +141,8 @@ export class Attempts {
     this.#plan.begins?.(fork, this.#number)
     passage.exchange = fork
     passage.choices = this.#choices === undefined ? undefined : new Map(this.#choices)
-    passage.backend = passage.endpoint = passage.called = passage.answered = undefined
+    passage.backend = passage.endpoint = passage.beside = undefined
+    passage.called = passage.answered = undefined
   }
 
   /** Milliseconds until another one follows, if one does. */
@@ -183,7 +184,8 @@ export class Attempts {
  * A failure of the call speaks for itself; one that does not is taken for the worst. A policy may have failed on a call of its
  * own, which says nothing of this one.
  */
-const reachedBy = ({ called, exchange }: Passage, error: StageError | undefined): Reached => {
+const reachedBy = ({ called, exchange, beside }: Passage, error: StageError | undefined): Reached => {
   if (called === undefined) return "nothing sent"
-  return exchange.response === undefined ? (error?.reached ?? "sent") : "body begun"
+  if (exchange.response !== undefined) return "body begun"
+  return beside?.stopped === true ? "sent" : (error?.reached ?? "sent")
 }

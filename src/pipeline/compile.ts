@@ -54,7 +54,7 @@ export interface SiteGraph {
   readonly site: Site
   /** The request nodes, in the order of the phase. */
   readonly request: ReadonlyArray<Step>
-  /** The response nodes by phase and by `site policy`, as the orders name them. */
+  /** The nodes from the call on by phase and by `site policy`, as the orders name them. */
   readonly responses: { readonly [P in ResponsePhase]: ReadonlyMap<string, ReadonlyArray<Step>> }
   readonly effective: EffectivePolicies
 }
@@ -161,7 +161,11 @@ const siteGraph = (
   return {
     site,
     request: request.length === 0 ? none : request,
-    responses: { backendResponse: responsesIn("backendResponse"), response: responsesIn("response") },
+    responses: {
+      call: responsesIn("call"),
+      backendResponse: responsesIn("backendResponse"),
+      response: responsesIn("response")
+    },
     effective: effectiveIn(registry, site, attached)
   }
 }
@@ -172,7 +176,7 @@ const noResponses: ReadonlyMap<string, ReadonlyArray<Step>> = new Map()
 export const emptySite = (registry: Registry, site: Site): SiteGraph => ({
   site,
   request: none,
-  responses: { backendResponse: noResponses, response: noResponses },
+  responses: { call: noResponses, backendResponse: noResponses, response: noResponses },
   effective: effectiveIn(registry, site, [])
 })
 
@@ -192,7 +196,7 @@ const effectiveIn =
     return effective
   }
 
-/** The response steps of the sites that a request has entered, in the order of the phase. */
+/** The steps from the call on of the sites that a request has entered, in the order of the phase. */
 export const responseSteps = (
   registry: Registry,
   phase: ResponsePhase,
@@ -277,6 +281,7 @@ const step = (
     writes: node.writes ?? policy.writes,
     condition: [entry.condition?.text, own?.text].filter((text) => text !== undefined).join(" && ") || undefined,
     holds,
+    answerWaits: node.answerWaits,
     latency: new Latency(times(phase, policy.name, node.name))
   }
 }

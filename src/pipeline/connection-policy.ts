@@ -6,6 +6,7 @@ import type { Effect, Schema, Scope } from "effect"
 import type { Files } from "../services/files.ts"
 import type { Log } from "../services/log.ts"
 import type { UpstreamOptions } from "../services/upstreams.ts"
+import type { Proxies } from "./proxies.ts"
 import type { ConfigPath, ConfigProblem, Maturity } from "./stage.ts"
 
 /** What connection policies say of a backend. No two policies say the same thing. */
@@ -14,8 +15,11 @@ export interface ConnectionOptions extends UpstreamOptions {
   readonly requestTimeout?: number | undefined
 }
 
+/** Where what it names is read, and what there is to be said of that. */
+export type ConnectionSources = Files | Log | Scope.Scope
+
 /** What compiling one may ask for. */
-export type ConnectionNeeds = Files | Log | Scope.Scope
+export type ConnectionNeeds = ConnectionSources | Proxies
 
 /** What a connection policy is. Traits, as for every policy of the language, are beside its wire shape. */
 export interface ConnectionPolicy<

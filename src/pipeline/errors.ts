@@ -35,6 +35,14 @@ const unreadableFor = {
   path: [400, "ambiguous path"]
 } as const
 
+/** A stage stopped the call of the backend before its answer was there. What the client is told is up to the stage. */
+export class CallStopped extends Data.TaggedError("CallStopped") implements StageError {
+  readonly status = 500
+  readonly source = "proxy"
+  override readonly message = "stopped by a stage"
+}
+export const callStopped = new CallStopped()
+
 /** Something that a decision reads cannot be read, whatever the rest of it says. What it was is for the trace, not for the client. */
 export class Unreadable
   extends Data.TaggedError("Unreadable")<{ readonly by: keyof typeof unreadableFor }>

@@ -80,6 +80,18 @@ class Drawing {
       else this.edge(id, onStop, kind)
   }
 
+  /** Steps that run at the same time as what comes next, and may stop it. */
+  alongside(steps: ReadonlyArray<Step>, onStop: string): void {
+    const before = this.#open
+    const onward = [...before]
+    for (const step of steps) {
+      this.#open = before
+      this.step(step, onStop)
+      onward.push(...this.#open)
+    }
+    this.#open = onward
+  }
+
   /** Steps of a response: an answer or a refusal of one leads on to the next, too. */
   chain(steps: ReadonlyArray<Step>, end: string): void {
     for (const [index, step] of steps.entries()) {
@@ -179,6 +191,7 @@ export const routeGraph = (
     for (const { policy, path } of backend.connections ?? []) drawing.connection(policy, path, "backend call")
     drawing.read("backend call", backend.reads ?? [])
     drawing.edge("backend call", ofBackend, "fail")
+    drawing.alongside(backend.beside ?? [], ofBackend)
     for (const step of backend.backendResponse) drawing.step(step, ofBackend)
     drawing.lead(ofBackend)
   }
@@ -227,6 +240,7 @@ export const stepIds = (listener: Listener, route: Route, backend: Backend | und
     ...listener.steps,
     ...route.steps,
     ...(backend?.steps ?? []),
+    ...(backend?.beside ?? []),
     ...(backend?.backendResponse ?? []),
     ...(backend?.response ?? route.response)
   ]

@@ -4,6 +4,7 @@
  */
 import type { HostVariable } from "../cel/phases.ts"
 import type { Attempts } from "./attempts.ts"
+import type { Beside } from "./beside.ts"
 import type { Place } from "./bindings.ts"
 import type { Unreadable } from "./errors.ts"
 import type { Exchange } from "./exchange.ts"
@@ -20,6 +21,8 @@ export class Passage implements Place {
   listener: Listener | undefined = undefined
   route: Route | undefined = undefined
   backend: Backend | undefined = undefined
+  /** What runs beside the call under way, where anything does. */
+  beside: Beside | undefined = undefined
   /** The address that is called, where a backend has several. */
   endpoint: string | undefined = undefined
   /** Whether there are others among them that no attempt was made at. */

@@ -24,7 +24,7 @@ type NamesAt<L extends ReadonlyArray<AnyPolicy>, At extends Site> = {
 }[keyof ByName<L>] &
   string
 
-/** `route transformations`: a policy with nodes in a response phase, and the site at which it is attached. */
+/** `route transformations`: a policy with nodes in a phase from the call on, and the site at which it is attached. */
 type NamesIn<L extends ReadonlyArray<AnyPolicy>, In extends ResponsePhase> = {
   [N in keyof ByName<L> & string]: In extends RespondsOf<ByName<L>[N]> ? `${SitesOf<ByName<L>[N]>} ${N}` : never
 }[keyof ByName<L> & string]
@@ -34,6 +34,7 @@ export interface Orders {
   readonly gateway: ReadonlyArray<string>
   readonly route: ReadonlyArray<string>
   readonly backend: ReadonlyArray<string>
+  readonly call: ReadonlyArray<string>
   readonly backendResponse: ReadonlyArray<string>
   readonly response: ReadonlyArray<string>
 }
@@ -80,6 +81,7 @@ type Checked<L extends ReadonlyArray<AnyPolicy>, O extends Orders> = Permutation
 > &
   Permutation<O["route"], NamesAt<L, "route">, "route"> &
   Permutation<O["backend"], NamesAt<L, "backend">, "backend"> &
+  Permutation<O["call"], NamesIn<L, "call">, "call"> &
   Permutation<O["backendResponse"], NamesIn<L, "backendResponse">, "backendResponse"> &
   Permutation<O["response"], NamesIn<L, "response">, "response"> &
   Ordered<ByName<L>, O>

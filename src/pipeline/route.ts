@@ -83,6 +83,8 @@ export interface Backend {
   readonly connections?: ReadonlyArray<ConnectionInForce> | undefined
   /** Milliseconds for each of its calls, up to the head of the response. */
   readonly requestTimeout?: number | undefined
+  /** What runs beside its call. */
+  readonly beside?: ReadonlyArray<Step> | undefined
   readonly backendResponse: ReadonlyArray<Step>
   /** All response nodes: gateway, route and backend. */
   readonly response: ReadonlyArray<Step>

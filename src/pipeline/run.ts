@@ -44,6 +44,8 @@ export interface Step {
   readonly writes: ReadonlyArray<AnySlot>
   readonly condition: string | undefined
   readonly holds: ((exchange: Exchange, passage: Passage) => boolean) | undefined
+  /** Beside the call: whether the answer waits for it. Default: it does. */
+  readonly answerWaits?: boolean | undefined
   readonly latency: Latency
 }
 
@@ -101,7 +103,7 @@ export const plainLoop = (clock: MonotonicClock): Loop => {
           const settled = settle(step, effect as Exit.Exit<Verdict, StageError>)
           if (settled !== next) {
             step.latency.record(clock() - started)
-            passage.stoppedAt = i
+            stopped(passage, step, i)
             return settled
           }
         }
@@ -110,7 +112,7 @@ export const plainLoop = (clock: MonotonicClock): Loop => {
         started = now
       }
     } catch (cause) {
-      passage.stoppedAt = i
+      stopped(passage, steps[i]!, i)
       return defect(cause)
     }
     return next
@@ -122,16 +124,25 @@ export const plainLoop = (clock: MonotonicClock): Loop => {
     i: number,
     started: number
   ): PhaseOutcome =>
-    Effect.flatMap(Effect.exit(within(passage.exchange, clock, effect)), (exit) => {
+    Effect.flatMap(Effect.exit(inTime(effect, steps[i]!, passage, clock)), (exit) => {
       const step = steps[i]!
       step.latency.record(clock() - started)
       const settled = settle(step, exit)
       if (settled === next) return loop(steps, passage, i + 1)
-      passage.stoppedAt = i
+      stopped(passage, step, i)
       return settled
     })
   return loop
 }
+
+/** A node beside the call runs when others do: where these stopped is not for it to say. */
+const stopped = (passage: Passage, { phase }: Step, i: number): void => {
+  if (phase !== "call") passage.stoppedAt = i
+}
+
+/** What a node waits for takes no longer than its request may, unless nothing waits for the node. */
+const inTime = (effect: PhaseOutcome, step: Step, { exchange }: Passage, clock: MonotonicClock): PhaseOutcome =>
+  step.answerWaits === false ? effect : within(exchange, clock, effect)
 
 const settle = (step: Step, exit: Exit.Exit<Verdict, StageError>): Exit.Exit<Verdict, StageError> => {
   if (Exit.isSuccess(exit)) return exit.value === undefined ? next : exit
@@ -176,16 +187,16 @@ export const observedLoop = (clock: MonotonicClock, tell: (passage: Passage, eve
         effect = defect(cause)
       }
       if (!Exit.isExit(effect)) {
-        return Effect.flatMap(Effect.exit(within(exchange, clock, watched(effect, passage, step))), (exit) => {
+        return Effect.flatMap(Effect.exit(inTime(watched(effect, passage, step), step, passage, clock)), (exit) => {
           const settled = conclude(passage, step, start, exit)
           if (settled === next) return loop(steps, passage, i + 1)
-          passage.stoppedAt = i
+          stopped(passage, step, i)
           return settled
         })
       }
       const settled = conclude(passage, step, start, effect as Exit.Exit<Verdict, StageError>)
       if (settled === next) continue
-      passage.stoppedAt = i
+      stopped(passage, step, i)
       return settled
     }
     return next

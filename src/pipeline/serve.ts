@@ -7,8 +7,9 @@ import { type Body, isSource } from "../http/body.ts"
 import { addVary } from "../http/header-list.ts"
 import type { Answer } from "../http/message.ts"
 import { Attempts, elsewhere } from "./attempts.ts"
+import { Beside, type Stop } from "./beside.ts"
 import { within } from "./deadline.ts"
-import { Defect, NotFound } from "./errors.ts"
+import { callStopped, Defect, NotFound } from "./errors.ts"
 import type { Exchange } from "./exchange.ts"
 import type { Passage } from "./passage.ts"
 import { render } from "./render.ts"
@@ -126,23 +127,66 @@ const makeWays: Making<{ readonly serve: Serve; readonly reach: Reach }> = (loop
     } catch (cause) {
       call = Exit.die(cause)
     }
+    if (backend.beside !== undefined) return accompanied(p, backend, call, backend.beside)
     if (Exit.isExit(call)) return answered(p, backend, call as Exit.Exit<Answer, StageError>)
-    return Effect.matchCauseEffect(backend.keepsTime === true ? call : within(p.exchange, clock, call), {
+    return Effect.matchCauseEffect(inTime(p, backend, call), {
       onFailure: (cause) => answered(p, backend, Exit.failCause(cause)),
       onSuccess: (answer) => answered(p, backend, Exit.succeed(answer))
     })
   }
+
+  const inTime = (p: Passage, { keepsTime }: Backend, call: Effect.Effect<Answer, StageError>) =>
+    keepsTime === true ? call : within(p.exchange, clock, call)
+
+  /** A call beside which nodes run. */
+  const accompanied = (
+    p: Passage,
+    backend: Backend,
+    call: Effect.Effect<Answer, StageError>,
+    steps: ReadonlyArray<Step>
+  ): Effect.Effect<Answer> => {
+    const beside = new Beside(clock)
+    p.beside = beside
+    p.exchange.onFinish(() => beside.end())
+    return Effect.flatMap(beside.race(inTime(p, backend, call), steps, p, loop), (exit) => {
+      const stop = beside.takeStop()
+      if (stop === undefined) return answered(p, backend, exit!)
+      p.answered = clock()
+      hooks.called(p, callStopped)
+      return stopped(p, backend, stop)
+    })
+  }
+
+  /** A node beside the call has the last word on this attempt. */
+  const stopped = (p: Passage, backend: Backend, stop: Stop): Effect.Effect<Answer> =>
+    after(stop, p, backend.response, () => Effect.interrupt, backend)
 
   const answered = (p: Passage, backend: Backend, exit: Exit.Exit<Answer, StageError>): Effect.Effect<Answer> => {
     p.answered = clock()
     if (Exit.isFailure(exit)) {
       if (Cause.hasInterruptsOnly(exit.cause)) return Effect.interrupt
       const error = failure(exit.cause)
+      p.beside?.end()
       hooks.called(p, error)
       return ended(p, backend, error)
     }
     p.exchange.response = exit.value
     hooks.called(p, undefined)
+    const { beside } = p
+    return beside === undefined ? passedCall(p, backend) : awaited(p, backend, beside)
+  }
+
+  /** The answer waits for those nodes beside the call that are not sure of it yet. */
+  const awaited = (p: Passage, backend: Backend, beside: Beside): Effect.Effect<Answer> =>
+    Effect.flatMap(beside.passed, () => {
+      const stop = beside.takeStop()
+      if (stop !== undefined) return stopped(p, backend, stop)
+      const { response } = p.exchange
+      response!.body = beside.watched(response!.body)
+      return passedCall(p, backend)
+    })
+
+  const passedCall = (p: Passage, backend: Backend): Effect.Effect<Answer> => {
     if (backend.backendResponse.length === 0) return ended(p, backend, undefined)
     const outcome = loop(backend.backendResponse, p, 0)
     return outcome === next
@@ -260,8 +304,21 @@ const makeWays: Making<{ readonly serve: Serve; readonly reach: Reach }> = (loop
       : Effect.flatMap(Effect.exit(outcome), conclude)
   }
 
+  /** Nothing of the answer has left yet: what a node beside the call says stands in its place. */
+  const replaced = (x: Exchange, stop: Stop): StageError | undefined => {
+    if (Exit.isSuccess(stop)) {
+      replace(x, stop.value)
+      return undefined
+    }
+    const error = failure(stop.cause)
+    fail(x, error)
+    return error
+  }
+
   /** What was queued for any answer overwrites what the answer has, but on what it depends is the sum of both. */
-  const sealed = (p: Passage, error: StageError | undefined): Effect.Effect<Answer> => {
+  const sealed = (p: Passage, failed: StageError | undefined): Effect.Effect<Answer> => {
+    const stop = p.beside?.takeStop()
+    const error = stop === undefined ? failed : replaced(p.exchange, stop)
     const { response: answer, answerHeaders } = p.exchange
     const queued = answerHeaders.flat
     for (let i = 0; i < queued.length; i += 2) {

@@ -15,9 +15,10 @@ export const sites = ["gateway", "route", "backend"] as const
 /** One of `sites`: on a listener, on a route, or on a backend. */
 export type Site = (typeof sites)[number]
 
-/** Where a node runs. The order of this list is the order of the trace events. */
-export const phases = ["gateway", "route", "backend", "backendResponse", "response"] as const
+/** Where a node runs. The order of this list is the order of the trace events, but of those beside the call. */
+export const phases = ["gateway", "route", "backend", "call", "backendResponse", "response"] as const
 export type Phase = (typeof phases)[number]
+/** The phases from the call of the backend on, beside which those of `call` run. */
 export type ResponsePhase = Exclude<Phase, Site>
 
 /** A typed cell of the exchange: the only way one stage hands a value to a later one. */
@@ -90,9 +91,18 @@ export type Run<Reads extends AnySlot, Writes extends AnySlot, E extends StageEr
 export interface Node<Reads extends AnySlot, Writes extends AnySlot, E extends StageError> {
   /** Unique within the policy. The first node usually has the policy's own name. */
   readonly name: string
-  /** `request`: the phase of the site at which the policy is attached. */
+  /**
+   * `request`: the phase of the site at which the policy is attached. `call`: beside the call of the backend, from when it is called
+   * on. Such a node reads the messages and changes none; when it answers or fails the call is given up, and what has come of it dropped:
+   * the client is told what the node says, or, if part of the answer has left, cut off.
+   */
   readonly phase: "request" | ResponsePhase
   readonly run: Run<Reads, Writes, E>
+  /**
+   * Of a node beside the call: whether the answer of the backend waits for it. Default: it does. One for which it does not wait lives
+   * until the exchange is over; the time of the request does not end it.
+   */
+  readonly answerWaits?: boolean | undefined
   /**
    * What of its policy's declarations holds for this node; all of it when left out. Of what expressions may read, that is what
    * the policy's own expressions do.
@@ -166,7 +176,7 @@ export interface Policy<
   readonly schema: S
   /** Where the policy may be attached. */
   readonly sites: ReadonlyArray<At>
-  /** The response phases in which it may have nodes. */
+  /** The phases from the call on in which it may have nodes. */
   readonly responds: ReadonlyArray<In>
   /**
    * The slots that it reads, those of its expressions included: an expression may read a caller's key or token only where that

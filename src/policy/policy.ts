@@ -95,6 +95,8 @@ export {
   unavailable,
   type Verdict
 } from "../pipeline/stage.ts"
+// What a policy keeps over its phases.
+export { type State, slotsOf, state } from "../pipeline/state.ts"
 // What a node sees: the messages, and the slots of policies before it.
 export type { Outcome, Peer, View } from "../pipeline/view.ts"
 // Patterns of the configuration: RE2 syntax, matched in time linear in the text.

@@ -32,6 +32,21 @@ export interface FollowedTls {
   readonly follow: (changed: (tls: UpstreamTls) => void) => Effect.Effect<UpstreamTls, never, Scope.Scope>
 }
 
+/** An HTTP proxy on the way to a backend. */
+export interface UpstreamTunnel {
+  readonly proxy: Address
+  /** `connect`: through a tunnel in any case. `auto`: what is plain HTTP is asked of the proxy itself. */
+  readonly mode: "auto" | "connect"
+  /** What the proxy is shown as `proxy-authorization`. */
+  readonly authorization?: Redacted.Redacted<string> | undefined
+  /** Towards the proxy. */
+  readonly tls?: UpstreamOptions["tls"]
+  /** Milliseconds until the connection to the proxy must stand. Default: that of the backend. */
+  readonly connectTimeout?: number | undefined
+  /** Probes of connections to the proxy. Default: those of the backend. */
+  readonly probes?: Probes | "none" | undefined
+}
+
 export interface UpstreamOptions {
   /** Of a target with TLS. Default: the trust of the system. */
   readonly tls?: UpstreamTls | FollowedTls | undefined
@@ -45,10 +60,16 @@ export interface UpstreamOptions {
   readonly probes?: Probes | "none" | undefined
   /** Which addresses of a name are tried. Default: all, those of IPv4 first. */
   readonly addresses?: Addresses | undefined
+  /** Default: none. */
+  readonly tunnel?: UpstreamTunnel | undefined
 }
 
 /** Options in which nothing changes any more. */
-export type FixedOptions = Omit<UpstreamOptions, "tls"> & { readonly tls?: UpstreamTls | undefined }
+export type FixedOptions = Omit<UpstreamOptions, "tls" | "tunnel"> & {
+  readonly tls?: UpstreamTls | undefined
+  readonly tunnel?: FixedTunnel | undefined
+}
+export type FixedTunnel = Omit<UpstreamTunnel, "tls"> & { readonly tls?: UpstreamTls | undefined }
 
 export type Addresses = "all" | "v4 first" | "v4" | "v6"
 

@@ -24,6 +24,8 @@ import {
   type Chosen,
   type CompiledBackend,
   callUpstream,
+  formatAddress,
+  type Passage,
   parseUrl,
   terminal,
   Upstreams
@@ -73,7 +75,7 @@ const compiledBackend = (
   scheme: "http" | "https"
 ): CompiledBackend<DynamicSlots> => {
   const prepare = named === undefined ? undefined : preparation([named])
-  const choose = (x: Call<DynamicSlots>): Effect.Effect<Verdict, StageError> => {
+  const choose = (x: Call<DynamicSlots>, passage: Passage): Effect.Effect<Verdict, StageError> => {
     const { authority, headers, version } = x.request
     if (headers.getAll("via").some((line) => line.includes(pseudonym))) return loop
     const text = named === undefined ? authority : textOf(named, x)
@@ -81,6 +83,7 @@ const compiledBackend = (
     const address = text === undefined ? undefined : addressOf(scheme, text)
     if (address === undefined) return nowhere
     x.set(destination, address)
+    passage.endpoint = formatAddress(address)
     headers.add("via", `${version} ${pseudonym}`)
     return next
   }
@@ -95,7 +98,7 @@ const compiledBackend = (
         reads: slots.expressionSlots,
         writes: [destination],
         outcomes: ["next", "fail"],
-        run: prepare === undefined ? choose : (x) => Effect.flatMapEager(prepare(x), () => choose(x))
+        run: prepare === undefined ? choose : (x, passage) => Effect.flatMapEager(prepare(x), () => choose(x, passage))
       }
     ],
     reads: [slots.timeouts, destination],

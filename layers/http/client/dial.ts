@@ -12,6 +12,7 @@ import { Connection, type Home } from "./connection.ts"
 import { ConnectionClosed, ConnectTimedOut } from "./failures.ts"
 import { Race } from "./race.ts"
 import { tlsClient } from "./tls.ts"
+import { tlsOfProxy, wayThrough } from "./way-through.ts"
 
 /** Makes one, and tells how it went, never before it returns. */
 export type Dial = (home: Home & Container, done: (made: Connection | Error) => void) => void
@@ -52,12 +53,17 @@ export const dialTo = (
   later: Later,
   names: Names["Service"]
 ): Dialler => {
-  const { tls, connectTimeout, probes } = settings
+  const { connectTimeout, tunnel } = settings
+  const probes = tunnel?.probes ?? settings.probes
   const { wanted, preferred } = families[settings.addresses]
-  const host = target.kind === "unix" ? target.path : bare(target.host)
-  const secured = tls && tlsClient(target.kind === "unix" ? undefined : host, tls)
+  /** Whom the connection is made to. */
+  const peer = tunnel?.proxy ?? target
+  const tls = tunnel === undefined ? settings.tls : tlsOfProxy(tunnel)
+  const through = tunnel && wayThrough(target, tunnel, settings.tls)
+  const host = peer.kind === "unix" ? peer.path : bare(peer.host)
+  const secured = tls && tlsClient(peer.kind === "unix" ? undefined : host, tls)
   /** The one address of a target that has no name; of which family it is makes no difference. */
-  const own = target.kind === "unix" || familyOf(host) !== 0 ? { v4: [host], v6: [] } : undefined
+  const own = peer.kind === "unix" || familyOf(host) !== 0 ? { v4: [host], v6: [] } : undefined
   /**
    * Whom all connections of one dialler reach, and as whom, is the same: they may resume each other's sessions. The runtime verifies
    * nobody then, and has no certificate any more.
@@ -65,8 +71,9 @@ export const dialTo = (
   let session: Session | undefined
 
   const open = (address: string, onread: Reading): Socket => {
-    const place = target.kind === "unix" ? { path: address } : { host: address, port: target.port }
-    const common = { ...place, noDelay: true, allowHalfOpen: true, onread }
+    const place = peer.kind === "unix" ? { path: address } : { host: address, port: peer.port }
+    // What the proxy says of a tunnel is read by itself.
+    const common = { ...place, noDelay: true, allowHalfOpen: true, ...(through === undefined ? { onread } : {}) }
     if (secured === undefined) return connect(common)
     if (session !== undefined && Date.now() >= session.until) session = undefined
     const options = {
@@ -87,6 +94,7 @@ export const dialTo = (
       if (over) return
       over = true
       callOff()
+      stopWaiting()
       forget()
       if (made instanceof Error) {
         race.stop()
@@ -102,6 +110,8 @@ export const dialTo = (
     }
     const late = contained(container, () => conclude(race.failure ?? new ConnectTimedOut()))
     const callOff = later(connectTimeout, late)
+    const proxyTime = tunnel?.connectTimeout
+    const stopWaiting = proxyTime === undefined || proxyTime >= connectTimeout ? ignore : later(proxyTime, late)
 
     const attempt = (address: string): (() => void) => {
       let socket: Socket | undefined
@@ -136,13 +146,23 @@ export const dialTo = (
       })
       const made = contained(container, () => {
         if (over || winner !== opened) return
-        opened.off("error", failed).off("close", closed)
         if (probes !== "none") opened.setKeepAlive(true, probes.time, probes.interval, probes.retries)
         if (secured !== undefined && !(opened as TLSSocket).isSessionReused())
           until = tls?.verify === "nothing" ? Infinity : expiryOf((opened as TLSSocket).getPeerCertificate())
         if (offered !== undefined) session = { ticket: offered, until }
-        connection = new Connection(home, opened, address)
-        conclude(connection)
+        stopWaiting()
+        const stands = (way: Socket) => {
+          opened.off("error", failed).off("close", closed)
+          // What breaks there breaks here.
+          if (way !== opened) opened.on("error", ignore)
+          const made = new Connection(home, way, address)
+          connection = made
+          if (over) made.destroy()
+          else conclude(made)
+          return made
+        }
+        if (through === undefined) stands(opened)
+        else through(opened, container, conclude, stands)
       })
       opened
         .on("error", failed)

@@ -40,6 +40,12 @@ export class ConnectionClosed extends Data.TaggedError("ConnectionClosed")<{}> {
 export class UnsendableRequest extends Data.TaggedError("UnsendableRequest")<{ readonly part: RequestPart }> {}
 export type RequestPart = "method" | "target" | "host" | "header name" | "header value" | "content-length" | "upgrade"
 
+/** The proxy on the way lets nothing through. @field status of its answer; none where that is not HTTP/1.1. */
+export class TunnelRefused extends Data.TaggedError("TunnelRefused")<{ readonly status: number | undefined }> {}
+
+/** There is no way through a proxy to a socket of this machine. */
+export class TunnelPointless extends Data.TaggedError("TunnelPointless")<{}> {}
+
 /** The connection did not stand in time. */
 export class ConnectTimedOut extends Data.TaggedError("ConnectTimedOut")<{}> {}
 

@@ -37,6 +37,13 @@ const othersOfTls: { readonly [K in keyof Tls]-?: ReadonlyArray<Tls[K]> } = {
 const target: Address = { kind: "tcp", host: "a.example", port: 443, tls: true }
 const settings = settle(target, { tls })
 
+const tunnel = {
+  proxy: { kind: "tcp", host: "proxy.example", port: 3128, tls: false },
+  mode: "auto",
+  authorization: Redacted.make("Bearer key"),
+  tls
+} satisfies ConnectionSettings["tunnel"]
+
 /** Other values of every setting: a new one has to be added here. */
 const others: { readonly [K in keyof ConnectionSettings]-?: ReadonlyArray<ConnectionSettings[K]> } = {
   tls: [
@@ -49,7 +56,18 @@ const others: { readonly [K in keyof ConnectionSettings]-?: ReadonlyArray<Connec
   idleTimeout: [1],
   maxConnections: [1],
   probes: ["none", { time: 1, interval: 180_000, retries: 9 }],
-  addresses: ["all", "v4", "v6"]
+  addresses: ["all", "v4", "v6"],
+  tunnel: [
+    tunnel,
+    { ...tunnel, proxy: { ...tunnel.proxy, host: "other" } },
+    { ...tunnel, mode: "connect" },
+    { ...tunnel, authorization: undefined },
+    { ...tunnel, authorization: Redacted.make("Bearer other") },
+    { ...tunnel, tls: undefined },
+    { ...tunnel, tls: { ...tls, root: "other" } },
+    { ...tunnel, connectTimeout: 1 },
+    { ...tunnel, probes: "none" }
+  ]
 }
 const targets: ReadonlyArray<Address> = [
   { kind: "unix", path: "a.example" },

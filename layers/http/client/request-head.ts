@@ -6,6 +6,7 @@ import { isAlias, isHopByHop } from "../../../src/http/framing.ts"
 import type { HeaderList } from "../../../src/http/header-list.ts"
 import { notTrailing } from "../header-lines.ts"
 import { type RequestPart, UnsendableRequest } from "./failures.ts"
+import type { AbsoluteForm } from "./proxy.ts"
 
 export interface RequestLines {
   readonly method: string
@@ -18,17 +19,21 @@ export interface RequestLines {
 /** How the end of the body is told: its length, in chunks, or nothing where there is no body. */
 export type Framing = number | "chunked" | "none"
 
-/** Its lines with the empty one, each character a byte. */
+/** Its lines with the empty one, each character a byte. @param form for the proxy that is asked to pass it on. */
 export const requestHead = (
   { method, pathAndQuery, authority, headers, upgrade }: RequestLines,
-  framing: Framing
+  framing: Framing,
+  form?: AbsoluteForm
 ): string | UnsendableRequest => {
   if (!isToken(method)) return unsendable("method")
   // The origin form, or what is asked of a server as a whole (RFC 9112 3.2): no other is for a backend.
   if (!pathAndQuery.startsWith("/") ? pathAndQuery !== "*" || method !== "OPTIONS" : !isVisible(pathAndQuery))
     return unsendable("target")
   if (!isVisible(authority)) return unsendable("host")
-  let head = `${method} ${pathAndQuery} HTTP/1.1\r\nhost: ${authority}\r\n`
+  let head =
+    form === undefined
+      ? `${method} ${pathAndQuery} HTTP/1.1\r\nhost: ${authority}\r\n`
+      : `${method} ${form.origin}${pathAndQuery === "*" ? "" : pathAndQuery} HTTP/1.1\r\nhost: ${form.authority}\r\n${form.authorization}`
   if (upgrade === undefined) head += "connection: keep-alive\r\n"
   else if (upgrade === "" || !isText(upgrade)) return unsendable("upgrade")
   else head += `connection: upgrade\r\nupgrade: ${upgrade}\r\n`
@@ -38,6 +43,8 @@ export const requestHead = (
     const value = flat[i + 1]!
     // The length is known better than any header says.
     if (isHopByHop(name) ? name !== "te" : name === "host" || name === "content-length") continue
+    // Whoever the client is to another proxy, to this one it is nobody.
+    if (form !== undefined && name === "proxy-authorization") continue
     if (!isToken(name)) return unsendable("header name")
     if (!isText(value)) return unsendable("header value")
     if (name.includes("_") && isAlias(name, headers)) continue

@@ -6,6 +6,7 @@ const titles: Readonly<Record<Phase, string>> = {
   gateway: "gateway policies",
   route: "route policies",
   backend: "backend policies",
+  call: "beside the call",
   backendResponse: "backend response",
   response: "response"
 }
@@ -18,10 +19,12 @@ const last = phases.at(-1)!
 const isRequest = (phase: Phase): boolean => sites.some((site) => site === phase)
 
 const chart = (): string => {
-  const steps = phases.flatMap((phase) => [
-    { id: phase, text: titles[phase], stops: isRequest(phase) },
-    ...(behind[phase] === undefined ? [] : [{ id: `after_${phase}`, text: behind[phase], stops: true }])
-  ])
+  const steps = phases
+    .filter((phase) => phase !== "call")
+    .flatMap((phase) => [
+      { id: phase, text: titles[phase], stops: isRequest(phase) },
+      ...(behind[phase] === undefined ? [] : [{ id: `after_${phase}`, text: behind[phase], stops: true }])
+    ])
   const nodes = steps.map(({ id, text }) => `  ${id}["${text}"]`)
   const forward = steps.slice(1).map(({ id }, index) => `  ${steps[index]!.id} --> ${id}`)
   const stops = steps.filter(({ stops }) => stops).map(({ id }) => `  ${id} -. stops .-> ${last}`)
@@ -31,6 +34,8 @@ const chart = (): string => {
     `  request --> ${steps[0]!.id}`,
     ...nodes,
     ...forward,
+    `  after_backend -.- call("${titles.call}")`,
+    `  call -. stops .-> ${last}`,
     ...stops,
     "  answer([answer])",
     `  ${last} --> answer`

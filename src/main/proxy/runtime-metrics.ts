@@ -47,7 +47,7 @@ export const gatherRuntime = (metrics: Metrics["Service"], current: () => Assemb
         ...listener.steps,
         ...route.steps,
         ...route.response,
-        ...backends.flatMap((b) => [...b.steps, ...b.backendResponse, ...b.response])
+        ...backends.flatMap((b) => [...b.steps, ...(b.beside ?? []), ...b.backendResponse, ...b.response])
       ]) {
         if (seen.has(step)) continue
         seen.add(step)

@@ -159,6 +159,7 @@ const mapSteps = (listener: Listener, change: (step: Step) => Step): Listener =>
         : {
             ...backend,
             steps: backend.steps.map(change),
+            beside: backend.beside?.map(change),
             backendResponse: backend.backendResponse.map(change),
             response: backend.response.map(change)
           }

@@ -34,6 +34,8 @@ const anywhere: ReadonlySet<string> = new Set([
   "llmRouteResolved",
   "llmRequestDetected",
   "llmStreamingTranslation",
+  // Beside the call, and as long as anything comes of it.
+  "policy call",
   ...llmBodyStages.map((stage) => `bodySnapshot ${stage}`)
 ])
 /** What comes again for each attempt at the backend comes behind this. */

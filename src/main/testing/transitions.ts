@@ -41,10 +41,10 @@ interface Visit {
 
 /** The nodes that a request came by, in their order. */
 const visits = ({ stages, events }: Played, ids: Drawn["ids"]): ReadonlyArray<Visit> => {
+  const visitsOf = (some: Played["stages"]): ReadonlyArray<Visit> =>
+    some.map(({ step, outcome }) => ({ id: ids.get(step) ?? `an unknown ${step.node}`, leaving: leaving[outcome] }))
   const of = (...phases: ReadonlyArray<Step["phase"]>): ReadonlyArray<Visit> =>
-    stages
-      .filter(({ step }) => phases.includes(step.phase))
-      .map(({ step, outcome }) => ({ id: ids.get(step) ?? `an unknown ${step.node}`, leaving: leaving[outcome] }))
+    visitsOf(stages.filter(({ step }) => phases.includes(step.phase)))
   const told = (type: string) =>
     events.find(({ message, scope }) => message.type === type && scope === undefined)?.message
   const result = told("backendCallResult")
@@ -52,12 +52,18 @@ const visits = ({ stages, events }: Played, ids: Drawn["ids"]): ReadonlyArray<Vi
     id: "backend call",
     leaving: result?.type === "backendCallResult" && result.error !== null ? "fail" : "next"
   }
+  // Those beside the call run all at once: one that stopped it leads on by itself, unless the answer has gone on already.
+  const gone = stages.findIndex(({ step }) => step.phase === "backendResponse" || step.phase === "response")
+  const stops = (gone < 0 ? stages : stages.slice(0, gone)).filter(
+    ({ step, outcome }) => step.phase === "call" && (outcome === "responded" || outcome === "failed")
+  )
+  const stopped = visitsOf(stops)
   return [
     { id: "request", leaving: "next" },
     ...of("gateway"),
     ...(told("routeSelection") === undefined ? [] : [{ id: "route selection", leaving: "next" as const }]),
     ...of("route", "backend"),
-    ...(result === undefined ? [] : [call]),
+    ...(result === undefined ? [] : stopped.length > 0 ? [{ ...call, leaving: "next" as const }, ...stopped] : [call]),
     ...of("backendResponse", "response"),
     { id: "response", leaving: "next" }
   ]
@@ -126,7 +132,8 @@ export const observingSlots =
           x.set = set
         }
         const effect = step.run(view, passage)
-        if (!Exit.isExit(effect)) return Effect.ensuring(effect, Effect.sync(over))
+        // Beside the call others run at the same time: of what such a node touches later nobody knows who did.
+        if (!Exit.isExit(effect) && step.phase !== "call") return Effect.ensuring(effect, Effect.sync(over))
         over()
         return effect
       }

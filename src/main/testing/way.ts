@@ -18,6 +18,7 @@ export const registryOf = <const P extends AnyPolicy>(policy: P): Registry<reado
     gateway: at("gateway"),
     route: at("route"),
     backend: at("backend"),
+    call: responds("call"),
     backendResponse: responds("backendResponse"),
     response: responds("response")
   }
@@ -45,12 +46,14 @@ export const compileWay = <const L extends ReadonlyArray<AnyPolicy>>(
       )
     )
     const all = [gateway!, route!, backend!]
+    const beside = responseSteps(registry, "call", all)
     const end: Backend = {
       name: "backend",
       type: "static",
       protocol: "http",
       target: "backend.example:80",
       steps: backend!.request,
+      beside: beside.length === 0 ? undefined : beside,
       backendResponse: responseSteps(registry, "backendResponse", all),
       response: responseSteps(registry, "response", all),
       effective: backend!.effective,

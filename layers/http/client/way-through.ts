@@ -1,0 +1,59 @@
+/** What leads from a connection to a proxy to one to the backend behind it: a tunnel, and TLS inside of it. */
+import type { Socket } from "node:net"
+import { connect } from "node:tls"
+import type { Address } from "../../../spec/target.ts"
+import { type Container, contained } from "../../../src/services/contained.ts"
+import type { FixedTunnel, UpstreamTls } from "../../../src/services/upstreams.ts"
+import type { Connection } from "./connection.ts"
+import { ConnectionClosed, TunnelPointless } from "./failures.ts"
+import { askForTunnel, isTunnelled } from "./proxy.ts"
+import { tlsClient } from "./tls.ts"
+
+/** @param stands makes the connection. @param failed told why there is none. */
+export type WayThrough = (
+  proxy: Socket,
+  container: Container,
+  failed: (error: Error) => void,
+  stands: (way: Socket) => Connection
+) => void
+
+/** `undefined` where the proxy itself is asked. TLS sessions inside of tunnels are not kept: tunnels are. */
+export const wayThrough = (
+  target: Address,
+  tunnel: FixedTunnel,
+  tls: UpstreamTls | undefined
+): WayThrough | undefined => {
+  if (target.kind === "unix") return (_, __, failed) => failed(new TunnelPointless())
+  if (!isTunnelled(target, tunnel, tls)) return undefined
+  const host = target.host.replace(/^\[|\]$/g, "")
+  const secured = tls && tlsClient(host, tls)
+  return (proxy, container, failed, stands) => {
+    const reached = (way: Socket) => {
+      const connection = stands(way)
+      const read = contained(connection, (bytes: Buffer) => connection.received(bytes, bytes.length))
+      way.on("data", read).resume()
+    }
+    askForTunnel(proxy, target, tunnel, container, (failure) => {
+      if (failure !== undefined) {
+        failed(failure)
+        return
+      }
+      if (secured === undefined) {
+        reached(proxy)
+        return
+      }
+      const way = connect({ socket: proxy, ...secured.options, secureContext: secured.context() })
+      const broken = contained(container, failed)
+      const closed = contained(container, () => failed(new ConnectionClosed()))
+      const secure = contained(container, () => {
+        way.off("error", broken).off("close", closed)
+        reached(way)
+      })
+      way.on("error", broken).on("close", closed).once("secureConnect", secure)
+    })
+  }
+}
+
+/** Towards the proxy. */
+export const tlsOfProxy = ({ proxy, tls }: FixedTunnel): UpstreamTls | undefined =>
+  tls ?? (proxy.kind === "tcp" && proxy.tls ? { verify: "everything" } : undefined)
