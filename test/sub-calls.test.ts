@@ -59,8 +59,8 @@ const callsIn = (events: ReadonlyArray<TraceEvent>) =>
 const byGuard = {
   kind: "llm",
   phase: "backend",
-  node: "llm",
-  source: ":3:1 llm"
+  node: "guardRequest",
+  source: ":7:7 llm.guardrails.request[0]"
 }
 
 describe("the trace of a request", () => {
@@ -78,7 +78,7 @@ describe("the trace of a request", () => {
       assert.deepStrictEqual(begun, { ...common, timed: false, type: "backendCallStart", target: guard.address })
       assert.deepStrictEqual(ended, { ...common, timed: true, type: "backendCallResult", status: 200, error: null })
       // It is told before its stage, which ends later.
-      const stage = events.findIndex(({ message }) => message.type === "policy" && message.kind === "llm")
+      const stage = events.findIndex(({ message }) => message.type === "policy" && message.node === "guardRequest")
       const call = events.findIndex(({ scope, message }) => scope !== undefined && message.type === "backendCallResult")
       assert.isBelow(call, stage)
       const [{ message, eventEnd } = assert.fail()] = events.slice(stage)
@@ -254,7 +254,7 @@ routes: [{ backends: [{ host: "${slow.address}" }] }]
       const gateway = yield* started(guarded(`127.0.0.1:${portOf(guard.address())}`))
       yield* Effect.promise(() => send(gateway.port(8080)!, chat))
       const sums = yield* counts(gateway, "stage_duration_seconds_sum")
-      const [, sum = ""] = /phase="backend",policy="llm",node="llm" (\S+)/.exec(sums.join("\n")) ?? []
+      const [, sum = ""] = /phase="backend",policy="llm",node="guardRequest" (\S+)/.exec(sums.join("\n")) ?? []
       assert.isAtLeast(Number(sum) * 1000, wait - 1)
       const calls = yield* counts(gateway, "upstream_call_duration_seconds_sum")
       const [, call = ""] = /kind="Policy",subtype="Guardrail" (\S+)/.exec(calls.join("\n")) ?? []
@@ -287,7 +287,7 @@ describe("spans of a sampled request", () => {
       })
       const named = (name: string) => sink.spans.filter((span) => span.name === name)
       const [request] = sink.spans.filter(({ kind }) => kind === 2)
-      const [stage] = named("stage.backend.llm")
+      const [stage] = named("stage.backend.guardRequest")
       const [call = assert.fail("there is no call"), ...others] = named("guardrail")
       assert.deepStrictEqual(others, [])
       assert.strictEqual(stage?.parentSpanId, request?.spanId)

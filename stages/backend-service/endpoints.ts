@@ -89,9 +89,9 @@ export const openMembers = (
       current: [] as ReadonlyArray<Member>,
       following: () => {
         if (list.current === seen) return undefined
-        // From here on others who ask go by what is opened already.
+        // From here on others who ask go by what is opened already: who has begun to follow has to end it, whether its client stays or not.
         seen = list.current
-        return follow
+        return Effect.uninterruptible(follow)
       }
     }
     yield* follow
