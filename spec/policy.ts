@@ -55,4 +55,4 @@ export { declared, type PolicyPlace, type PolicySpec } from "./standalone/polici
 export { FieldExpressions, Fields, OtlpProtocol, Sampling } from "./standalone/telemetry.ts"
 // What is called, and how: a backend, its connections, servers that decide.
 export { SimpleBackend } from "./target.ts"
-export { countsNothing, type Doubt, type Surroundings, type Traits } from "./traits.ts"
+export { choosesNothing, countsNothing, type Doubt, type Surroundings, type Traits } from "./traits.ts"

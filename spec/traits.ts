@@ -43,7 +43,23 @@ export interface Doubt {
 export interface Surroundings {
   /** Whether a model may be behind it. */
   readonly models: () => boolean
+  /** Whether a backend that it is written at has several endpoints. */
+  readonly endpoints: () => boolean
 }
+
+/** The doubt about what chooses between endpoints where there is one. */
+export const choosesNothing = (endpoints: Surroundings["endpoints"]): ReadonlyArray<Doubt> =>
+  endpoints()
+    ? []
+    : [
+        {
+          code: "single-endpoint",
+          path: [],
+          message:
+            "has no effect: the backend has one endpoint; a service, or several providers of models, would have more",
+          about: "key"
+        }
+      ]
 
 /** The doubt about what counts the tokens of models where none is. */
 export const countsNothing = "counts model tokens, but no backend of the route is a model"

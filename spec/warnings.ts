@@ -27,6 +27,7 @@ export const codes = {
   "limit-too-long": "a long limit that a restart forgets",
   "rule-never-true": "a rule or a condition whose types tell that it never holds",
   "repeated-header": "a rule that does not see a header which a client sends twice",
+  "single-endpoint": "a choice between endpoints where there is one",
   "model-never-used": "a model that no request can reach",
   deprecated: "a form that another one has replaced"
 } as const

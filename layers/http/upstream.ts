@@ -11,7 +11,8 @@ import { call } from "./upstream-call.ts"
 export const layer: Layer.Layer<Upstreams, never, Names | Metrics> = Layer.effect(
   Upstreams,
   Effect.map(Pools.Pools, ({ open, openChosen }) => {
-    const pseudonym = pseudonymOf(randomUUID().slice(0, 8))
+    // Made with the first backend that needs it.
+    let pseudonym: string | undefined
     return {
       open: (target, options) =>
         Effect.map(
@@ -21,13 +22,16 @@ export const layer: Layer.Layer<Upstreams, never, Names | Metrics> = Layer.effec
           })
         ),
       openChosen: (options) =>
-        Effect.map(bothWays(options, openChosen), ([at, tunnelled]) => ({
-          pseudonym,
-          // When it is called, for its pool may be another one by then.
-          at: (target) => ({
-            send: (request) => call(request.upgrade === undefined ? at(target) : tunnelled(target), request)
-          })
-        }))
+        Effect.map(bothWays(options, openChosen), ([at, tunnelled]) => {
+          pseudonym ??= pseudonymOf(randomUUID().slice(0, 8))
+          return {
+            pseudonym,
+            // When it is called, for its pool may be another one by then.
+            at: (target) => ({
+              send: (request) => call(request.upgrade === undefined ? at(target) : tunnelled(target), request)
+            })
+          }
+        })
     }
   })
 ).pipe(Layer.provide(Pools.layer))

@@ -49,7 +49,7 @@ export const classify = (x: Exchange, selected: Selected): Left<Classified> => {
   // A form is forwarded unread: no guard, rule or override would see the prompt that a provider may find in it.
   if (unread && !forwarded.has(type)) return Exit.fail(notJson)
   if (type === "generateContent" && asksForList(path, x.request.query)) return instead(listRefused)
-  const conversation = isGuarded(type) ? type : undefined
+  const conversation = isConversational(type) ? type : undefined
   if (conversation !== undefined && endpoint.guards.request.length > 0 && !isGuardable(selected.bytes))
     return Exit.fail(unreadable.value)
   return Exit.succeed({ ...selected, clientFormat: type, conversation, path, streaming: isStreaming(path, json) })
@@ -58,7 +58,8 @@ export const classify = (x: Exchange, selected: Selected): Left<Classified> => {
 /** The types of what is forwarded as it came. */
 export const forwarded: ReadonlySet<RouteType> = new Set(["detect", "passthrough"])
 
-export const isGuarded = (format: string): format is GuardedFormat =>
+/** Whether guards can read what is asked in this format. */
+const isConversational = (format: string): format is GuardedFormat =>
   (guardedFormats as ReadonlyArray<string>).includes(format)
 
 export const isStreaming = (path: string, json: JsonObject): boolean =>

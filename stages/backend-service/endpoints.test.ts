@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Scope } from "effect"
+import { Deferred, Effect, Exit, Fiber, Scope } from "effect"
 import * as KeptLayer from "../../layers/kept.ts"
 import { whole } from "../../src/main/testing/whole.ts"
 import { Discovery, formatAddress, type ServiceEndpoint } from "../../src/policy/terminal.ts"
@@ -91,6 +91,44 @@ describe("the endpoints of a service", () => {
         yield* members.following()!
         assert.notStrictEqual(members.current[0]!.health, a!.health)
         assert.strictEqual(members.current[0]!.health.grown(1000), 1, "where nobody is, nobody is new")
+      }).pipe(Effect.scoped, Effect.provide(KeptLayer.layer))
+  )
+
+  it.live(
+    "are followed to the end although the request that came upon the change is given up, one change after the other",
+    () =>
+      Effect.gen(function* () {
+        const gate = yield* Deferred.make<void>()
+        const opened: Array<string> = []
+        const open = ({ address }: ServiceEndpoint) =>
+          Effect.gen(function* () {
+            opened.push(formatAddress(address))
+            if (opened.length > 1) yield* Deferred.await(gate)
+            return { send: () => Effect.never }
+          })
+        const list: { current: ReadonlyArray<ServiceEndpoint> } = { current: [endpoint("a")] }
+        const members = yield* openMembers("default/orders:80", list, open, () => 1000)
+        list.current = [endpoint("b"), endpoint("c")]
+        const first = yield* Effect.forkChild(members.following()!, { startImmediately: true })
+        list.current = [endpoint("c"), endpoint("d")]
+        assert.isUndefined(members.following(), "nobody follows while another does")
+        assert.deepStrictEqual(
+          members.current.map(({ key }) => key),
+          ["a:80"]
+        )
+        const given = yield* Effect.forkChild(Fiber.interrupt(first), { startImmediately: true })
+        yield* Deferred.succeed(gate, undefined)
+        yield* Fiber.join(given)
+        assert.deepStrictEqual(
+          members.current.map(({ key }) => key),
+          ["b:80", "c:80"]
+        )
+        yield* members.following()!
+        assert.deepStrictEqual(
+          members.current.map(({ key }) => key),
+          ["c:80", "d:80"]
+        )
+        assert.deepStrictEqual(opened, ["a:80", "b:80", "c:80", "d:80"])
       }).pipe(Effect.scoped, Effect.provide(KeptLayer.layer))
   )
 

@@ -46,6 +46,7 @@ export const openMembers = (
     const { keep } = yield* Kept
     const all = yield* Scope.Scope
     let seen = list.current
+    let underWay = false
     let opened: ReadonlyMap<string, Opened> = new Map()
 
     const openOne = (key: string, endpoint: ServiceEndpoint, made: Array<EndpointHealth>) =>
@@ -88,12 +89,25 @@ export const openMembers = (
     const members = {
       current: [] as ReadonlyArray<Member>,
       following: () => {
-        if (list.current === seen) return undefined
-        // From here on others who ask go by what is opened already.
-        seen = list.current
-        return follow
+        // Others who ask meanwhile go by what is opened already.
+        if (underWay || list.current === seen) return undefined
+        return followed
       }
     }
+    // Whoever comes upon a change follows it for all, and to the end, even if its own request is given up meanwhile.
+    const followed = Effect.uninterruptible(
+      Effect.suspend(() => {
+        if (underWay || list.current === seen) return Effect.void
+        underWay = true
+        seen = list.current
+        return Effect.ensuring(
+          follow,
+          Effect.sync(() => {
+            underWay = false
+          })
+        )
+      })
+    )
     yield* follow
     return members
   })

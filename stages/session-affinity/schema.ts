@@ -1,5 +1,5 @@
 /** The wire shape of sessionAffinity: requests of one kind reach one endpoint. */
-import { CelExpression, declared, object, required } from "../../spec/policy.ts"
+import { CelExpression, choosesNothing, declared, object, required } from "../../spec/policy.ts"
 
 export const SessionAffinity = object(
   "SessionAffinity",
@@ -9,4 +9,7 @@ export const SessionAffinity = object(
   }
 )
 
-export const sessionAffinity = declared(SessionAffinity, { places: ["backend"] })
+export const sessionAffinity = declared(SessionAffinity, {
+  places: ["backend"],
+  doubts: (_, { endpoints }) => choosesNothing(endpoints)
+})

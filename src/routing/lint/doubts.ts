@@ -3,12 +3,12 @@ import type { Path } from "../../../spec/config/path.ts"
 import type { Complaint, Positions } from "../../../spec/config/positions.ts"
 import type { PolicySpec } from "../../../spec/standalone/policies.ts"
 import type { Surroundings } from "../../../spec/traits.ts"
-import { type Normalised, type PolicyBranch, type Route, wholeAt } from "../normalised.ts"
+import { type Backend, type Normalised, type Policies, type PolicyBranch, type Route, wholeAt } from "../normalised.ts"
 import type { Configuration } from "../read.ts"
 import { allPolicies, routesWithListeners, warn } from "./finding.ts"
 
 /** Whether a model is behind a target of elsewhere is not looked into. */
-const elsewhere: Surroundings = { models: () => true }
+const elsewhere: Surroundings = { models: () => true, endpoints: () => true }
 
 export const doubts = ({ normalised, positions, specs }: Configuration): ReadonlyArray<Complaint> => {
   const told = new Map<string, Complaint>()
@@ -19,9 +19,13 @@ export const doubts = ({ normalised, positions, specs }: Configuration): Readonl
     }
   }
   const ofRoutes = new Map(routesWithListeners(normalised).map(({ route }) => [route.policies, route]))
+  const single = singleEndpoints(normalised)
   for (const policies of allPolicies(normalised)) {
     const route = ofRoutes.get(policies)
-    const around = route === undefined ? elsewhere : { models: () => servesModels(normalised, route, specs) }
+    const around: Surroundings = {
+      models: route === undefined ? elsewhere.models : () => servesModels(normalised, route, specs),
+      endpoints: () => single.get(policies) !== true
+    }
     for (const { name, branches } of Object.values(policies)) for (const branch of branches) look(name, branch, around)
   }
   for (const { destination, path } of Object.values(normalised.backends)) {
@@ -32,6 +36,21 @@ export const doubts = ({ normalised, positions, specs }: Configuration): Readonl
         look(name, { config, condition: undefined, path: [...targets, index, "policies", name] }, elsewhere)
   }
   return [...told.values()]
+}
+
+/** The policies that are written at a backend with one endpoint, or beside a reference to one. */
+const singleEndpoints = ({ binds, routeGroups, backends }: Normalised): ReadonlyMap<Policies, boolean> => {
+  const isSingle = (backend: Backend | undefined) => backend?.destination.kind === "host"
+  const routes = [...binds.flatMap(({ listeners }) => listeners), ...Object.values(routeGroups)].flatMap(
+    ({ routes }) => routes
+  )
+  const references = routes.flatMap(({ backends }) => backends)
+  return new Map([
+    ...Object.values(backends).map((backend) => [backend.policies, isSingle(backend)] as const),
+    ...references.map(
+      ({ target, policies }) => [policies, target.kind === "backend" && isSingle(backends[target.key])] as const
+    )
+  ])
 }
 
 /** A conditional entry of a list policy is one item, written without the list. */
