@@ -322,7 +322,7 @@ class Reader {
     for (const file of from.keys()) for (const target of loadedBy(file)) if (!from.has(target)) from.set(target, file)
     assert.isTrue(from.has("src/main/ctl/trace.ts"))
     const heavy =
-      /^(stages\/|src\/(routing|check|compile)\/|src\/main\/(proxy\/|configuration\/(dialect|snapshot|ports)\.ts))/
+      /^(stages\/|src\/(routing|check|compile)\/|src\/main\/(proxy\/|configuration\/(distribution|snapshot|ports)\.ts))/
     assert.deepStrictEqual(
       [...from].filter(([file]) => heavy.test(file)).map(([file, by]) => `${by} must not load ${file}`),
       []

@@ -1,5 +1,6 @@
 /** `backendTLS` between a whole proxy and real servers: who is trusted, what is shown, and certificates that change meanwhile. */
 import { copyFileSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import type { ServerResponse } from "node:http"
 import { createServer as createHttps } from "node:https"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -264,6 +265,51 @@ routes:
       const [mcp = 0, model = 0] = yield* answersWith(`{ root: ${at("other-authority.pem")} }`)
       assert.isAtLeast(Math.min(mcp, model), 500)
       assert.deepStrictEqual(asked, [])
+    })
+  )
+
+  it.live("makes a server one that is at https: it may name its endpoint for messages by the whole address", () =>
+    Effect.gen(function* () {
+      const secure = yield* Effect.acquireRelease(
+        Effect.promise(async () => {
+          let events: ServerResponse | undefined
+          const server = createHttps(shown("server"), (request, response) => {
+            if (request.method === "GET") {
+              events = response.writeHead(200, { "content-type": "text/event-stream" })
+              events.write(`event: endpoint\ndata: https://${request.headers.host}/messages\n\n`)
+              return
+            }
+            request.resume()
+            response.writeHead(202).end()
+            const result = { protocolVersion: "2025-06-18", capabilities: {}, serverInfo: { name: "a", version: "1" } }
+            events?.write(`data: ${JSON.stringify({ jsonrpc: "2.0", id: 1, result })}\n\n`)
+          })
+          await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+          return server
+        }),
+        (server) => Effect.sync(() => server.close().closeAllConnections())
+      )
+      const target = `{ name: t, sse: { host: localhost, port: ${portOf(secure.address())}, path: /sse } }`
+      const policies = `policies: { backendTLS: { ${trusting} } }`
+      const statusOf = (backend: string) =>
+        Effect.gen(function* () {
+          const gateway = yield* start(
+            `
+gateways: { default: { port: 8080 } }
+routes: [{ backends: [${backend}] }]
+`,
+            { ephemeral: true, host: "127.0.0.1" }
+          )
+          const params = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "b", version: "1" } }
+          const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" }
+          const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params })
+          const sent = { method: "POST", path: "/mcp", headers, body }
+          const answer = yield* Effect.promise(() => send(gateway.port(8080)!, sent))
+          return `${answer.status} ${answer.body.includes("serverInfo") ? "begun" : answer.body}`
+        })
+      const ofTarget = target.replace(" } }", ` }, ${policies} }`)
+      assert.strictEqual(yield* statusOf(`{ mcp: { targets: [${ofTarget}] } }`), "200 begun")
+      assert.strictEqual(yield* statusOf(`{ mcp: { targets: [${target}] }, ${policies} }`), "200 begun")
     })
   )
 

@@ -514,6 +514,7 @@ const compiledBackend = (
     steps: [...request, ...own.request],
     reads: compiled.reads === undefined ? reads : readBy(compiled.reads, reads),
     connections: connection.inForce,
+    secured: connection.options.tls !== undefined,
     requestTimeout: connection.options.requestTimeout,
     beside: beside.length === 0 ? undefined : beside,
     backendResponse: [...own.backendResponse, ...responseSteps(registry, "backendResponse", sites)],

@@ -93,11 +93,9 @@ export class References {
       path
     }
     const compiling = this.#compile(source, none, path)
-    return this.#caller(
-      source,
-      use,
-      use.connections === undefined ? compiling : compileConnected(use.connections, compiling)
-    )
+    if (use.connections === undefined) return this.#caller(source, use, compiling)
+    const secured = use.connections.tls !== undefined
+    return this.#caller(source, use, compileConnected(use.connections, compiling), secured)
   }
 
   #named(name: string, { policies = {} }: Reference, path: ConfigPath, use: Use): Compiling<Caller> {
@@ -150,14 +148,22 @@ export class References {
     })
   }
 
-  #caller(source: Normalised.Backend, use: Use, compiling: Compiling<Backend | undefined>): Compiling<Caller> {
+  /** @param secured whether its connections have TLS where neither its address nor its policies say it. */
+  #caller(
+    source: Normalised.Backend,
+    use: Use,
+    compiling: Compiling<Backend | undefined>,
+    secured = false
+  ): Compiling<Caller> {
     return Effect.flatMap(compiling, (backend): Compiling<Caller> => {
       // What is wrong with it is told where it stands, and is a reason to go no further here.
       if (backend === undefined) return Effect.fail(this.#problems.list)
       // What a relay sends belongs to sessions, in which requests come one after the other.
       const handing = use.purpose === undefined ? stepHandingOver(backend) : undefined
       return handing === undefined
-        ? Effect.succeed(callerOf(this.#ways, backend, addressOf(source), use.purpose))
+        ? Effect.succeed(
+            callerOf(this.#ways, backend, addressOf(source, secured || backend.secured === true), use.purpose)
+          )
         : Effect.fail([unavailable(handing.path, "the token of the client for one target of a relay")])
     })
   }
@@ -215,11 +221,14 @@ const tooFar = (places: ReadonlyArray<ConfigPath>): ConfigProblem => {
 }
 
 /** The address of a backend, if it is known by one. */
-const addressOf = ({ destination }: Normalised.Backend): Address | undefined =>
-  destination.kind === "host"
-    ? destination.config
-    : destination.kind === "service"
-      ? { kind: "tcp", host: hostnameOf(destination.config.service), port: destination.config.port, tls: false }
-      : undefined
+const addressOf = ({ destination }: Normalised.Backend, secured: boolean): Address | undefined => {
+  if (destination.kind === "service") {
+    const { service, port } = destination.config
+    return { kind: "tcp", host: hostnameOf(service), port, tls: secured }
+  }
+  if (destination.kind !== "host") return undefined
+  const { config } = destination
+  return config.kind === "tcp" && secured ? { ...config, tls: true } : config
+}
 
 const hostnameOf = (service: string): string => service.slice(service.indexOf("/") + 1)

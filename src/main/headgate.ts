@@ -13,7 +13,7 @@ import { Log } from "../services/log.ts"
 import { Metrics } from "../services/metrics.ts"
 import { commandSummaries, isCommand } from "./commands/names.ts"
 import { proxyExamples, proxyOptionRows, proxyOptions } from "./commands/options.ts"
-import { standard } from "./configuration/dialect.ts"
+import { standard } from "./configuration/distribution.ts"
 import { findings, verdict } from "./configuration/findings.ts"
 import { portOptions, ports } from "./configuration/ports.ts"
 import { InvalidConfiguration } from "./configuration/snapshot.ts"
@@ -190,7 +190,7 @@ const serve = Effect.fnUntraced(function* (found: ConfigurationSource) {
       const hangUps = yield* hungUp
       const { log } = yield* Log
       if (found.note !== undefined) log("info", "proxy", found.note)
-      const running = yield* run({ dialect: standard, source: found, env: process.env, ...sent })
+      const running = yield* run({ distribution: standard, source: found, env: process.env, ...sent })
       tellReady()
       // Else it is written at the end, if that is an orderly one, and without what has not run for long.
       flushCompileCache()

@@ -11,7 +11,7 @@ import { policies } from "../../stages/registry.ts"
 import type { Registry, Services } from "../pipeline/registry.ts"
 import type { AnyPolicy } from "../pipeline/stage.ts"
 import type { Watchers } from "../pipeline/watchers.ts"
-import { makeDialect, type Ports } from "./configuration/dialect.ts"
+import { makeDistribution, type Ports } from "./configuration/distribution.ts"
 import { findingsOf } from "./configuration/findings.ts"
 import { closed, realPorts } from "./configuration/offline.ts"
 import { type InvalidSessionKey, portOptions, ports } from "./configuration/ports.ts"
@@ -90,7 +90,7 @@ export type HeadgateParts<L extends ReadonlyArray<AnyPolicy>> = { readonly regis
 
 /** Makes a proxy from a registry that holds policies of one's own beside those of `headgate/policy`. */
 export const makeHeadgate = <const L extends ReadonlyArray<AnyPolicy>>({ registry, layer }: HeadgateParts<L>) => {
-  const dialect = makeDialect(registry)
+  const distribution = makeDistribution(registry)
   // Without a layer nothing is missing: that is what the type of the parts says.
   const foreign = (layer ?? Layer.empty) as Layer.Layer<Missing<L>>
 
@@ -113,7 +113,7 @@ export const makeHeadgate = <const L extends ReadonlyArray<AnyPolicy>>({ registr
       // Built into the scope, and anew: two proxies of one program share nothing.
       const context = yield* Layer.build(Layer.fresh(Layer.mergeAll(Layer.provideMerge(own, told), foreign)))
       const running = yield* Effect.provideContext(
-        run({ dialect, source: sourceOf(configuration), env, host, ephemeral }),
+        run({ distribution, source: sourceOf(configuration), env, host, ephemeral }),
         context
       )
       const { gateway, reload, adminPort, statsPort, readinessPort, shutdownRequested } = running
@@ -165,14 +165,14 @@ export const makeHeadgate = <const L extends ReadonlyArray<AnyPolicy>>({ registr
         Effect.gen(function* () {
           const text = yield* source.read
           const context = yield* Layer.build(Layer.fresh(Layer.merge(realPorts, foreign)))
-          const compiling = closed(dialect, configurationText(source, text, env))
+          const compiling = closed(distribution, configurationText(source, text, env))
           return yield* Effect.provideContext(findingsOf(compiling), context)
         })
       )
     )
   }
 
-  return { start, open, problems, dialect }
+  return { start, open, problems, distribution }
 }
 
 /** The proxy with its own policies. */

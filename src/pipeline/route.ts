@@ -81,6 +81,8 @@ export interface Backend {
   readonly reads?: ReadonlyArray<AnySlot> | undefined
   /** By which policies its connections are opened. */
   readonly connections?: ReadonlyArray<ConnectionInForce> | undefined
+  /** Whether they say that its connections are opened with TLS, whatever its address says. */
+  readonly secured?: boolean | undefined
   /** Milliseconds for each of its calls, up to the head of the response. */
   readonly requestTimeout?: number | undefined
   /** What runs beside its call. */

@@ -103,6 +103,7 @@ export const callerOf = (
   return {
     target,
     origin: `${scheme}://${authority}`,
+    showsCredential: backend.steps.some(({ writes }) => writes.includes(shownCredentials)),
     ask: (caller, asked, timeout) =>
       Effect.suspend((): Effect.Effect<Reply, StageError> => {
         const head = headOf(asked, authority)

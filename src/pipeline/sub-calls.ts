@@ -52,6 +52,8 @@ export interface Caller {
   readonly target: string
   /** What it is asked under where nobody says otherwise: scheme, host, and the port unless that is the usual one. */
   readonly origin: string
+  /** Whether its policies show the backend a credential. */
+  readonly showsCredential: boolean
   /**
    * Asks it, and reads its reply whole. Whoever waits for it in a node waits within the time of the caller's request; interrupting
    * it ends the call.

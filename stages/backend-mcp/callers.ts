@@ -12,8 +12,21 @@ export class ConfiguredCallers {
   static #made = 0
   readonly number = ++ConfiguredCallers.#made
   readonly callers: ReadonlyMap<string, Caller>
+  /** The headers in which the backend shows credentials: a target with one of its own gets none of them. */
+  readonly #shown = new Set<string>()
   constructor(callers: ReadonlyMap<string, Caller>) {
     this.callers = callers
+  }
+
+  /** @param lines of headers: name in lower case, value, name, value … */
+  shows(lines: ReadonlyArray<string>): void {
+    for (let i = 0; i < lines.length; i += 2) this.#shown.add(lines[i]!)
+  }
+
+  headersFor({ showsCredential }: Caller, headers: Array<string>): HeaderList {
+    const list = new HeaderList(headers)
+    if (showsCredential) for (const name of this.#shown) list.delete(name)
+    return list
   }
 }
 
@@ -44,7 +57,7 @@ export class CurrentCallers {
           method,
           pathAndQuery: path,
           authority: undefined,
-          headers: new HeaderList(headers),
+          headers: this.#configured.headersFor(current(), headers),
           body,
           repeatable
         })

@@ -167,6 +167,7 @@ const relayed = (
 ): Effect.Effect<Answer, BackendAuthFailed | McpRefused> => {
   const own = x.get(slots.shownCredentials)
   if (own?.inQuery === true) return Exit.fail(notInQuery)
+  if (own !== undefined) configured.shows(own.lines)
   const rules = x.get(slots.mcpRules)
   current.use(configured, x)
   // Recorded at the end of the request: a stream goes on to change them, and a client may leave before any response.

@@ -5,7 +5,7 @@ import * as Prometheus from "../../../layers/metrics/prometheus.ts"
 import type { ConfigurationText } from "../../check/check.ts"
 import type { RouteGraph } from "../../pipeline/graph.ts"
 import { Upstreams } from "../../services/upstreams.ts"
-import { type Dialect, standard } from "./dialect.ts"
+import { type Distribution, standard } from "./distribution.ts"
 import { defaultPortOptions, ports } from "./ports.ts"
 import { type InvalidConfiguration, makeSnapshot, type Snapshot } from "./snapshot.ts"
 
@@ -17,10 +17,10 @@ export const realPorts = Layer.provideMerge(ports(defaultPortOptions), Layer.mer
 
 /** A snapshot that is closed already: what it says of itself is all there is to it. */
 export const closed = <R>(
-  dialect: Dialect<R>,
+  distribution: Distribution<R>,
   source: ConfigurationText
 ): Effect.Effect<Snapshot, InvalidConfiguration, Exclude<R, Scope.Scope>> =>
-  Effect.tap(makeSnapshot(dialect, source, Math.random), ({ scope }) => Scope.close(scope, Exit.void))
+  Effect.tap(makeSnapshot(distribution, source, Math.random), ({ scope }) => Scope.close(scope, Exit.void))
 
 /** The same of what `headgate` itself understands. */
 export const compiled = (source: ConfigurationText): Effect.Effect<Snapshot, InvalidConfiguration> =>

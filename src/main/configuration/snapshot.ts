@@ -13,7 +13,7 @@ import type { ConfigPath } from "../../pipeline/stage.ts"
 import type { Normalised } from "../../routing/normalised.ts"
 import type { Random } from "../../routing/weights.ts"
 import { ConfigurationFolder } from "../../services/files.ts"
-import type { Dialect } from "./dialect.ts"
+import type { Distribution } from "./distribution.ts"
 import { type Frontend, frontendOf } from "./frontend.ts"
 
 /** A configuration that cannot be served. */
@@ -49,18 +49,18 @@ export interface Snapshot {
  * @param read how the text is checked; at once, unless requests are served meanwhile.
  */
 export const makeSnapshot = <R>(
-  dialect: Dialect<R>,
+  distribution: Distribution<R>,
   source: ConfigurationText,
   random: Random,
   read: (source: ConfigurationText, language: Language) => Effect.Effect<Checked> = (source, language) =>
     Effect.sync(() => check(source, language))
 ): Effect.Effect<Snapshot, InvalidConfiguration, Exclude<R, Scope.Scope>> =>
   Effect.gen(function* () {
-    const { config, positions, rest, hidden, problems } = yield* read(source, dialect)
+    const { config, positions, rest, hidden, problems } = yield* read(source, distribution)
     if (positions === undefined || (config === undefined && rest === undefined))
       return yield* new InvalidConfiguration({ problems })
     const scope = yield* Scope.make()
-    const assembling = dialect.assemble(config ?? rest!.config, random).pipe(
+    const assembling = distribution.assemble(config ?? rest!.config, random).pipe(
       Effect.provideService(ConfigurationFolder, source.folder),
       Scope.provide(scope),
       Effect.onError(() => Scope.close(scope, Exit.void))

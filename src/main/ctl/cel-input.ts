@@ -100,7 +100,7 @@ const addedBy = (file: Option.Option<string>) =>
   Effect.gen(function* () {
     if (Option.isNone(file)) return { functions: noFunctions, hidden: {} }
     const { check } = yield* Effect.promise(() => import("../../check/check.ts"))
-    const { customFunctions } = yield* Effect.promise(() => import("../configuration/dialect.ts"))
+    const { customFunctions } = yield* Effect.promise(() => import("../configuration/distribution.ts"))
     const name = file.value
     const text = yield* fromFile(name).read
     const { config, positions, hidden, problems } = check({ name, text, env: process.env, home: homeOf(process.env) })

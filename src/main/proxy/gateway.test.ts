@@ -9,7 +9,7 @@ import { httpBackend, portOf } from "../../../test/http/edge.ts"
 import { eventually, parseResponses, RawClient } from "../../../test/http/raw-client.ts"
 import { never } from "../../pipeline/sampling.ts"
 import { Metrics } from "../../services/metrics.ts"
-import { standard } from "../configuration/dialect.ts"
+import { standard } from "../configuration/distribution.ts"
 import { defaultPortOptions, ports } from "../configuration/ports.ts"
 import { makeSnapshot } from "../configuration/snapshot.ts"
 import { startGateway } from "./gateway.ts"
@@ -17,7 +17,7 @@ import { startGateway } from "./gateway.ts"
 const retirement = 600_000
 
 const options = {
-  dialect: standard,
+  distribution: standard,
   host: "127.0.0.1",
   ephemeral: true,
   clocks: { wall: () => 0, monotonic: () => 0 },

@@ -29,12 +29,12 @@ import { Defects } from "../../services/defects.ts"
 import { Log } from "../../services/log.ts"
 import { Metrics } from "../../services/metrics.ts"
 import type { SpanSink } from "../../services/span-sink.ts"
-import type { Dialect } from "../configuration/dialect.ts"
+import type { Distribution } from "../configuration/distribution.ts"
 import { InvalidConfiguration, makeSnapshot, type Snapshot } from "../configuration/snapshot.ts"
 import { configurationGauges, heldBodies } from "./runtime-metrics.ts"
 
 export interface GatewayOptions<R> {
-  readonly dialect: Dialect<R>
+  readonly distribution: Distribution<R>
   /** Where those listen whose bind names no address: an IP address, `::` for all, or `localhost`. */
   readonly host: string
   /** Lets the system choose every port: those of the configuration are names alone. */
@@ -293,7 +293,7 @@ export const startGateway = <R>(
     const reload = (text: ConfigurationText) =>
       Effect.gen(function* () {
         // Only this is long; what is opened after it serves requests, and those are nobody's slices.
-        const next = yield* inSlices(makeSnapshot(options.dialect, text, options.random, checkAside))
+        const next = yield* inSlices(makeSnapshot(options.distribution, text, options.random, checkAside))
         // An emptied or truncated file is likelier than the wish to close every port, which the end of the process fulfils.
         const nothing = next.warnings.find(({ code }) => code === servesNothing)
         if (nothing !== undefined) {

@@ -21,7 +21,7 @@ import type { SpanSink } from "../../services/span-sink.ts"
 import { configDump } from "../admin/config-dump.ts"
 import { admin, type Readiness, readiness, scrape } from "../admin/management.ts"
 import { memory } from "../admin/process-memory.ts"
-import type { Dialect } from "../configuration/dialect.ts"
+import type { Distribution } from "../configuration/distribution.ts"
 import { InvalidConfiguration, makeSnapshot } from "../configuration/snapshot.ts"
 import { type ConfigurationSource, configurationText, type UnreadableConfiguration } from "../configuration/source.ts"
 import { type Gateway, startGateway } from "./gateway.ts"
@@ -29,7 +29,7 @@ import { readied } from "./readied.ts"
 import { buildInfo, gatherRuntime } from "./runtime-metrics.ts"
 
 export interface RunOptions<R> {
-  readonly dialect: Dialect<R>
+  readonly distribution: Distribution<R>
   readonly source: ConfigurationSource
   readonly env: Readonly<Record<string, string | undefined>>
   readonly sampler?: Sampler | undefined
@@ -73,7 +73,7 @@ const running = <R>(
   options: RunOptions<R>
 ): Effect.Effect<Running, StartFailed, R | Files | Log | Metrics | Scope.Scope> =>
   Effect.gen(function* () {
-    const { dialect, source, env, ephemeral = false } = options
+    const { distribution, source, env, ephemeral = false } = options
     const log = yield* Log
     const metrics = yield* Metrics
     const files = yield* Files
@@ -83,7 +83,7 @@ const running = <R>(
     const text = yield* source.read
     const state: Readiness = { pending: new Set(["state manager", "headgate"]), draining: false }
     const clocks = { wall: () => Date.now(), monotonic: () => performance.now() }
-    const first = yield* makeSnapshot(dialect, configuration(text), Math.random, checkAtStart)
+    const first = yield* makeSnapshot(distribution, configuration(text), Math.random, checkAtStart)
     const { settings } = first.config
     log.configure({ filter: levelOf(settings.logging?.level), format: settings.logging?.format })
     metrics.remove(settings.metrics?.remove ?? [])
@@ -135,7 +135,7 @@ const running = <R>(
     )
 
     const gateway = yield* startGateway(first, {
-      dialect,
+      distribution,
       ephemeral,
       host,
       clocks,

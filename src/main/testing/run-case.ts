@@ -10,7 +10,7 @@ import type { Services } from "../../pipeline/registry.ts"
 import type { Listener } from "../../pipeline/route.ts"
 import type { StageFinished } from "../../pipeline/run.ts"
 import type { AnyPolicy, ConfigPath, ConfigProblem } from "../../pipeline/stage.ts"
-import type { Ports } from "../configuration/dialect.ts"
+import type { Ports } from "../configuration/distribution.ts"
 import type { Request } from "./arbitraries.ts"
 import {
   type CaseExpectation,
@@ -94,7 +94,7 @@ export const runCase = <const P extends AnyPolicy>(
 /** Runs a case of a whole configuration. */
 export const runWholeCase = <R = Ports>(
   file: CaseFile,
-  options: Pick<WholeOptions<R>, "dialect" | "env"> = {}
+  options: Pick<WholeOptions<R>, "distribution" | "env"> = {}
 ): Effect.Effect<CaseRun, CaseFailed, Exclude<Exclude<R, Ports>, Scope.Scope>> =>
   bothWays(file, (worldOptions) =>
     whole(file.configuration ?? "", { ...worldOptions, ...options }).pipe(

@@ -6,7 +6,7 @@ import { stepIds } from "../../pipeline/graph.ts"
 import type { Listener } from "../../pipeline/route.ts"
 import { McpProcess } from "../../protocols/mcp/process.ts"
 import { Metrics } from "../../services/metrics.ts"
-import { type Dialect, type Ports, standard } from "../configuration/dialect.ts"
+import { type Distribution, type Ports, standard } from "../configuration/distribution.ts"
 import { defaultPortOptions, ports } from "../configuration/ports.ts"
 import { type InvalidConfiguration, makeSnapshot } from "../configuration/snapshot.ts"
 import type { Request } from "./arbitraries.ts"
@@ -17,8 +17,8 @@ import { World, type WorldOptions } from "./world.ts"
 export interface WholeOptions<R = Ports> extends WorldOptions {
   /** Stands for the environment in the configuration. Default: empty. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined
-  /** The dialect of `makeHeadgate`, for configurations with policies of one's own. Default: the proxy's. */
-  readonly dialect?: Dialect<R> | undefined
+  /** The distribution of `makeHeadgate`, for configurations with policies of one's own. Default: the proxy's. */
+  readonly distribution?: Distribution<R> | undefined
   /** How often every route may call its backend for one request. Default: as configured. */
   readonly plan?: Plan | undefined
 }
@@ -47,8 +47,8 @@ export const whole = <R = Ports>(
 ): Effect.Effect<Whole, InvalidConfiguration, Exclude<R, Ports> | Scope.Scope> =>
   Effect.gen(function* () {
     const world = new World(options)
-    // The default is the dialect whose services are R by default.
-    const dialect = (options.dialect ?? standard) as Dialect<R>
+    // The default is the distribution whose services are R by default.
+    const distribution = (options.distribution ?? standard) as Distribution<R>
     const told = Layer.merge(world.layer, Prometheus.layer())
     const built = yield* Layer.build(
       Layer.fresh(Layer.mergeAll(Layer.provideMerge(ports(defaultPortOptions), told), world.layer, world.upstreams))
@@ -58,7 +58,7 @@ export const whole = <R = Ports>(
     const context = Context.add(built, McpProcess, { ...Context.get(built, McpProcess), clock })
     const snapshot = yield* Effect.acquireRelease(
       Effect.provideContext(
-        makeSnapshot(dialect, { name: "<inline>", text, env: options.env ?? {} }, Math.random),
+        makeSnapshot(distribution, { name: "<inline>", text, env: options.env ?? {} }, Math.random),
         context
       ),
       ({ scope }) => Scope.close(scope, Exit.void)

@@ -3,7 +3,7 @@
 import { Exit, Layer, ManagedRuntime, Scope } from "effect"
 import * as ConsoleLog from "../../../layers/log/console.ts"
 import * as Prometheus from "../../../layers/metrics/prometheus.ts"
-import { standard } from "../../../src/main/configuration/dialect.ts"
+import { standard } from "../../../src/main/configuration/distribution.ts"
 import { defaultPortOptions, ports } from "../../../src/main/configuration/ports.ts"
 import { type ConfigurationSource, fromText } from "../../../src/main/configuration/source.ts"
 import { run } from "../../../src/main/proxy/run.ts"
@@ -64,7 +64,7 @@ export const startHeadgate = async (
   const running = await runtime.runPromise(
     Scope.provide(
       run({
-        dialect: standard,
+        distribution: standard,
         source: typeof given === "string" ? fromText(given) : given,
         env: { ADMIN_ADDR: "off", READINESS_ADDR: "off", STATS_ADDR: "127.0.0.1:0" },
         host: "127.0.0.1"

@@ -3,7 +3,7 @@
 import { Effect, Layer } from "effect"
 import * as ConsoleLog from "../../../layers/log/console.ts"
 import * as Prometheus from "../../../layers/metrics/prometheus.ts"
-import { standard } from "../../../src/main/configuration/dialect.ts"
+import { standard } from "../../../src/main/configuration/distribution.ts"
 import { defaultPortOptions, ports } from "../../../src/main/configuration/ports.ts"
 import { fromText } from "../../../src/main/configuration/source.ts"
 import { run } from "../../../src/main/proxy/run.ts"
@@ -27,7 +27,7 @@ export const proxy = (config: unknown) =>
     const context = yield* Layer.build(services)
     const env = { ADMIN_ADDR: "off", STATS_ADDR: "off", READINESS_ADDR: "off" }
     yield* Effect.provideContext(
-      run({ dialect: standard, source: fromText(JSON.stringify(config)), env, host: "127.0.0.1" }),
+      run({ distribution: standard, source: fromText(JSON.stringify(config)), env, host: "127.0.0.1" }),
       context
     )
     return { lines }

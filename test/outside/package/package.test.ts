@@ -339,7 +339,7 @@ routes: [{ policies: { directResponse: { status: 200, body: hello } } }]
     ["headgate", ["-f"], "managed"]
   ] as const)("loads what a small file needs alone: %s %j, %s", async (program, args, managed) => {
     const { files, sources, own } = await loaded(program, ...args, await small(managed))
-    assert.include(sources, "src/main/configuration/dialect.ts")
+    assert.include(sources, "src/main/configuration/distribution.ts")
     assert.deepStrictEqual(
       sources.filter((source) => heavy.test(source)),
       []

@@ -104,7 +104,7 @@ routes:
     backends: [{ host: orders.example:80 }]
 `,
         {
-          dialect: headgate.dialect,
+          distribution: headgate.distribution,
           backend: ({ target, body }) => ({
             status: 201,
             headers: [],

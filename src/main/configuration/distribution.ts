@@ -1,6 +1,6 @@
 /**
  * What a configuration can say, and what becomes of it: the policies of a proxy, as wire shapes and as stages. The proxy
- * itself has one dialect; a program that brings policies of its own makes another.
+ * itself has one distribution; a program that brings policies of its own makes another.
  */
 import { Effect, Redacted, Result, type Scope } from "effect"
 import type { PolicySpecs } from "../../../spec/standalone/policies.ts"
@@ -36,7 +36,7 @@ type TerminalPorts =
 /** What the proxy's own policies and terminals need to compile. */
 export type Ports = Services<(typeof policies)["policies"]> | TerminalPorts
 
-export interface Dialect<out R = Ports> extends Language {
+export interface Distribution<out R = Ports> extends Language {
   readonly registry: Registry
   readonly assemble: (
     config: Normalised,
@@ -92,10 +92,10 @@ const mcpSessions = ({ settings }: Normalised) =>
     return mcpFamily(() => keyFor(key && Redacted.value(key)), settings.mcp?.sessionTtl ?? defaultSessionTtl)
   })
 
-/** The dialect of a registry. Its policies of other names than the proxy's own may be written wherever they can be attached. */
-export const makeDialect = <const L extends ReadonlyArray<AnyPolicy>>(
+/** The distribution of a registry. Its policies of other names than the proxy's own may be written wherever they can be attached. */
+export const makeDistribution = <const L extends ReadonlyArray<AnyPolicy>>(
   registry: Registry<L>
-): Dialect<Services<L> | TerminalPorts> => {
+): Distribution<Services<L> | TerminalPorts> => {
   const foreign: PolicySpecs = Object.fromEntries(
     registry.policies
       .filter(({ name }) => !Object.hasOwn(schemas, name))
@@ -128,4 +128,4 @@ export const makeDialect = <const L extends ReadonlyArray<AnyPolicy>>(
 }
 
 /** What `headgate` itself understands. */
-export const standard: Dialect = makeDialect(policies)
+export const standard: Distribution = makeDistribution(policies)
