@@ -72,6 +72,15 @@ describe("the JSON Schema of the file", () => {
     assert.notInclude(text, "x-recursion")
   })
 
+  it("describes every field", () => {
+    const silent = Object.entries(definitions).flatMap(([name, { properties = {} }]) =>
+      Object.entries(properties as Record<string, Node>)
+        .filter(([, node]) => typeof node["description"] !== "string")
+        .map(([key]) => `${name}.${key}`)
+    )
+    assert.deepStrictEqual(silent, [])
+  })
+
   it("accepts what the decoder accepts, for generated files and their mutations", () => {
     const counts = { accepted: 0, refused: 0, beyond: 0 }
     for (let seed = 1; seed <= 3000; seed++) {

@@ -43,12 +43,8 @@ const mapNodes = (value: unknown, f: (node: Readonly<Record<string, unknown>>) =
 const simplified = (node: Node): Node => mapNodes(node, simplify) as Node
 
 const simplify = (node: Readonly<Record<string, unknown>>): Node => {
-  const recursion = node["x-recursion"]
-  if (typeof recursion === "string") {
-    const { "x-recursion": _, ...rest } = node
-    return { ...rest, $ref: `#/$defs/${recursion}` }
-  }
-  const { allOf, ...rest } = node
+  const { allOf, "x-recursion": recursion, ...own } = node
+  const rest = typeof recursion === "string" ? { ...own, $ref: `#/$defs/${recursion}` } : own
   if (!Array.isArray(allOf)) return meaningful(rest)
   const out: Record<string, unknown> = { ...rest }
   const kept: Array<unknown> = []

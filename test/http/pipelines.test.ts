@@ -145,7 +145,7 @@ routes:
             "\x16\x03\x01\x02\x00\x01\x00"
           ]) {
             const client = new RawClient(to).send(first + second)
-            yield* Effect.promise(() => client.until(({ size, closed }) => size > 0 || closed))
+            yield* Effect.promise(() => client.until(({ size, ended, closed }) => size > 0 || ended || closed))
             client.socket.destroy()
             assert.isNull(program.child.exitCode, `${name}, ${JSON.stringify(second)}: ${program.printed()}`)
           }

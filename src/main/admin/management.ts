@@ -66,8 +66,13 @@ export const admin = (controls: Controls): Effect.Effect<Answer, never, Scope.Sc
       ])
       return Effect.runPromiseWith(context)(answering(adminRoutes(controls)))
     }
+    // What could not be read just now, for want of a descriptor say, may be there for the next request.
+    const again = (cause: unknown): Promise<never> => {
+      loaded = undefined
+      return Promise.reject(cause)
+    }
     return (request, response) => {
-      loaded ??= load()
+      loaded ??= load().catch(again)
       loaded
         .then((answer) => {
           // Nothing would tell it that the client went away meanwhile.

@@ -16,6 +16,7 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   writeFileSync
 } from "node:fs"
@@ -350,6 +351,34 @@ routes: [{ policies: { directResponse: { status: 200, body: hello } } }]
     if (program === "headgatectl")
       for (const name of ["crypto", "tls", "readline", "internal/child_process"])
         assert.notInclude(own, `NativeModule ${name}`)
+  })
+
+  it("has its admin interface although the code of it could not be read at first", async () => {
+    const file = await small("managed")
+    const programs = join(bare, "node_modules", "headgate", "programs")
+    const [code] = globSync("http-router-*.mjs", { cwd: programs })
+    const child = spawn(process.execPath, [join(bare, "node_modules", "headgate", "bin", "headgate.mjs"), "-f", file], {
+      env: { ...process.env, XDG_CACHE_HOME: join(home, "cache") },
+      stdio: ["ignore", "pipe", "inherit"]
+    })
+    const ended = once(child, "exit")
+    try {
+      let said = ""
+      child.stdout.on("data", (data) => {
+        said += data
+      })
+      await until("it serves", () => said.includes("Watching config file"))
+      const address = `${/http:\/\/localhost:\d+/.exec(said)?.[0]}/config_dump`
+      const away = join(home, "away.mjs")
+      renameSync(join(programs, code!), away)
+      assert.isUndefined((await fetch(address).catch(() => undefined))?.status)
+      renameSync(away, join(programs, code!))
+      assert.strictEqual((await fetch(address)).status, 200)
+      assert.match(said, /\terror\tmanagement\t/)
+    } finally {
+      child.kill()
+      await ended
+    }
   })
 
   it("makes nothing for pages of help that it does not show", async () => {
