@@ -47,7 +47,7 @@ export interface Surroundings {
   readonly endpoints: () => boolean
 }
 
-/** The doubt about what chooses between endpoints where there is one. */
+/** The doubt about what chooses between endpoints where there are none to choose from. */
 export const choosesNothing = (endpoints: Surroundings["endpoints"]): ReadonlyArray<Doubt> =>
   endpoints()
     ? []
@@ -56,7 +56,7 @@ export const choosesNothing = (endpoints: Surroundings["endpoints"]): ReadonlyAr
           code: "single-endpoint",
           path: [],
           message:
-            "has no effect: the backend has one endpoint; a service, or several providers of models, would have more",
+            "has no effect: the backend has no endpoints to choose from; a service, or several providers of models, would have them",
           about: "key"
         }
       ]

@@ -19,12 +19,12 @@ export const doubts = ({ normalised, positions, specs }: Configuration): Readonl
     }
   }
   const ofRoutes = new Map(routesWithListeners(normalised).map(({ route }) => [route.policies, route]))
-  const single = singleEndpoints(normalised)
+  const alone = singleEndpoints(normalised)
   for (const policies of allPolicies(normalised)) {
     const route = ofRoutes.get(policies)
     const around: Surroundings = {
       models: route === undefined ? elsewhere.models : () => servesModels(normalised, route, specs),
-      endpoints: () => single.get(policies) !== true
+      endpoints: () => alone.get(policies) !== true
     }
     for (const { name, branches } of Object.values(policies)) for (const branch of branches) look(name, branch, around)
   }
@@ -38,9 +38,12 @@ export const doubts = ({ normalised, positions, specs }: Configuration): Readonl
   return [...told.values()]
 }
 
-/** The policies that are written at a backend with one endpoint, or beside a reference to one. */
+/** Backends that never choose between endpoints: the targets of an MCP backend are one server to its clients. */
+const single: ReadonlySet<string> = new Set(["host", "dynamic", "mcp"])
+
+/** The policies that are written at such a backend, or beside a reference to one. */
 const singleEndpoints = ({ binds, routeGroups, backends }: Normalised): ReadonlyMap<Policies, boolean> => {
-  const isSingle = (backend: Backend | undefined) => backend?.destination.kind === "host"
+  const isSingle = (backend: Backend | undefined) => backend !== undefined && single.has(backend.destination.kind)
   const routes = [...binds.flatMap(({ listeners }) => listeners), ...Object.values(routeGroups)].flatMap(
     ({ routes }) => routes
   )
