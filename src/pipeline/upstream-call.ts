@@ -27,14 +27,18 @@ type Timed = Pick<Exchange, "arrived"> & Reading<typeof timeouts>
 type Called = Pick<Passage, "called"> & Partial<Pick<Passage, "backend">>
 type Sent = Timed & Pick<Exchange, "request" | "requestBody" | "repeatable" | "upgrade" | "inform">
 
-/** Sends the exchange's request. Fails by itself when the time of the call, or of the whole request, is up. */
+/**
+ * Sends the exchange's request. Fails by itself when the time of the call, or of the whole request, is up.
+ * @param own milliseconds for the call itself, where that is not for the backend as a whole to say.
+ */
 export const callUpstream = (
   x: Sent,
   passage: Called,
-  upstream: Upstream
+  upstream: Upstream,
+  own: number | undefined = passage.backend?.requestTimeout
 ): Effect.Effect<Answer, UpstreamError | TimedOut> => {
   const { request } = x
-  const timeout = timeoutOf(x, passage)
+  const timeout = timeoutOf(x, passage, own)
   if (timeout !== undefined && timeout.milliseconds <= 0) return Exit.fail(timeout.failure("nothing sent"))
   return upstream.send({
     method: request.method,
@@ -54,10 +58,10 @@ const late = () => requestTimedOut
 /** What is left to the whole request, or what one call may take, whichever ends first. */
 export const timeoutOf = (
   x: Timed,
-  { called, backend: of }: Called
+  { called, backend: of }: Called,
+  own: number | undefined = of?.requestTimeout
 ): CallTimeout<UpstreamTimedOut | TimedOut> | undefined => {
   const limits = x.get(timeouts)
-  const own = of?.requestTimeout
   if (limits === undefined) return own === undefined ? undefined : callTimeout(own)
   const { request } = limits
   const backend = smaller(limits.backend, own)

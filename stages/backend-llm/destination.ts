@@ -22,6 +22,8 @@ export type Destination =
       readonly type: "http"
       /** The connections to a target, opened when the configuration was compiled. */
       readonly upstreamOf: (target: Target) => Upstream | undefined
+      /** Milliseconds for each call of it, up to the head of the response. */
+      readonly requestTimeout: number | undefined
       /** Whether it is shown the token of the client. */
       readonly passesToken: boolean
       /** Takes the client's own credentials out, where the provider is called with others. */
@@ -95,6 +97,7 @@ const compileHttpDestination = (
     return {
       type: "http",
       upstreamOf: (target) => upstreams.get(addressKey(target)),
+      requestTimeout: connections.requestTimeout,
       passesToken: own?.passesToken === true,
       withoutClientsKeys: (request, client) => withoutClientsKeys(request, own, client),
       authorize: (request, client, { credential }) => authorize(request, own, client, credential)

@@ -6,7 +6,7 @@ import type { HeaderModifier } from "../../spec/header.ts"
 import type { HealthPolicy } from "../../spec/health.ts"
 import type { Endpoint, Model, VirtualModel } from "../../spec/models.ts"
 import type { RuleSet } from "../../spec/rules.ts"
-import type { UpstreamOptions } from "../../src/policy/terminal.ts"
+import type { ConnectionOptions } from "../../src/policy/terminal.ts"
 import type { Ai } from "../ai/schema.ts"
 
 /** The interfaces that paths may speak. */
@@ -30,7 +30,7 @@ type EndpointPolicySet = Readonly<Record<string, EndpointPolicy>>
 /** How its connections are opened. */
 interface Connected {
   /** `undefined`: what is said of them is wrong, and was told. */
-  readonly connections: UpstreamOptions | undefined
+  readonly connections: ConnectionOptions | undefined
 }
 
 /** A provider, and everything that holds for its calls. */

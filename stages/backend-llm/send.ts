@@ -47,5 +47,5 @@ const called = (x: Exchange, prepared: Prepared, passage: Passage): Effect.Effec
   if (unauthorised !== undefined) return Exit.fail(unauthorised)
   const usual = target.port === (target.scheme === "https" ? 443 : 80)
   request.authority = usual ? target.host : `${target.host}:${target.port}`
-  return callUpstream(x, passage, upstream)
+  return callUpstream(x, passage, upstream, destination.requestTimeout)
 }

@@ -10,7 +10,7 @@ const customary = new Set(["authorization", "cookie", "x-api-key", "api-key", "x
 /**
  * The headers without credentials of the client. With several targets none passes. A single target gets those that the
  * configuration preserves; on a route without any authentication, where the target itself decides about the client, it gets
- * all. What the proxy itself shows to the backend every target gets.
+ * all. What the proxy itself shows to the backend stays in: who calls a target takes it out where that has a credential of its own.
  * @param headers flat: name in lower case, value, name, value.
  * @param alone whether the backend is a single remote target.
  * @param own lines that the proxy wrote, in the same form.
