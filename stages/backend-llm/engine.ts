@@ -1,7 +1,7 @@
-/** What all calls of models are made with: clocks, counters, the books. */
+/** What all calls of models are made with: clocks, chance, counters, the books. */
 import { Effect } from "effect"
 import { Monotonic } from "../../src/policy/policy.ts"
-import { Metrics, Tokenizer } from "../../src/policy/terminal.ts"
+import { Metrics, Random, Tokenizer } from "../../src/policy/terminal.ts"
 import { Catalogs } from "../../src/protocols/llm/cost/catalogs.ts"
 import type { GuardOutcome } from "../../src/protocols/llm/guard/outcome.ts"
 import { places } from "../../src/protocols/llm/guard/texts.ts"
@@ -12,6 +12,7 @@ import { guardChecks } from "./series.ts"
 export interface Engine {
   readonly accounting: Accounting
   readonly clock: () => number
+  readonly random: () => number
   readonly tokenizer: Tokenizer["Service"]
   /** Runs what a stream waits for, with the services and the clock of the configuration. */
   readonly fork: Fork
@@ -27,6 +28,7 @@ export const makeEngine = Effect.gen(function* () {
   const checks = guardChecks(metrics)
   const engine: Engine = {
     clock,
+    random: yield* Random,
     accounting: makeAccounting(metrics, catalogs.current, clock),
     tokenizer: yield* Tokenizer,
     fork: Effect.runForkWith(yield* Effect.context<never>()),

@@ -84,7 +84,7 @@ const notAllowed = new ModelRefused({ refusal: refusal("model_not_allowed") })
 /** Finds the provider that is to answer a request, and the model that it is asked for. */
 const offered = (engine: Engine, groups: Groups, x: Exchange): Left<Selected> => {
   // A group has a provider, and a backend a group.
-  const { endpoint } = choose(groups, { now: engine.clock(), random: Math.random, affinity: x.get(slots.affinity) })!
+  const { endpoint } = choose(groups, { now: engine.clock(), random: engine.random, affinity: x.get(slots.affinity) })!
   const type = endpoint.routeType(canonicalPath(x.request.path))
   const unread = forwarded.has(type)
   if (!unread && type !== "models" && x.request.method !== "POST") return Exit.fail(callsAlone)

@@ -35,7 +35,7 @@ export const compileRouter = (config: LlmRouterConfig) =>
       const found = index.select(target, () => "take")
       return found.type === "found" ? found.model.watched.health : undefined
     }
-    const virtual = yield* compileVirtual(config.virtualModels, healthOf, engine.clock, Math.random)
+    const virtual = yield* compileVirtual(config.virtualModels, healthOf, engine.clock, engine.random)
     const router = { index, virtual }
     return modelCalls(engine, models, (x) => routed(router, x))
   })

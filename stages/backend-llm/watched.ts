@@ -48,9 +48,9 @@ export const compileWatched = (
         return call
       },
       answered: (x, passage, call) => {
-        call.answered(clock())
+        const waited = call.answered(passage.answered!)
         if (!isBad(x)) {
-          health.succeeded(((passage.answered ?? clock()) - (passage.called ?? x.arrived)) / 1000)
+          health.succeeded(waited)
           return
         }
         const { status, headers } = x.response!

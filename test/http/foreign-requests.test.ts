@@ -99,6 +99,8 @@ describe("a request of HTTP/1.0 is served wherever it is cut", () => {
         const whole = cuts("", line, "\r\nx: y\r\nhost: a\r\n\r\n")
         for (const packets of whole)
           assert.deepStrictEqual(yield* answersTo(port, [before, ...packets]), [served, served])
+        yield* each(port, before, line, "\r\nx: y\r\nhost: a\r\n\r\n", [served, served])
+        yield* each(port, `${before}\r\n`, line, "\r\nx: y\r\nhost: a\r\n\r\n", [served, served])
       }
     })
   )

@@ -58,13 +58,15 @@ export const admin = (controls: Controls): Effect.Effect<Answer, never, Scope.Sc
   Effect.gen(function* () {
     const tell = yield* Defects
     const context = yield* Effect.context<Scope.Scope>()
+    let ready: Answer | undefined
     let loaded: Promise<Answer> | undefined
     const load = async () => {
       const [{ answering }, { adminRoutes }] = await Promise.all([
         import("../../../layers/http-router.ts"),
         import("./admin.ts")
       ])
-      return Effect.runPromiseWith(context)(answering(adminRoutes(controls)))
+      ready = await Effect.runPromiseWith(context)(answering(adminRoutes(controls)))
+      return ready
     }
     // What could not be read just now, for want of a descriptor say, may be there for the next request.
     const again = (cause: unknown): Promise<never> => {
@@ -72,6 +74,11 @@ export const admin = (controls: Controls): Effect.Effect<Answer, never, Scope.Sc
       return Promise.reject(cause)
     }
     return (request, response) => {
+      // At once: what else came in the same packet may be the end of the connection.
+      if (ready !== undefined) {
+        ready(request, response)
+        return
+      }
       loaded ??= load().catch(again)
       loaded
         .then((answer) => {

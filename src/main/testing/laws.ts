@@ -143,6 +143,24 @@ export const everyRunIsTimed = <L extends ReadonlyArray<AnyPolicy>>(subject: Sub
     })
   )
 
+export const nodesAreNamed = <L extends ReadonlyArray<AnyPolicy>>(subject: Subject<L>, runs: number): Law =>
+  law("the nodes of a policy have names that tell them apart", subject, runs, (one) =>
+    inWorld(subject, one, {}, (listener) =>
+      Effect.sync(() => {
+        const named = new Set<string>()
+        const steps = [...drawn(listener).ids.keys()]
+        const problems = steps.flatMap(({ site, path, policy, node }) => {
+          const name = [site, ...path, node].join(" ")
+          if (node === "") return [`a node of ${policy} has no name`]
+          if (named.has(name)) return [`${policy} has several nodes named ${node}`]
+          named.add(name)
+          return []
+        })
+        return { problems, bit: steps.length > 0 }
+      })
+    )
+  )
+
 export const eventsInOrder = <L extends ReadonlyArray<AnyPolicy>>(subject: Subject<L>, runs: number): Law =>
   law(
     "the events of a request decode, come in the documented order, and list policies as they run",

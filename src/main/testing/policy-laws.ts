@@ -17,6 +17,7 @@ import {
   type Law,
   LawBroken,
   loopsAgree,
+  nodesAreNamed,
   nothingThrows,
   runsAreDrawn,
   secretsStaySecret
@@ -59,6 +60,7 @@ export const policyLaws = <const P extends AnyPolicy>(
   return [
     reachesItsOutcomes(policy, { ...subject, cases: generated }, given, runs * 3),
     configurationsSurvive(subject, runs),
+    nodesAreNamed(subject, runs),
     loopsAgree(subject, runs),
     nothingThrows(subject, runs),
     everyRunIsTimed(subject, runs),
