@@ -50,6 +50,11 @@ routes:
           - { location: { queryParameter: { name: backend_key } }, key: ${quoted(key)} }
           - { location: { cookie: { name: backend } }, key: ${quoted(key.replaceAll(";", ":"))} }
     backends: [{ host: "${upstream}" }]
+  - name: proxied
+    matches: [{ path: { pathPrefix: /proxied } }]
+    backends:
+      - host: "inner.invalid:80"
+        policies: { backendTunnel: { proxy: { host: "${upstream}" }, policies: { backendAuth: { key: ${quoted(key)} } } } }
   - name: nowhere
     matches: [{ path: { pathPrefix: /nowhere } }]
     backends:
@@ -113,6 +118,7 @@ describe("secrets", () => {
               { path: "/open/b" },
               { path: "/shown/c?x=1" },
               { path: "/nowhere/d" },
+              { path: "/proxied/e" },
               {
                 method: "POST",
                 path: "/v1/chat/completions",
@@ -126,7 +132,7 @@ describe("secrets", () => {
               statuses.push((yield* Effect.promise(() => send(gateway.port(8080)!, sent))).status)
               said.push(...(yield* Stream.runCollect(events)).map((event) => JSON.stringify(event)))
             }
-            assert.deepStrictEqual(statuses.slice(0, 6), [200, 401, 401, 200, 200, 503])
+            assert.deepStrictEqual(statuses.slice(0, 7), [200, 401, 401, 200, 200, 503, 200])
             for (const path of ["/config_dump", "/debug/graph", "/debug/graph?format=mermaid", "/memory"])
               said.push((yield* Effect.promise(() => send(gateway.ports.admin!, { path }))).body)
             said.push((yield* Effect.promise(() => send(gateway.ports.stats!, { path: "/metrics" }))).body)
@@ -135,6 +141,7 @@ describe("secrets", () => {
             // The backend did get it: this is no test of secrets that nobody uses.
             assert.isTrue(backend.received.some(({ headers }) => headers.authorization === `Bearer ${key}`))
             assert.isTrue(backend.received.some(({ headers }) => headers["x-backend-key"] === key))
+            assert.isTrue(backend.received.some(({ headers }) => headers["proxy-authorization"] === `Bearer ${key}`))
           })
         )
     })

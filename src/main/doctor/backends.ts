@@ -4,11 +4,11 @@ import { connect, isIP, type Socket } from "node:net"
 import { connect as connectTls } from "node:tls"
 import { Effect, Redacted } from "effect"
 import { tlsClient } from "../../../layers/http/client/tls.ts"
-import { formatPath } from "../../../spec/config/path.ts"
+import { formatPath, type Path } from "../../../spec/config/path.ts"
 import { type Address, formatAddress, parseUrl } from "../../../spec/target.ts"
 import type { ConfigurationText } from "../../check/check.ts"
 import type { Normalised } from "../../routing/normalised.ts"
-import type { UpstreamTls } from "../../services/upstreams.ts"
+import type { UpstreamOptions, UpstreamTls } from "../../services/upstreams.ts"
 import { compiledOver } from "../configuration/offline.ts"
 import { type Ailment, error } from "./ailment.ts"
 
@@ -31,28 +31,43 @@ const patience = 4_000
 /** What a configuration opens when it is compiled, and what it calls later. */
 export const calleesOf = Effect.fnUntraced(function* (config: Normalised, source: ConfigurationText) {
   const found = new Map<string, Destination>()
+  /** How a server is called is known to whoever opens connections; where it is written, to the file. */
   const add = (destination: Destination) => {
     const key = formatAddress(destination.address)
-    if (!found.has(key) || found.get(key)!.path === undefined) found.set(key, destination)
+    const known = found.get(key)
+    found.set(key, known === undefined ? destination : { ...known, path: known.path ?? destination.path })
   }
+  const opened = (address: Address, tls: UpstreamOptions["tls"]) =>
+    Effect.map(tls !== undefined && "follow" in tls ? tls.follow(() => {}) : Effect.succeed(tls), (tls) =>
+      add({ address, tls, path: undefined })
+    )
+  /** Servers that a proxy alone may know and reach. */
+  const behind = new Set<string>()
   const nobody = { send: () => Effect.never }
   yield* Effect.ignore(
     compiledOver(source, {
-      open: (address, { tls }) =>
-        Effect.map(tls !== undefined && "follow" in tls ? tls.follow(() => {}) : Effect.succeed(tls), (tls) => {
-          add({ address, tls, path: undefined })
-          return nobody
-        }),
-      openChosen: () => Effect.succeed({ pseudonym: "nobody", at: () => nobody })
+      open: (address, { tls, tunnel }) => {
+        if (tunnel === undefined) return Effect.as(opened(address, tls), nobody)
+        behind.add(formatAddress(address))
+        return Effect.as(opened(tunnel.proxy, tunnel.tls), nobody)
+      },
+      openChosen: ({ tunnel }) =>
+        Effect.as(tunnel === undefined ? Effect.void : opened(tunnel.proxy, tunnel.tls), {
+          pseudonym: "nobody",
+          at: () => nobody
+        })
     })
   )
+  const addWritten = (address: Address, path: Path) => {
+    const key = formatAddress(address)
+    if (found.has(key) || !behind.has(key)) add({ address, tls: undefined, path: formatPath(path) })
+  }
   for (const { destination, path } of Object.values(config.backends)) {
-    if (destination.kind === "host") add({ address: destination.config, tls: undefined, path: formatPath(path) })
+    if (destination.kind === "host") addWritten(destination.config, path)
     if (destination.kind !== "mcp") continue
     for (const [index, { mcp, sse, openapi }] of destination.config.targets.entries()) {
       const endpoint = mcp ?? sse ?? openapi?.endpoint
-      if (endpoint !== undefined && "address" in endpoint)
-        add({ address: endpoint.address, tls: undefined, path: formatPath([...path, "targets", index]) })
+      if (endpoint !== undefined && "address" in endpoint) addWritten(endpoint.address, [...path, "targets", index])
     }
   }
   for (const url of urls(config)) {
