@@ -374,7 +374,7 @@ routes: [{ policies: { directResponse: { status: 200, body: hello } } }]
       assert.isUndefined((await fetch(address).catch(() => undefined))?.status)
       renameSync(away, join(programs, code!))
       assert.strictEqual((await fetch(address)).status, 200)
-      assert.match(said, /\terror\tmanagement\t/)
+      await until("the failure is told", () => /\terror\tmanagement\t/.test(said))
     } finally {
       child.kill()
       await ended
