@@ -11,15 +11,16 @@ import { eventually, RawClient } from "./raw-client.ts"
 /** Calls back once the head of a request is there, and with whatever comes behind it. */
 const atHead = (
   does: (socket: Socket, head: string) => void,
-  then: (socket: Socket, more: Buffer) => void = () => {}
+  then: (socket: Socket, more: string) => void = () => {}
 ) =>
   tcpBackend((socket) => {
     let received = ""
     let headed = false
     socket.on("data", (bytes) => {
-      if (headed) then(socket, bytes)
+      const more = bytes.toString("latin1")
+      if (headed) then(socket, more)
       else {
-        received += bytes.toString("latin1")
+        received += more
         if (!received.includes("\r\n\r\n")) return
         headed = true
         does(socket, received)
@@ -81,7 +82,7 @@ const echoing = Effect.flatMap(
           ? "HTTP/1.1 101 ok\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\n"
           : "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
       ),
-    (socket, more) => socket.write(more)
+    (socket, more) => socket.write(more, "latin1")
   ),
   ({ port }) => upstreamTo(port)
 )
@@ -151,10 +152,7 @@ const atEnd = (headed: () => void, does: (socket: Socket) => void) => {
     headed()
     take(socket, head)
   }
-  return Effect.flatMap(
-    atHead(begin, (socket, bytes) => take(socket, bytes.toString("latin1"))),
-    ({ port }) => upstreamTo(port)
-  )
+  return Effect.flatMap(atHead(begin, take), ({ port }) => upstreamTo(port))
 }
 
 const hint = (status: number, attempt: number) => `HTTP/1.1 ${status} hint\r\nx-of: ${attempt}\r\n\r\n`
@@ -211,7 +209,7 @@ describe("a client that waits to be asked for its body", () => {
           if (body.length === 5) socket.write(`HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n${body}`)
         },
         (socket, more) => {
-          body += more.toString("latin1")
+          body += more
           if (body.length === 5) socket.write(`HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n${body}`)
         }
       ),
