@@ -2,7 +2,7 @@
  * A normalised configuration becomes what the engine runs: every policy and terminal compiled, every route in its table.
  * All problems are found in one go; nothing is served before there are none.
  */
-import { Effect, Result, type Scope } from "effect"
+import { Effect, Redacted, Result, type Scope } from "effect"
 import type { PolicySpecs } from "../../spec/standalone/policies.ts"
 import { emptySite, responseSteps, type SiteGraph } from "../pipeline/compile.ts"
 import type { ConnectionOptions, ConnectionPolicy } from "../pipeline/connection-policy.ts"
@@ -27,6 +27,7 @@ import { compileRoutes, type RouteEntry, type RouteTable } from "../routing/tabl
 import { type Available, missing, type Part } from "../routing/unavailable.ts"
 import { type Random, weightedChoice } from "../routing/weights.ts"
 import { type Connection, Connections } from "./connections.ts"
+import { Credentials, type CredentialText } from "./credentials.ts"
 import { type Compiling, Problems } from "./problems.ts"
 import { withProxies } from "./proxies.ts"
 import { References, withReferences } from "./references.ts"
@@ -114,6 +115,7 @@ class Assembly {
   readonly #routes: Array<ServedRoute> = []
   readonly #opened = new Map<Normalised.Backend, Array<Opened>>()
   readonly #connections: Connections
+  readonly #credentials: Credentials
   readonly #services: ServicePorts
   readonly #sites: Sites
   readonly #reached = new Set<Normalised.RouteGroup | Normalised.Backend>()
@@ -129,6 +131,7 @@ class Assembly {
     this.#merge = merging(parts.specs)
     this.#services = new ServicePorts(config)
     this.#connections = new Connections(parts.connections)
+    this.#credentials = new Credentials(parts.specs, config)
     this.#sites = new Sites(parts.registry, parts.compileCondition, this.#problems)
     this.#attachedTo = attachments(config)
     this.#alone = { attached: this.#attachedTo(undefined), way: emptyWay(parts.registry) }
@@ -336,8 +339,9 @@ class Assembly {
         ({ level, policies }) =>
           !wide.has(level) || !Object.keys(policies).some((name) => this.#isForOthers(name, kind))
       )
+    const before = () => [this.#merge.gateway(attached.gateway), this.#merge.route(attached.route(chain))]
     return Effect.map(
-      this.#compiledBackend(source, attachments, [gateway, route], undefined),
+      this.#compiledBackend(source, attachments, [gateway, route], undefined, before),
       (compiled) => compiled ?? new NoBackend({ detail: "invalid backend type" })
     )
   }
@@ -349,19 +353,23 @@ class Assembly {
     from: ConfigPath | undefined
   ): Compiling<Backend | undefined> {
     const { attached, way } = this.#alone
-    return this.#compiledBackend(source, attached.backend([], source, { policies }), way, from)
+    return this.#compiledBackend(source, attached.backend([], source, { policies }), way, from, () => [])
   }
 
   #isForOthers(policy: string, kind: string): boolean {
     return this.#parts.specs[policy]?.backends?.includes(kind) === false
   }
 
-  /** @param from the reference that leads to it, where no route does. */
+  /**
+   * @param from the reference that leads to it, where no route does.
+   * @param before the policies in force before it is reached.
+   */
   #compiledBackend(
     source: Normalised.Backend,
     attachments: ReadonlyArray<PolicyAttachment<BackendLevel>>,
     [gateway, route]: Way,
-    from: ConfigPath | undefined
+    from: ConfigPath | undefined,
+    before: () => ReadonlyArray<Normalised.Policies>
   ): Compiling<Backend | undefined> {
     this.#reached.add(source)
     const { kind } = source.destination
@@ -370,7 +378,7 @@ class Assembly {
     const terminal = this.#terminal(source)
     if (terminal === undefined) return Effect.succeed(undefined)
     const compiling = Effect.flatMap(
-      this.#backendTerminal(terminal, source, attachments, ofConnection),
+      this.#backendTerminal(terminal, source, attachments, ofConnection, () => [...before(), ofCalls]),
       (opened): Compiling<Backend | undefined> => {
         // No other backend knows what it is about: it would let everything through.
         for (const { name, path } of Object.values(policies))
@@ -380,12 +388,15 @@ class Assembly {
               message: `${name} needs ${this.#parts.specs[name]!.backends!.map(aBackend).join(" or ")}`
             })
         const [ofTerminal, ofStages] = parted(ofCalls, terminal.applies ?? [])
-        return Effect.map(
-          this.#sites.compile("backend", ofStages),
-          (graph) =>
-            opened &&
-            compiledBackend(this.#parts.registry, this.#times, source, opened, [gateway, route, graph], ofTerminal)
-        )
+        const credentials =
+          from === undefined || opened === undefined
+            ? undefined
+            : this.#credentials.shown([ofCalls], opened.connection.options)
+        return Effect.map(this.#sites.compile("backend", ofStages), (graph) => {
+          if (opened === undefined) return undefined
+          const sites = [gateway, route, graph] as const
+          return compiledBackend(this.#parts.registry, this.#times, source, opened, sites, ofTerminal, credentials)
+        })
       }
     )
     return this.#references.entering(source.key, from, compiling)
@@ -396,33 +407,39 @@ class Assembly {
   }
 
   /**
-   * A backend is opened once for each way in which its connections are, however many routes lead to it; one whose providers depend
-   * on the route, for each of them.
+   * A backend is opened once for each way in which its connections are, however many routes lead to it; one that keeps sessions, for
+   * each set of credentials besides; one whose providers depend on the route, for each of them.
    */
   #backendTerminal(
     terminal: AnyTerminal,
     source: Normalised.Backend,
     attachments: ReadonlyArray<PolicyAttachment<BackendLevel>>,
-    ofConnection: Normalised.Policies
+    ofConnection: Normalised.Policies,
+    inForce: () => ReadonlyArray<Normalised.Policies>
   ): Compiling<OpenedTerminal | undefined> {
+    const credentialsOver = (connections: ConnectionOptions) =>
+      terminal.keepsSessions === true ? this.#credentials.shown(inForce(), connections) : undefined
     const opened = this.#connections.compile(ofConnection).pipe(
       Effect.flatMap((connection) =>
-        Effect.flatMap(this.#configOf(source, terminal, attachments), (config) =>
-          Effect.map(compileTerminal(terminal, config, source, connection.options), (compiled) => ({
-            ...compiled,
-            connection
-          }))
-        )
+        Effect.flatMap(this.#configOf(source, terminal, attachments), (config) => {
+          const { options } = connection
+          const compiling = compileTerminal(terminal, config, source, options, credentialsOver(options))
+          return Effect.map(compiling, (compiled) => ({ ...compiled, connection }))
+        })
       ),
       (opening) => this.#problems.collect(opening)
     )
     if (source.destination.kind === "ai") return opened
     const known = this.#opened.get(source) ?? []
     this.#opened.set(source, known)
-    const same = known.find((each) => isSame(each.ofConnection, ofConnection))
+    // Connections are told apart by what they are opened by.
+    const credentials = credentialsOver({})
+    const same = known.find(
+      (each) => isSame(each.ofConnection, ofConnection) && areAlike(each.credentials, credentials)
+    )
     if (same !== undefined) return Effect.succeed(same.terminal)
     return Effect.map(opened, (terminal) => {
-      known.push({ ofConnection, terminal })
+      known.push({ ofConnection, credentials, terminal })
       return terminal
     })
   }
@@ -498,7 +515,8 @@ const compiledBackend = (
   source: Normalised.Backend,
   { compiled, reads, connection }: OpenedTerminal,
   sites: readonly [gateway: SiteGraph, route: SiteGraph, backend: SiteGraph],
-  ofTerminal: Normalised.Policies
+  ofTerminal: Normalised.Policies,
+  credentials: CredentialText | undefined
 ): Backend => {
   const { type, protocol, target, call, keepsTime } = compiled
   const own = terminalSteps(source.destination.kind, configPath(source), compiled.nodes ?? [], reads, times)
@@ -515,6 +533,7 @@ const compiledBackend = (
     reads: compiled.reads === undefined ? reads : readBy(compiled.reads, reads),
     connections: connection.inForce,
     secured: connection.options.tls !== undefined,
+    credentials,
     requestTimeout: connection.options.requestTimeout,
     beside: beside.length === 0 ? undefined : beside,
     backendResponse: [...own.backendResponse, ...responseSteps(registry, "backendResponse", sites)],
@@ -562,6 +581,7 @@ interface OpenedTerminal extends CompiledTerminal {
 
 interface Opened {
   readonly ofConnection: Normalised.Policies
+  readonly credentials: CredentialText | undefined
   /** `undefined`: something about it is wrong. */
   readonly terminal: OpenedTerminal | undefined
 }
@@ -572,18 +592,22 @@ const isSame = (one: Normalised.Policies, other: Normalised.Policies): boolean =
   return names.length === Object.keys(other).length && names.every((name) => one[name] === other[name])
 }
 
+const areAlike = (one: CredentialText | undefined, other: CredentialText | undefined): boolean =>
+  (one && Redacted.value(one)) === (other && Redacted.value(other))
+
 const compileTerminal = (
   terminal: AnyTerminal,
   config: unknown,
   source: Normalised.Backend,
-  connections: ConnectionOptions
+  connections: ConnectionOptions,
+  credentials: CredentialText | undefined
 ) =>
   Effect.map(
     readingSlots(
       terminal.name,
       terminal.reads,
       terminal.writes,
-      terminal.compile(config, configPath(source), source.name, connections)
+      terminal.compile(config, configPath(source), source.name, connections, credentials)
     ),
     ([compiled, reads]): CompiledTerminal => ({ compiled, reads })
   )
