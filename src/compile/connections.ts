@@ -4,6 +4,7 @@ import type { ConnectionOptions, ConnectionPolicy } from "../pipeline/connection
 import type { ConnectionInForce } from "../pipeline/route.ts"
 import type { ConfigProblem } from "../pipeline/stage.ts"
 import type { AttachedPolicy, Policies } from "../routing/normalised.ts"
+import { parted } from "./parted.ts"
 import type { Compiling } from "./problems.ts"
 
 /** How connections to one backend are opened, and by which policies. */
@@ -24,10 +25,7 @@ export class Connections {
 
   /** The connection policies among these, and the others. */
   parted(policies: Policies): readonly [connection: Policies, others: Policies] {
-    const { own = [], others = [] } = Object.groupBy(Object.entries(policies), ([name]) =>
-      this.#policies.some((policy) => policy.name === name) ? "own" : "others"
-    )
-    return [Object.fromEntries(own), Object.fromEntries(others)]
+    return parted(policies, (name) => this.#policies.some((policy) => policy.name === name))
   }
 
   /** @param policies connection policies. Problems carry whole paths. */
