@@ -4,9 +4,9 @@
  */
 import { Redacted } from "effect"
 import type { PolicySpecs } from "../../spec/standalone/policies.ts"
-import { hiddenOf } from "../check/hidden.ts"
 import { type Hidden, nothingHidden } from "../pipeline/hidden.ts"
-import { credentialsIn, revealed } from "../pipeline/revealed.ts"
+import { credentialsIn, revealedText } from "../pipeline/revealed.ts"
+import { hiddenOf } from "../routing/hidden.ts"
 import type { AttachedPolicy, Normalised, Policies } from "../routing/normalised.ts"
 import { shownBy, type UpstreamOptions } from "../services/upstreams.ts"
 
@@ -28,7 +28,7 @@ export class Credentials {
     const byConnections = shownBy(connections)
     return byPolicies.length === 0 && byConnections === undefined
       ? undefined
-      : Redacted.make(JSON.stringify(revealed([byPolicies, byConnections])))
+      : Redacted.make(revealedText([byPolicies, byConnections]))
   }
 
   #shownByPolicy({ name, branches }: AttachedPolicy): ReadonlyArray<unknown> {

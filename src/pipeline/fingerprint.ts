@@ -3,13 +3,11 @@
  * secrets print alike, and what is kept from one configuration to the next must not be handed over between them.
  */
 import { createHmac, randomBytes } from "node:crypto"
-import { revealed } from "./revealed.ts"
+import { revealedText } from "./revealed.ts"
 
 let key: Buffer | undefined
 
 export const fingerprint = (value: unknown): string => {
   key ??= randomBytes(32)
-  return createHmac("sha256", key)
-    .update(JSON.stringify(revealed(value)))
-    .digest("base64")
+  return createHmac("sha256", key).update(revealedText(value)).digest("base64")
 }

@@ -3,7 +3,7 @@ import { Redacted } from "effect"
 import { type Hidden, nothingHidden } from "./hidden.ts"
 import { masked } from "./masked.ts"
 
-/** A value as plain data. The members of its records are in the order of their names, and those without a value are left out. */
+/** A value as plain data. Members without a value are left out. */
 export const revealed = (value: unknown, hidden: Hidden = nothingHidden): unknown => {
   if (Redacted.isRedacted(value)) return { credential: revealed(Redacted.value(value)) }
   if (value instanceof URL || value instanceof Date) return value.toJSON()
@@ -13,12 +13,19 @@ export const revealed = (value: unknown, hidden: Hidden = nothingHidden): unknow
   if (Array.isArray(value)) return value.map((each) => revealed(each, hidden))
   if (typeof value !== "object" || value === null) return value
   return Object.fromEntries(
-    Object.entries(value)
-      .filter(([, inner]) => inner !== undefined)
-      .map(([key, inner]) => [hidden.keys.get(key) ?? key, revealed(inner, hidden)] as const)
-      .toSorted(([one], [other]) => (one < other ? -1 : 1))
+    Object.entries(value).flatMap(([key, inner]) =>
+      inner === undefined ? [] : [[hidden.keys.get(key) ?? key, revealed(inner, hidden)]]
+    )
   )
 }
+
+/** A value as text, the same for the same members in any order. */
+export const revealedText = (value: unknown): string =>
+  JSON.stringify(revealed(value), (_, part: unknown) =>
+    typeof part !== "object" || part === null || Array.isArray(part)
+      ? part
+      : Object.fromEntries(Object.entries(part).toSorted(([one], [other]) => (one < other ? -1 : 1)))
+  )
 
 /** What of a configuration is not shown, and where it stands there. */
 export const credentialsIn = (

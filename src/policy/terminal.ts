@@ -25,7 +25,7 @@ export { mcpAuthorizer } from "../pipeline/mcp-rules.ts"
 export type { OutboundWatch } from "../pipeline/outbound.ts"
 export type { Passage } from "../pipeline/passage.ts"
 export { placeLabels, placeOf } from "../pipeline/record.ts"
-export { revealed } from "../pipeline/revealed.ts"
+export { revealedText } from "../pipeline/revealed.ts"
 export { type Asking, type Caller, type Reference, SubCalls } from "../pipeline/sub-calls.ts"
 // The contract.
 export { type Call, type CompiledBackend, type TerminalNode, terminal } from "../pipeline/terminal.ts"

@@ -21,7 +21,7 @@ import {
   Metrics,
   mcpAuthorizer,
   type Passage,
-  revealed,
+  revealedText,
   timeoutOf,
   type UpstreamOptions,
   type UpstreamTimedOut,
@@ -85,7 +85,7 @@ export const compileServers = (
     const limits = { ...defaultLimits, sessions, sessionsPerAddress, children }
     const shown = [credentials, ...Array.from(callers, ([target, of]) => [target, of.credentials])]
     // Bounds are no part of what a backend is: its sessions outlive a change of them where their ids alone bring them back.
-    const backend = identify(JSON.stringify([content, revealed(shown)]))
+    const backend = identify(revealedText([content, shown]))
     const { relay, current } = yield* (yield* Kept).keep(
       relays,
       `${backend} ${sessionTtl} ${sessions} ${sessionsPerAddress} ${children}`,
