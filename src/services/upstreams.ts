@@ -62,6 +62,8 @@ export interface UpstreamOptions {
   readonly probes?: Probes | "none" | undefined
   /** Which addresses of a name are tried. Default: all, those of IPv4 first. */
   readonly addresses?: Addresses | undefined
+  /** Milliseconds for which nothing of a body, or of a connection that has left HTTP, may move. Default: any time. */
+  readonly bodyIdleTimeout?: number | undefined
   /** Default: none. */
   readonly tunnel?: UpstreamTunnel | undefined
 }
@@ -112,6 +114,8 @@ export interface UpstreamRequest<E = never> {
   readonly repeatable?: boolean
   /** `undefined`: the response headers may take as long as they like. */
   readonly timeout: CallTimeout<E> | undefined
+  /** Beside `timeout`: one that stands still while the body, which is on its way, keeps the call waiting. */
+  readonly patience?: CallTimeout<E> | undefined
   /** The protocol to upgrade to, if the client asked for one. */
   readonly upgrade: string | undefined
   /** Told about each 1xx response other than 101. */
@@ -184,9 +188,26 @@ export class UpstreamTimedOut extends Data.TaggedError("UpstreamTimedOut")<{
   }
 }
 
+/** Whoever would have had to move: its turn it was to send, or to take what was sent. */
+export type Silent = "client" | "backend"
+
+/** Nothing of the body of the request moved for as long as that may last, and there was no answer yet. */
+export class UpstreamIdle extends Data.TaggedError("UpstreamIdle")<{
+  readonly silent: Silent
+  readonly reached: Reached
+}> {
+  readonly status = this.silent === "client" ? 408 : 504
+  readonly reason = "Timeout"
+  readonly source = this.silent
+  override get message() {
+    return this.silent === "client" ? "the request body did not come in time" : "upstream call timeout"
+  }
+}
+
 export type UpstreamError =
   | UpstreamFailed
   | UpstreamTimedOut
+  | UpstreamIdle
   | UpgradeMismatched
   | UnknownTransferCoding
   | MalformedBody
