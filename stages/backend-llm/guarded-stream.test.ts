@@ -72,7 +72,7 @@ const guarded = () => {
   const verdicts: Array<Deferred.Deferred<StageError | undefined>> = []
   const given = { interrupted: 0 }
   const judge: Judge = (text) =>
-    Effect.suspend(() => {
+    Effect.suspend((): Effect.Effect<StageError | undefined> => {
       if (text === undefined) return Effect.succeed(unreadable)
       const verdict = Deferred.makeUnsafe<StageError | undefined>()
       verdicts.push(verdict)
