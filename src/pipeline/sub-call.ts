@@ -104,6 +104,7 @@ export const callerOf = (
     target,
     origin: `${scheme}://${authority}`,
     showsCredential: backend.steps.some(({ writes }) => writes.includes(shownCredentials)),
+    credentials: backend.credentials,
     ask: (caller, asked, timeout) =>
       Effect.suspend((): Effect.Effect<Reply, StageError> => {
         const head = headOf(asked, authority)

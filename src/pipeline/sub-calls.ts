@@ -2,7 +2,7 @@
  * Port at compile time: what a policy or a terminal calls beside the backend of a route is a backend as well, with policies of
  * its own. Each call of it is a request of the proxy, which takes over nothing of the request that it is made for.
  */
-import { Context, type Effect, type Scope } from "effect"
+import { Context, type Effect, type Redacted, type Scope } from "effect"
 import type { ConnectionPolicies } from "../../spec/connection/policies.ts"
 import type { Address } from "../../spec/target.ts"
 import type { HeaderList } from "../http/header-list.ts"
@@ -54,6 +54,8 @@ export interface Caller {
   readonly origin: string
   /** Whether its policies show the backend a credential. */
   readonly showsCredential: boolean
+  /** What tells the credentials that the proxy shows the backend by its policies from others. */
+  readonly credentials: Redacted.Redacted<string> | undefined
   /**
    * Asks it, and reads its reply whole. Whoever waits for it in a node waits within the time of the caller's request; interrupting
    * it ends the call.

@@ -20,10 +20,12 @@ export { Capture } from "../pipeline/capture.ts"
 export type { ConnectionOptions } from "../pipeline/connection-policy.ts"
 export { within } from "../pipeline/deadline.ts"
 export { defaultBodyLimit } from "../pipeline/exchange.ts"
+export { fingerprint } from "../pipeline/fingerprint.ts"
 export { mcpAuthorizer } from "../pipeline/mcp-rules.ts"
 export type { OutboundWatch } from "../pipeline/outbound.ts"
 export type { Passage } from "../pipeline/passage.ts"
 export { placeLabels, placeOf } from "../pipeline/record.ts"
+export { revealedText } from "../pipeline/revealed.ts"
 export { type Asking, type Caller, type Reference, SubCalls } from "../pipeline/sub-calls.ts"
 // The contract.
 export { type Call, type CompiledBackend, type TerminalNode, terminal } from "../pipeline/terminal.ts"
@@ -43,6 +45,7 @@ export { Tokenizer } from "../services/tokenizer.ts"
 export {
   type Chosen,
   callTimeout,
+  shownBy,
   type Upstream,
   type UpstreamOptions,
   Upstreams,

@@ -1,6 +1,6 @@
 /** An `mcp` backend at work: requests go to the relay, which holds the sessions; what it knows of a request goes to the log. */
 import { createHash } from "node:crypto"
-import { Effect, Exit, Result } from "effect"
+import { Effect, Exit, type Redacted, Result } from "effect"
 import {
   type Answer,
   BackendAuthFailed,
@@ -21,6 +21,7 @@ import {
   Metrics,
   mcpAuthorizer,
   type Passage,
+  revealedText,
   timeoutOf,
   type UpstreamOptions,
   type UpstreamTimedOut,
@@ -55,7 +56,8 @@ export const compileServers = (
   config: (typeof McpBackend)["Type"],
   at: ConfigPath,
   name: string,
-  connections: UpstreamOptions
+  connections: UpstreamOptions,
+  credentials: Redacted.Redacted<string> | undefined
 ) =>
   Effect.gen(function* () {
     const targets: Array<McpTarget> = []
@@ -81,8 +83,9 @@ export const compileServers = (
     const content = { targets, statefulMode, prefixMode, failureMode, dnsRebindingProtection }
     const { maxSessions: sessions, maxSessionsPerAddress: sessionsPerAddress, maxChildren: children } = config
     const limits = { ...defaultLimits, sessions, sessionsPerAddress, children }
+    const shown = [credentials, ...Array.from(callers, ([target, of]) => [target, of.credentials])]
     // Bounds are no part of what a backend is: its sessions outlive a change of them where their ids alone bring them back.
-    const backend = identify(JSON.stringify(content))
+    const backend = identify(revealedText([content, shown]))
     const { relay, current } = yield* (yield* Kept).keep(
       relays,
       `${backend} ${sessionTtl} ${sessions} ${sessionsPerAddress} ${children}`,
