@@ -196,6 +196,7 @@ const compiledBackend = (
     requestTimeout: connection.options.requestTimeout,
     beside: beside.length === 0 ? undefined : beside,
     backendResponse: [...own.backendResponse, ...responseSteps(registry, "backendResponse", sites)],
+    afterwards: own.afterwards.length === 0 ? undefined : own.afterwards,
     response: responseSteps(registry, "response", sites),
     effective: withTerminals(effective, ofTerminal, connection)
   }

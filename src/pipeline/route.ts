@@ -90,6 +90,8 @@ export interface Backend {
   /** What runs beside its call. */
   readonly beside?: ReadonlyArray<Step> | undefined
   readonly backendResponse: ReadonlyArray<Step>
+  /** Those of its terminal that run once more, when the phases are over. */
+  readonly afterwards?: ReadonlyArray<Step> | undefined
   /** All response nodes: gateway, route and backend. */
   readonly response: ReadonlyArray<Step>
   readonly effective: EffectivePolicies

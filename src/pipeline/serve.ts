@@ -194,12 +194,22 @@ const makeWays: Making<{ readonly serve: Serve; readonly reach: Reach }> = (loop
     })
 
   const passedCall = (p: Passage, backend: Backend): Effect.Effect<Answer> => {
+    if (backend.afterwards !== undefined) p.afterwards = afterwards(p, backend.afterwards)
     if (backend.backendResponse.length === 0) return ended(p, backend, undefined)
     const outcome = loop(backend.backendResponse, p, 0)
     return outcome === next
       ? ended(p, backend, undefined)
       : after(outcome, p, backend.response, () => ended(p, backend, undefined), backend)
   }
+
+  /** The answer is on its way: what nodes refuse now cuts it off, and is told as the failure of its request. */
+  const afterwards = (p: Passage, steps: ReadonlyArray<Step>): Effect.Effect<StageError | undefined> =>
+    Effect.map(Effect.exit(Effect.suspend(() => loop(steps, p, 0, true))), (exit) => {
+      if (Exit.isSuccess(exit) && exit.value === undefined) return undefined
+      const error = Exit.isSuccess(exit) ? callStopped : failure(exit.cause)
+      p.exchange.error = error
+      return error
+    })
 
   /** An attempt came to an answer or to a failure: that is what the client is told, unless another one follows. */
   const ended = (p: Passage, backend: Backend, error: StageError | undefined): Effect.Effect<Answer> => {

@@ -24,6 +24,8 @@ export interface TerminalNode<Slots extends AnySlot>
   readonly failOpen?: boolean | undefined
   /** Where the configuration of the node stands, if not where that of the terminal does. */
   readonly path?: ConfigPath | undefined
+  /** Whether it runs once more, when the phases are over, whenever its terminal says so. Default: no. */
+  readonly afterwards?: boolean | undefined
 }
 
 /** What compiling a terminal yields: its nodes in their order, and the call between them. */

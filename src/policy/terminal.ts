@@ -29,7 +29,7 @@ export { revealedText } from "../pipeline/revealed.ts"
 export { type Asking, type Caller, type Reference, SubCalls } from "../pipeline/sub-calls.ts"
 // The contract.
 export { type Call, type CompiledBackend, type TerminalNode, terminal } from "../pipeline/terminal.ts"
-export { instead, type Left, type OptionalNode, TerminalGraph } from "../pipeline/terminal-graph.ts"
+export { type Afterwards, instead, type Left, type OptionalNode, TerminalGraph } from "../pipeline/terminal-graph.ts"
 // Calls to backends, within their time, and watched.
 export { callUpstream, ownAuthority, timeoutOf } from "../pipeline/upstream-call.ts"
 export { Discovery, type EndpointSet, type ServiceEndpoint } from "../services/discovery.ts"
