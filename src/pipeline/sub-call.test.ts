@@ -116,7 +116,9 @@ const played = (how: How, asks: boolean, handsOver: boolean) =>
       headers: new HeaderList(["x-asked", "1"]),
       body: "asked"
     }
-    const made: Effect.Effect<unknown, StageError> = asks ? caller.ask(x, request, 5000) : caller.send(x, request)
+    const made: Effect.Effect<unknown, StageError> = asks
+      ? caller.ask(x, request, 5000)
+      : caller.send(x, request, undefined)
     const fiber = yield* Effect.forkChild(made, { startImmediately: true })
     // A reader that comes, or goes.
     const read = () => {
