@@ -38,12 +38,12 @@ const left: Readonly<Record<string, string>> = {
   rpm: "limits of one deployment are not there yet; llm.policies.localRateLimit limits all models",
   tpm: "limits of one deployment are not there yet; llm.policies.localRateLimit limits all models",
   max_parallel_requests: "limits of one deployment are not there yet",
-  timeout: "time limits of one model are not there yet",
-  stream_timeout: "time limits of one model are not there yet",
-  request_timeout: "time limits of models are not there yet",
-  max_retries: "a request is not repeated yet",
-  num_retries: "a request is not repeated yet",
-  retry_policy: "a request is not repeated yet",
+  timeout: "time limits of one model are not there; the policy timeout bounds the calls of a route",
+  stream_timeout: "time limits of one model are not there; the policy timeout bounds the calls of a route",
+  request_timeout: "the policy timeout bounds the calls of a route",
+  max_retries: "tries of one model are not counted apart: num_retries of router_settings becomes the policy retry",
+  num_retries: "tries of one model are not counted apart: num_retries of router_settings becomes the policy retry",
+  retry_policy: "the policy retry has one number for all errors",
   aws_access_key_id: "calls are not signed yet: make a key for Bedrock, and put it in AWS_BEARER_TOKEN_BEDROCK",
   aws_secret_access_key: "calls are not signed yet: make a key for Bedrock, and put it in AWS_BEARER_TOKEN_BEDROCK",
   aws_session_token: "calls are not signed yet: make a key for Bedrock, and put it in AWS_BEARER_TOKEN_BEDROCK",
@@ -278,6 +278,12 @@ const fallbacksOf = (ledger: Ledger, value: unknown, path: Path): ReadonlyMap<st
   return found
 }
 
+/** Failures that LiteLLM tries again. */
+const triedAgain = [408, 429, 500, 502, 503, 504]
+
+/** The route that all models are on. */
+const routeOfModels = { route: { name: "llm:request", namespace: "internal" } }
+
 /** Everything that stands in it, two steps below its sections, has its finding. */
 export const fromLitellm = (file: unknown): Imported => {
   const ledger = new Ledger()
@@ -307,6 +313,22 @@ export const fromLitellm = (file: unknown): Imported => {
   const health = {
     eviction: { duration: `${cooldown ?? 5}s`, ...(failures === undefined ? {} : { consecutiveFailures: failures }) }
   }
+
+  // Where both have one, the router's counts.
+  const retrying = router["num_retries"] === undefined ? "litellm_settings" : "router_settings"
+  const asked = positive(section(retrying)["num_retries"])
+  const retries = asked && Math.min(asked, 255)
+  if (retries !== undefined)
+    ledger.tell(
+      "approximate",
+      [retrying, "num_retries"],
+      `the policy retry: further tries, also of a fallback, after a failed call and the statuses ${triedAgain.join(", ")}`
+    )
+  /** Where a request that failed goes. */
+  const nextCall =
+    retries === undefined
+      ? "the next request goes to the fallback, not the one that failed"
+      : "the next try, or the next request, goes to the fallback once the model is left alone"
 
   const models: Array<Members> = []
   const virtualModels: Array<Members> = []
@@ -363,18 +385,14 @@ export const fromLitellm = (file: unknown): Imported => {
       const told = [...path, name]
       if (missing.length > 0)
         ledger.tell("unsupported", told, `no name of one model that is taken over: ${missing.join(", ")}`)
-      else ledger.tell("approximate", told, "the next request goes to the fallback, not the one that failed")
+      else ledger.tell("approximate", told, nextCall)
     }
   if (router["fallbacks"] !== undefined)
     ledger.otherwise("approximate", ["router_settings", "fallbacks"], "ranks of virtual models")
   if (litellm["fallbacks"] !== undefined)
     ledger.otherwise("approximate", ["litellm_settings", "fallbacks"], "ranks of virtual models")
   if (litellm["default_fallbacks"] !== undefined)
-    ledger.tell(
-      "approximate",
-      ["litellm_settings", "default_fallbacks"],
-      "the next request goes to the fallback, not the one that failed"
-    )
+    ledger.tell("approximate", ["litellm_settings", "default_fallbacks"], nextCall)
 
   const aliases = router["model_group_alias"]
   if (isMembers(aliases))
@@ -463,7 +481,18 @@ export const fromLitellm = (file: unknown): Imported => {
       ...(key === undefined
         ? {}
         : { policies: { apiKey: { mode: "strict", keys: [{ key, metadata: { user: "master" } }] } } })
-    }
+    },
+    ...(retries === undefined
+      ? {}
+      : {
+          policies: [
+            {
+              name: { name: "retries", namespace: "default" },
+              target: routeOfModels,
+              policy: { retry: { attempts: retries, codes: triedAgain } }
+            }
+          ]
+        })
   }
   return { values, findings: ledger.findings, variables: ledger.variables }
 }
