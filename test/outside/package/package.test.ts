@@ -116,7 +116,12 @@ describe("the package that is installed", () => {
     const missing = files(own)
       .filter(({ name }) => name.endsWith(".md"))
       .flatMap(({ parentPath, name }) =>
-        [...readFileSync(join(parentPath, name), "utf8").matchAll(/\]\((?![a-z]+:)([^)#\s]+)/g)]
+        // Patterns among the code look like links.
+        [
+          ...readFileSync(join(parentPath, name), "utf8")
+            .replaceAll(/`[^`]*`/g, "")
+            .matchAll(/\]\((?![a-z]+:)([^)#\s]+)/g)
+        ]
           .filter(([, link]) => !existsSync(join(parentPath, link!)))
           .map(([, link]) => `${name}: ${link}`)
       )
