@@ -116,12 +116,7 @@ describe("the package that is installed", () => {
     const missing = files(own)
       .filter(({ name }) => name.endsWith(".md"))
       .flatMap(({ parentPath, name }) =>
-        // Patterns among the code look like links.
-        [
-          ...readFileSync(join(parentPath, name), "utf8")
-            .replaceAll(/`[^`]*`/g, "")
-            .matchAll(/\]\((?![a-z]+:)([^)#\s]+)/g)
-        ]
+        [...readFileSync(join(parentPath, name), "utf8").matchAll(/\]\(([\w./-]+)(?:#[^)]*)?\)/g)]
           .filter(([, link]) => !existsSync(join(parentPath, link!)))
           .map(([, link]) => `${name}: ${link}`)
       )
