@@ -12,7 +12,7 @@ import type { Step } from "../pipeline/run.ts"
 import { type ConfigPath, type ConfigProblem, unavailable } from "../pipeline/stage.ts"
 import { makeWays, type Ways } from "../pipeline/sub-call.ts"
 import { type Attached, attachments } from "../routing/attach.ts"
-import { compileListeners } from "../routing/listeners.ts"
+import { compileListeners, type Listeners } from "../routing/listeners.ts"
 import { type Merging, merging } from "../routing/merge.ts"
 import type * as Normalised from "../routing/normalised.ts"
 import { chainKey, delegates, selection, type Tabled } from "../routing/selection.ts"
@@ -32,8 +32,16 @@ export interface AssembledBind {
   /** As the configuration writes it; `undefined` where it says nothing. */
   readonly address: string | undefined
   readonly path: ConfigPath
-  /** The listener for the host of a canonical authority. */
-  readonly listenerFor: (host: string) => Listener | undefined
+  /** Whose request it is: by the authority and, with TLS, the server name of its connection; or why it is nobody's. */
+  readonly listenerFor: (host: string, tls: PeerTls | undefined) => Listener | StageError
+  /** What clients meet before HTTP; absent without TLS. */
+  readonly tls: BindTls | undefined
+}
+
+/** TLS of a port. */
+export interface BindTls extends PortTls {
+  /** Told when what it shows or asks for was replaced while the configuration is the same. */
+  readonly whenReplaced: (replaced: () => void) => void
 }
 
 /** A route as a listener serves it, with the backends that it may reach: what its graph is drawn from. */
@@ -107,6 +115,9 @@ class Assembly {
       const binds: Array<AssembledBind> = []
       for (const problem of yield* missing(this.#config, this.#parts.specs, availableIn(this.#parts)))
         this.#problems.add(problem)
+      const { defaults, problems: ofTls } = tlsDefaults(this.#config.frontend)
+      this.#tlsDefaults = defaults
+      for (const problem of ofTls) this.#problems.add(problem)
       for (const bind of this.#config.binds) {
         const assembled = yield* this.#bind(bind)
         if (assembled !== undefined) binds.push(assembled)
@@ -120,23 +131,35 @@ class Assembly {
 
   #bind(bind: Normalised.Bind): Compiling<AssembledBind | undefined> {
     return Effect.gen({ self: this }, function* () {
-      const isServed = bind.protocol === "http" && bind.mode === "standard" && bind.tunnelProtocol === "direct"
-      if (!isServed) {
-        const what =
-          bind.protocol !== "http" ? `a ${bind.protocol.toUpperCase()} listener` : "a tunnel or internal bind"
-        this.#problems.add(unavailable(bind.path, what))
+      if (bind.mode !== "standard" || bind.tunnelProtocol !== "direct")
+        this.#problems.add(unavailable(bind.path, "a tunnel or internal bind"))
+      if (bind.protocol === "tcp") this.#problems.add(unavailable(bind.path, "a TCP listener"))
+      const listeners: Array<{ readonly hostname: string; readonly value: Served }> = []
+      for (const listener of bind.listeners) {
+        const tls = yield* this.#tlsOf(listener)
+        const value = { listener: yield* this.#listener(bind, listener), tls }
+        listeners.push({ hostname: listener.hostname, value })
       }
-      const listeners: Array<{ readonly hostname: string; readonly value: Listener }> = []
-      for (const listener of bind.listeners)
-        listeners.push({ hostname: listener.hostname, value: yield* this.#listener(bind, listener) })
       const found = compileListeners(listeners)
       if (Result.isFailure(found)) {
         this.#indexed(found.failure, bind.listeners, bind.path)
         return undefined
       }
-      const listenerFor = (host: string) => found.success.forHost(host)
-      return { key: bind.key, port: bind.port, address: bind.address, path: bind.path, listenerFor }
+      const { key, port, address, path } = bind
+      const served = found.success
+      if (bind.protocol !== "tls")
+        return { key, port, address, path, listenerFor: plainly(served), tls: undefined }
+      const tls = bindTls(served, listeners, this.#tlsDefaults.handshakeTimeout)
+      return { key, port, address, path, listenerFor: securely(served), tls }
     })
+  }
+
+  /** What its clients meet before HTTP. */
+  #tlsOf(listener: Normalised.Listener): Compiling<FollowedListenerTls | undefined> {
+    if (listener.protocol === "TLS")
+      this.#problems.add(unavailable(listener.path, "a TLS listener that passes on what is no HTTP"))
+    if (listener.protocol !== "HTTPS" || listener.tls === undefined) return Effect.succeed(undefined)
+    return this.#problems.collect(compileListenerTls(listener, listener.tls, this.#tlsDefaults))
   }
 
   /** What nothing leads to is not served, but is wrong all the same if it is. */
