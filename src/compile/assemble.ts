@@ -12,7 +12,8 @@ import type { Step } from "../pipeline/run.ts"
 import { type ConfigPath, type ConfigProblem, unavailable } from "../pipeline/stage.ts"
 import { makeWays, type Ways } from "../pipeline/sub-call.ts"
 import { type Attached, attachments } from "../routing/attach.ts"
-import { compileListeners, type Listeners } from "../routing/listeners.ts"
+import { compileListeners } from "../routing/listeners.ts"
+import { isAbsent, namedBy } from "../routing/lookup.ts"
 import { type Merging, merging } from "../routing/merge.ts"
 import type * as Normalised from "../routing/normalised.ts"
 import { chainKey, delegates, selection, type Tabled } from "../routing/selection.ts"
@@ -20,9 +21,11 @@ import { compileRoutes, type RouteEntry, type RouteTable } from "../routing/tabl
 import { missing } from "../routing/unavailable.ts"
 import { type Random, weightedChoice } from "../routing/weights.ts"
 import { Backends } from "./backends.ts"
+import { compileListenerTls, type FollowedListenerTls, tlsDefaults } from "./listener-tls.ts"
+import { Lookup } from "./lookup.ts"
 import { availableIn, type Parts } from "./parts.ts"
 import { type Compiling, Problems } from "./problems.ts"
-import { ServicePorts } from "./service-ports.ts"
+import { type BindTls, bindTls, byHost, byServerName, type ListenerFor, type Served } from "./served-ports.ts"
 import { Sites } from "./sites.ts"
 
 /** A port to listen on. */
@@ -32,16 +35,9 @@ export interface AssembledBind {
   /** As the configuration writes it; `undefined` where it says nothing. */
   readonly address: string | undefined
   readonly path: ConfigPath
-  /** Whose request it is: by the authority and, with TLS, the server name of its connection; or why it is nobody's. */
-  readonly listenerFor: (host: string, tls: PeerTls | undefined) => Listener | StageError
+  readonly listenerFor: ListenerFor
   /** What clients meet before HTTP; absent without TLS. */
   readonly tls: BindTls | undefined
-}
-
-/** TLS of a port. */
-export interface BindTls extends PortTls {
-  /** Told when what it shows or asks for was replaced while the configuration is the same. */
-  readonly whenReplaced: (replaced: () => void) => void
 }
 
 /** A route as a listener serves it, with the backends that it may reach: what its graph is drawn from. */
@@ -83,27 +79,29 @@ class Assembly {
   readonly #config: Normalised.Normalised
   readonly #merge: Merging
   readonly #problems = new Problems()
-  readonly #services: ServicePorts
+  readonly #lookup: Lookup
   readonly #sites: Sites
   readonly #attachedTo: (listener: Normalised.Listener | undefined) => Attached
   readonly #backends: Backends
   readonly #routes: Array<ServedRoute> = []
   readonly #reached = new Set<Normalised.RouteGroup>()
+  readonly #tlsDefaults: ReturnType<typeof tlsDefaults>
 
   constructor(parts: Parts<Registry>, config: Normalised.Normalised, times: StageTimes, ways: Ways) {
     const merge = merging(parts.specs)
-    const services = new ServicePorts(config)
+    const lookup = new Lookup(config)
     const sites = new Sites(parts.registry, parts.compileCondition, this.#problems)
     const attachedTo = attachments(config)
     this.#parts = parts
     this.#config = config
     this.#merge = merge
-    this.#services = services
+    this.#lookup = lookup
     this.#sites = sites
     this.#attachedTo = attachedTo
+    this.#tlsDefaults = tlsDefaults(config.frontend)
     const attached = attachedTo(undefined)
     const problems = this.#problems
-    this.#backends = new Backends({ parts, config, merge, sites, services, problems, times, ways, attached })
+    this.#backends = new Backends({ parts, config, merge, sites, lookup, problems, times, ways, attached })
   }
 
   run(): Compiling<Assembled> {
@@ -115,9 +113,7 @@ class Assembly {
       const binds: Array<AssembledBind> = []
       for (const problem of yield* missing(this.#config, this.#parts.specs, availableIn(this.#parts)))
         this.#problems.add(problem)
-      const { defaults, problems: ofTls } = tlsDefaults(this.#config.frontend)
-      this.#tlsDefaults = defaults
-      for (const problem of ofTls) this.#problems.add(problem)
+      for (const problem of this.#tlsDefaults.problems) this.#problems.add(problem)
       for (const bind of this.#config.binds) {
         const assembled = yield* this.#bind(bind)
         if (assembled !== undefined) binds.push(assembled)
@@ -148,18 +144,16 @@ class Assembly {
       const { key, port, address, path } = bind
       const served = found.success
       if (bind.protocol !== "tls")
-        return { key, port, address, path, listenerFor: plainly(served), tls: undefined }
-      const tls = bindTls(served, listeners, this.#tlsDefaults.handshakeTimeout)
-      return { key, port, address, path, listenerFor: securely(served), tls }
+        return { key, port, address, path, listenerFor: byHost(served), tls: undefined }
+      const tls = bindTls(served, listeners, this.#tlsDefaults.defaults.handshakeTimeout)
+      return { key, port, address, path, listenerFor: byServerName(served), tls }
     })
   }
 
   /** What its clients meet before HTTP. */
   #tlsOf(listener: Normalised.Listener): Compiling<FollowedListenerTls | undefined> {
-    if (listener.protocol === "TLS")
-      this.#problems.add(unavailable(listener.path, "a TLS listener that passes on what is no HTTP"))
     if (listener.protocol !== "HTTPS" || listener.tls === undefined) return Effect.succeed(undefined)
-    return this.#problems.collect(compileListenerTls(listener, listener.tls, this.#tlsDefaults))
+    return this.#problems.collect(compileListenerTls(listener, listener.tls, this.#tlsDefaults.defaults))
   }
 
   /** What nothing leads to is not served, but is wrong all the same if it is. */
@@ -284,15 +278,14 @@ class Assembly {
     reference: Normalised.BackendReference
   ): Compiling<Backend | NoBackend> {
     const { target } = reference
-    if (target.kind === "service")
-      return Effect.flatMap(this.#services.find(target.name, target.port), (source) =>
-        source === undefined
-          ? Effect.succeed(new NoBackend({ detail: "service not found" }))
-          : this.#reachedBackend(tables, route, chain, reference, source)
-      )
-    const source = target.kind === "backend" ? this.#config.backends[target.key] : undefined
-    if (source === undefined) return Effect.succeed(new NoBackend({ detail: "backend does not exist" }))
-    return this.#reachedBackend(tables, route, chain, reference, source)
+    const named = namedBy(target)
+    if (named === undefined) return Effect.succeed(nowhere.backend)
+    return Effect.flatMap(this.#lookup.find(named), (source) =>
+      // What a policy may not refer to is an answer of a route: the rest of the file is served.
+      isAbsent(source)
+        ? Effect.succeed(nowhere[source.absent])
+        : this.#reachedBackend(tables, route, chain, reference, source)
+    )
   }
 
   #reachedBackend(
@@ -312,6 +305,10 @@ class Assembly {
 const namesHosts = (hostnames: ReadonlyArray<string>): boolean =>
   hostnames.length > 0 && hostnames.every((name) => name !== "" && name !== "*")
 
+const nowhere = {
+  backend: new NoBackend({ detail: "backend does not exist" }),
+  service: new NoBackend({ detail: "service not found" })
+}
 const noneEligible = new NoBackend({ detail: "no valid backends" })
 
 // What requests run through is made by functions of their own: a closure keeps all that is in scope where it was made, and

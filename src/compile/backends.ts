@@ -16,12 +16,12 @@ import type { BackendLevel, Merging, PolicyAttachment } from "../routing/merge.t
 import { none } from "../routing/normalise/policies.ts"
 import type * as Normalised from "../routing/normalised.ts"
 import { type Connection, Connections } from "./connections.ts"
+import type { Lookup } from "./lookup.ts"
 import { parted } from "./parted.ts"
 import type { Parts } from "./parts.ts"
 import type { Compiling, Problems } from "./problems.ts"
 import { withProxies } from "./proxies.ts"
 import { References, withReferences } from "./references.ts"
-import type { ServicePorts } from "./service-ports.ts"
 import type { Sites } from "./sites.ts"
 import { configPath, type OpenedTerminal, Terminals } from "./terminals.ts"
 
@@ -33,7 +33,7 @@ export interface BackendSources {
   readonly config: Normalised.Normalised
   readonly merge: Merging
   readonly sites: Sites
-  readonly services: ServicePorts
+  readonly lookup: Lookup
   readonly problems: Problems
   readonly times: StageTimes
   readonly ways: Ways
@@ -46,6 +46,7 @@ export class Backends {
   readonly #config: Normalised.Normalised
   readonly #merge: Merging
   readonly #sites: Sites
+  readonly #lookup: Lookup
   readonly #problems: Problems
   readonly #times: StageTimes
   readonly #attached: Attached
@@ -56,18 +57,19 @@ export class Backends {
   readonly #references: References
   readonly #compiled = new Set<Normalised.Backend>()
 
-  constructor({ parts, config, merge, sites, services, problems, times, ways, attached }: BackendSources) {
+  constructor({ parts, config, merge, sites, lookup, problems, times, ways, attached }: BackendSources) {
     this.#parts = parts
     this.#config = config
     this.#merge = merge
     this.#sites = sites
+    this.#lookup = lookup
     this.#problems = problems
     this.#times = times
     this.#attached = attached
     this.#noWay = [emptySite(parts.registry, "gateway"), emptySite(parts.registry, "route")]
     this.#connections = new Connections(parts.connections)
     this.#terminals = new Terminals(parts.terminals, this.#connections, merge, problems)
-    this.#references = new References(config, services, parts.specs, ways, problems, (source, beside, from) =>
+    this.#references = new References(lookup, parts.specs, ways, problems, (source, beside, from) =>
       this.#alone(source, beside, from)
     )
   }
@@ -77,7 +79,7 @@ export class Backends {
     const { specs } = this.#parts
     const inForce = (source: Normalised.Backend, beside: Normalised.Policies) =>
       this.#merge.backend(this.#attached.backend([], source, { policies: beside }))
-    const sources = { config: this.#config, specs, connections: this.#connections, inForce }
+    const sources = { lookup: this.#lookup, specs, connections: this.#connections, inForce }
     return withProxies(sources, withReferences(this.#references, compiling))
   }
 

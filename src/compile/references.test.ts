@@ -84,6 +84,10 @@ describe("references to backends", () => {
       assert.deepStrictEqual(yield* problemsOf(targeting("{ backend: elsewhere/guards }")), [
         "5 llm.guardrails.request[0].webhook.target.backend: there is no backend elsewhere/guards"
       ])
+      // Every object has such a member.
+      assert.deepStrictEqual(yield* problemsOf(targeting("{ backend: /constructor }")), [
+        "5 llm.guardrails.request[0].webhook.target.backend: there is no backend /constructor"
+      ])
     })
   )
 

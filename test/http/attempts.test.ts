@@ -4,19 +4,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { HeldBytes } from "../../src/http/held-bytes.ts"
 import type { Plan } from "../../src/pipeline/attempts.ts"
-import { Passage } from "../../src/pipeline/passage.ts"
-import type { Backend, Listener, Route } from "../../src/pipeline/route.ts"
-import { plainLoop } from "../../src/pipeline/run.ts"
-import { makeServe, noHooks } from "../../src/pipeline/serve.ts"
-import { callUpstream } from "../../src/pipeline/upstream-call.ts"
-import { edge, tcpBackend, upstreamTo } from "./edge.ts"
+import { tcpBackend, upstreamTo } from "./edge.ts"
+import { planned, thrice } from "./planned.ts"
 import { RawClient } from "./raw-client.ts"
-
-/** Three attempts, for whatever a backend may be to blame for. */
-const thrice: Plan = {
-  attempts: 3,
-  again: ({ error, exchange }) => (error?.source === "backend" || exchange.response?.status === 503 ? 0 : undefined)
-}
 
 /** What a backend does with a request, as soon as its head is there, or all of it. */
 interface Behaviour {
@@ -97,54 +87,8 @@ const backend = (behaviours: ReadonlyArray<Behaviour>) => {
   )
 }
 
-const proxy = (port: number, plan: Plan, heldBytes = new HeldBytes()) =>
-  Effect.gen(function* () {
-    const upstream = yield* upstreamTo(port)
-    const effective = () => ({})
-    const end: Backend = {
-      name: "backend",
-      type: "static",
-      protocol: "http",
-      target: "backend",
-      steps: [],
-      backendResponse: [],
-      response: [],
-      effective,
-      keepsTime: true,
-      call: (x, passage) => {
-        x.request.headers.set("x-attempt", String((Number(x.request.headers.get("x-attempt")) || 0) + 1))
-        return callUpstream(x, passage, upstream)
-      }
-    }
-    const route: Route = {
-      key: "route",
-      name: "route",
-      namespace: "default",
-      rule: undefined,
-      steps: [],
-      response: [],
-      effective,
-      plan,
-      choose: () => end
-    }
-    const listener: Listener = {
-      key: "listener",
-      name: "listener",
-      bind: "bind",
-      gateway: "default/default",
-      steps: [],
-      response: [],
-      effective,
-      select: () => ({ route, prefix: undefined, evaluated: () => [] })
-    }
-    const clock = () => performance.now()
-    const serve = makeServe(plainLoop(clock), noHooks, clock, ({ cause }) => assert.fail(String(cause)))
-    const { port: own, defects } = yield* edge((x) => {
-      x.settings = { ...x.settings, heldBytes }
-      return serve(new Passage(x), listener)
-    })
-    return { port: own, defects, heldBytes }
-  })
+const proxy = (port: number, plan: Plan, heldBytes?: HeldBytes) =>
+  Effect.flatMap(upstreamTo(port), (upstream) => planned([upstream], plan, heldBytes))
 
 interface Said {
   readonly status: number

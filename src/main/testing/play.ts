@@ -11,6 +11,7 @@ import type { OutboundWatch } from "../../pipeline/outbound.ts"
 import { Passage } from "../../pipeline/passage.ts"
 import type { Listener } from "../../pipeline/route.ts"
 import { observedLoop, plainLoop, type StageFinished } from "../../pipeline/run.ts"
+import type { StageError } from "../../pipeline/stage.ts"
 import { makeServe, noHooks } from "../../pipeline/serve.ts"
 import { Trace } from "../../pipeline/trace.ts"
 import { type Watch, watchHooks, watchStages } from "../../pipeline/watch.ts"
@@ -120,7 +121,7 @@ export interface PlayOptions {
 
 /** Plays a request. Interrupting it does what the edge does when a client goes away. */
 export const play = (
-  listener: Listener | undefined,
+  listener: Listener | StageError,
   request: Request,
   world: World,
   watched: boolean,
