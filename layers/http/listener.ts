@@ -83,15 +83,18 @@ export interface Bound {
 export const listen = (options: ListenOptions): Effect.Effect<Bound, BindFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const context = yield* Effect.context<never>()
-    const listener = new Listener({
-      handle: options.handle,
-      run: Effect.runForkWith(context),
-      clocks: options.clocks,
-      limits: options.limits,
-      defect: options.defect,
-      loopback: options.address._tag !== "Unix" && isLocal(options.address),
-      draining: false
-    }, options.tls)
+    const listener = new Listener(
+      {
+        handle: options.handle,
+        run: Effect.runForkWith(context),
+        clocks: options.clocks,
+        limits: options.limits,
+        defect: options.defect,
+        loopback: options.address._tag !== "Unix" && isLocal(options.address),
+        draining: false
+      },
+      options.tls
+    )
     const bound = yield* Effect.acquireRelease(open(listener, options), (bound) => bound.drain(options.drain))
     return bound
   })

@@ -14,7 +14,9 @@ export const admits = ({ clients }: ListenerTls, certificate: X509Certificate | 
   if (certificate === undefined) return clients.mode === "optional"
   const roots = rootsOf(clients)
   const isTrusted = (each: X509Certificate): boolean =>
-    roots.some((root) => root.fingerprint256 === each.fingerprint256 || (isCurrent(root, now) && isSignedBy(each, root)))
+    roots.some(
+      (root) => root.fingerprint256 === each.fingerprint256 || (isCurrent(root, now) && isSignedBy(each, root))
+    )
   let each: X509Certificate | undefined = certificate
   for (let links = 0; each !== undefined && links < longestChain && isCurrent(each, now); links++) {
     if (isTrusted(each)) return true

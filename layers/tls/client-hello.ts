@@ -126,7 +126,11 @@ const isName = (name: string): boolean => {
   for (let i = 0; i < name.length; i++) {
     const code = name.charCodeAt(i)
     const fits =
-      (code >= 0x61 && code <= 0x7a) || (code >= 0x30 && code <= 0x39) || code === 0x2d || code === 0x2e || code === 0x5f
+      (code >= 0x61 && code <= 0x7a) ||
+      (code >= 0x30 && code <= 0x39) ||
+      code === 0x2d ||
+      code === 0x2e ||
+      code === 0x5f
     if (!fits) return false
   }
   return true

@@ -30,9 +30,12 @@ export class Handshakes implements Container {
 
   constructor(options: HandshakeOptions) {
     this.#options = options
-    const secured = contained(this, (socket: TLSSocket) => this.#secured(socket))
-    const failed = contained(this, (_: Error, socket: TLSSocket) => this.#failed(socket))
-    this.#terminations = new Terminations(secured, failed, options.now)
+    this.#terminations = new Terminations(this, {
+      now: options.now,
+      secured: (socket) => this.#secured(socket),
+      // An alert that says why may be on its way.
+      failed: (socket) => transportOf(socket)?.destroySoon()
+    })
   }
 
   /** A callback threw that belongs to no connection: there is nothing to close. */
@@ -64,9 +67,12 @@ export class Handshakes implements Container {
         this.#options.defect(cause)
       }
     }
-    const readable = contained(container, () => this.#read(socket, readable))
+    const ended = contained(container, () => socket.destroy())
+    const readable = contained(container, () =>
+      this.#read(socket, () => socket.off("readable", readable).off("end", ended))
+    )
     const closed = contained(container, () => this.#over(socket))
-    socket.on("readable", readable).on("end", destroyed).on("close", closed).on("error", ignore)
+    socket.on("readable", readable).on("end", ended).on("close", closed).on("error", ignore)
   }
 
   #over(socket: Socket): Pending | undefined {
@@ -77,7 +83,8 @@ export class Handshakes implements Container {
     return pending
   }
 
-  #read(socket: Socket, readable: () => void): void {
+  /** @param stop when it is known who goes on reading. */
+  #read(socket: Socket, stop: () => void): void {
     const pending = this.#pending.get(socket)
     const chunk: unknown = socket.read()
     if (pending === undefined || !Buffer.isBuffer(chunk)) return
@@ -89,18 +96,13 @@ export class Handshakes implements Container {
       socket.destroy()
       return
     }
-    socket.off("readable", readable).off("end", destroyed)
+    stop()
     pending.tls = tls
     pending.serverName = hello.serverName
     const server = this.#terminations.server(tls, hello.serverName, socket.localAddress)
     socket.unshift(pending.bytes)
     pending.bytes = undefined
     server.emit("connection", socket)
-  }
-
-  #failed(socket: TLSSocket): void {
-    // An alert that says why may be on its way.
-    transportOf(socket)?.destroySoon()
   }
 
   #secured(socket: TLSSocket): void {
@@ -133,7 +135,4 @@ class Pending {
 
 const destroy = (socket: Socket): void => {
   socket.destroy()
-}
-function destroyed(this: Socket): void {
-  this.destroy()
 }

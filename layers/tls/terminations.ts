@@ -5,6 +5,7 @@
 import { constants } from "node:crypto"
 import { createServer, type Server, type TLSSocket } from "node:tls"
 import { Redacted } from "effect"
+import { type Container, contained } from "../../src/services/contained.ts"
 import type { ListenerTls } from "../../src/services/listener-tls.ts"
 import { authorityOf } from "./authority.ts"
 import { sessionContext, ticketKeys } from "./sessions.ts"
@@ -17,19 +18,12 @@ const never = 2_147_483_647
 
 export class Terminations {
   readonly #servers = new WeakMap<ListenerTls, Map<string, Made>>()
-  readonly #secured: (socket: TLSSocket) => void
-  readonly #failed: (error: NodeJS.ErrnoException, socket: TLSSocket) => void
-  readonly #now: () => number
+  readonly #container: Container
+  readonly #handling: Handling
 
-  /** @param failed told of each handshake that comes to nothing. */
-  constructor(
-    secured: (socket: TLSSocket) => void,
-    failed: (error: NodeJS.ErrnoException, socket: TLSSocket) => void,
-    now: () => number
-  ) {
-    this.#secured = secured
-    this.#failed = failed
-    this.#now = now
+  constructor(container: Container, handling: Handling) {
+    this.#container = container
+    this.#handling = handling
   }
 
   /** @param local the address that the client has reached: it stands for the name where the client asks for none. */
@@ -40,7 +34,7 @@ export class Terminations {
       this.#servers.set(tls, servers)
     }
     const key = serverName ?? (tls.mode === "dynamicCa" ? `[${local}]` : "")
-    const now = this.#now()
+    const now = this.#handling.now()
     const known = servers.get(key)
     servers.delete(key)
     const made = known !== undefined && now < known.until ? known : this.#make(tls, serverName, local, now)
@@ -72,10 +66,20 @@ export class Terminations {
       sessionIdContext: sessionContext(tls, serverName),
       handshakeTimeout: never
     })
-    server.on("secureConnection", this.#secured)
-    server.on("tlsClientError", this.#failed)
+    const { secured, failed } = this.#handling
+    const done = contained(this.#container, secured)
+    const broken = contained(this.#container, (_: Error, socket: TLSSocket) => failed(socket))
+    server.on("secureConnection", done).on("tlsClientError", broken)
     return { server, until: shown.until }
   }
+}
+
+/** What becomes of handshakes. */
+interface Handling {
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+  readonly secured: (socket: TLSSocket) => void
+  readonly failed: (socket: TLSSocket) => void
 }
 
 interface Made {

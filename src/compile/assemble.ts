@@ -143,8 +143,7 @@ class Assembly {
       }
       const { key, port, address, path } = bind
       const served = found.success
-      if (bind.protocol !== "tls")
-        return { key, port, address, path, listenerFor: byHost(served), tls: undefined }
+      if (bind.protocol !== "tls") return { key, port, address, path, listenerFor: byHost(served), tls: undefined }
       const tls = bindTls(served, listeners, this.#tlsDefaults.defaults.handshakeTimeout)
       return { key, port, address, path, listenerFor: byServerName(served), tls }
     })

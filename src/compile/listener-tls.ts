@@ -1,6 +1,11 @@
 /** TLS of listeners towards their clients: what the configuration says of it, in the words of whoever speaks it. */
 import { Effect, Result } from "effect"
-import { type CipherSuite, type KeyExchangeGroup, opensslGroup, type TlsVersion as VersionName } from "../../spec/connection/crypto.ts"
+import {
+  type CipherSuite,
+  type KeyExchangeGroup,
+  opensslGroup,
+  type TlsVersion as VersionName
+} from "../../spec/connection/crypto.ts"
 import type { ServerTls } from "../../spec/standalone/listener.ts"
 import { type ConfigPath, type ConfigProblem, unavailable } from "../pipeline/stage.ts"
 import type { Frontends, Listener } from "../routing/normalised.ts"
@@ -68,7 +73,13 @@ export const tlsDefaults = ({
       ? []
       : [{ path: at, message: `expected the bytes of http/1.1: no listener speaks ${JSON.stringify(protocol)}` }]
   })
-  const { handshakeTimeout = defaultHandshakeTimeout, minVersion, maxVersion, cipherSuites, keyExchangeGroups } = tls ?? {}
+  const {
+    handshakeTimeout = defaultHandshakeTimeout,
+    minVersion,
+    maxVersion,
+    cipherSuites,
+    keyExchangeGroups
+  } = tls ?? {}
   return {
     defaults: { handshakeTimeout, alpn: alpn ?? offered, minVersion, maxVersion, cipherSuites, keyExchangeGroups },
     problems
@@ -108,8 +119,7 @@ export const compileListenerTls = (
       alpn: defaults.alpn
     })
     const unfit = unfitFor(read.success, config, versions, suites)
-    if (unfit !== undefined)
-      return yield* Effect.fail([{ path: [...path, ...unfit.path], message: unfit.message }])
+    if (unfit !== undefined) return yield* Effect.fail([{ path: [...path, ...unfit.path], message: unfit.message }])
     const { log } = yield* Log
     const { follow } = followed(places, read.success, files, log, { listener })
     const kept = new FollowedListenerTls(made(read.success))
@@ -117,10 +127,7 @@ export const compileListenerTls = (
     return kept
   })
 
-const clientsOf = (
-  { clientCertificates = "required" }: ServerTls,
-  { root }: Material
-): ListenerTls["clients"] =>
+const clientsOf = ({ clientCertificates = "required" }: ServerTls, { root }: Material): ListenerTls["clients"] =>
   root === undefined || clientCertificates === "none" ? undefined : { mode: clientCertificates, roots: root }
 
 /** What is spoken: nothing below 1.2. Or why nothing is. */

@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { type ConnectionOptions, connect, type TLSSocket } from "node:tls"
 import { Effect, type Scope } from "effect"
 import { type Headgate, start } from "../../src/main/library.ts"
+import { eventually } from "../http/raw-client.ts"
 
 export const fixtures = join(import.meta.dirname, "../http/fixtures/tls")
 export const at = (name: string) => join(fixtures, name)
@@ -49,7 +50,7 @@ export const client = (port: number, options: ConnectionOptions = {}): Promise<C
       ...options
     })
     const look = () => {
-      const [, head, length] = /^(HTTP\/1\.1[^]*?content-length: (\d+)[^]*?)\r\n\r\n/.exec(received) ?? []
+      const [, head, length] = /^(HTTP\/1\.1[\s\S]*?content-length: (\d+)[\s\S]*?)\r\n\r\n/.exec(received) ?? []
       if (head === undefined || waiting === undefined) return
       const end = head.length + 4 + Number(length)
       if (received.length < end) return
@@ -124,10 +125,7 @@ export interface Secure {
 }
 
 /** Serves a configuration on a port of this machine: that of 8443. */
-export const serving = (
-  text: string,
-  configured = 8443
-): Effect.Effect<Secure, never, Scope.Scope> =>
+export const serving = (text: string, configured = 8443): Effect.Effect<Secure, never, Scope.Scope> =>
   Effect.gen(function* () {
     const log: Array<string> = []
     const gateway = yield* Effect.orDie(
@@ -139,3 +137,7 @@ export const serving = (
 /** A route that answers with what an expression says. */
 export const telling = (expression: string) =>
   `{ policies: { directResponse: { status: 200, bodyExpression: '${expression}' } } }`
+
+/** Waits for a line of the log. */
+export const logged = (log: ReadonlyArray<string>, line: RegExp) =>
+  Effect.promise(() => eventually(() => log.some((each) => line.test(each))))
