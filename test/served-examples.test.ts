@@ -99,7 +99,7 @@ describe.concurrent("an example that this build serves", () => {
       await program.ended
       const again = await startHeadgate(["-f", "config.yaml"], env, own)
       running.push(again)
-      assert.include(again.printed(), "loaded config from config.yaml")
+      await again.says(/loaded config from config\.yaml/)
     } finally {
       for (const program of running) await program[Symbol.asyncDispose]()
     }

@@ -294,8 +294,9 @@ class Assembly {
     reference: Normalised.BackendReference,
     source: Normalised.Backend
   ): Compiling<Backend | NoBackend> {
+    const before = () => [this.#merge.gateway(attached.gateway), this.#merge.route(attached.route(chain))]
     return Effect.map(
-      this.#backends.atEndOf([gateway, route], source, attached.backend(chain, source, reference)),
+      this.#backends.atEndOf([gateway, route], source, attached.backend(chain, source, reference), before),
       (compiled) => compiled ?? new NoBackend({ detail: "invalid backend type" })
     )
   }

@@ -34,7 +34,9 @@ export const backendTLS = connectionPolicy({
       const { log } = yield* Log
       const { follow } = followed(places, material.success, files, log, { policy: formatPath(at) })
       const holding = ({ root, shown }: Material): UpstreamTls => ({ ...fixed, root, client: shown })
+      const { cert, key } = config
       const tls: FollowedTls = {
+        client: cert === undefined || key === undefined ? undefined : { certificate: cert, key },
         follow: (changed) =>
           Effect.map(
             follow((material) => changed(holding(material))),
