@@ -3,6 +3,7 @@
  * so do references, from policies and from other backends.
  */
 import { Effect } from "effect"
+import type { EndpointState } from "../../spec/live-endpoints.ts"
 import { emptySite, responseSteps, type SiteGraph } from "../pipeline/compile.ts"
 import type { StageTimes } from "../pipeline/latency.ts"
 import { masked } from "../pipeline/masked.ts"
@@ -24,6 +25,12 @@ import { withProxies } from "./proxies.ts"
 import { References, withReferences } from "./references.ts"
 import type { Sites } from "./sites.ts"
 import { configPath, type OpenedTerminal, Terminals } from "./terminals.ts"
+
+/** A backend, and how the endpoints do that it chooses between. */
+export interface ChoosingBackend {
+  readonly source: Normalised.Backend
+  readonly endpoints: () => ReadonlyArray<EndpointState>
+}
 
 /** What is in force before a backend is reached. */
 export type Way = readonly [gateway: SiteGraph, route: SiteGraph]
@@ -56,6 +63,7 @@ export class Backends {
   readonly #terminals: Terminals
   readonly #references: References
   readonly #compiled = new Set<Normalised.Backend>()
+  readonly #choosing = new Map<Normalised.Backend, () => ReadonlyArray<EndpointState>>()
 
   constructor({ parts, config, merge, sites, lookup, problems, times, ways, attached }: BackendSources) {
     this.#parts = parts
@@ -95,6 +103,11 @@ export class Backends {
       ({ level, policies }) => !wide.has(level) || !Object.keys(policies).some((name) => this.#isForOthers(name, kind))
     )
     return this.#backend(source, meant, way, undefined)
+  }
+
+  /** Those that choose between endpoints, as far as something leads to them. */
+  get choosing(): ReadonlyArray<ChoosingBackend> {
+    return Array.from(this.#choosing, ([source, endpoints]) => ({ source, endpoints }))
   }
 
   /** Those that nothing led to, compiled for what is wrong with them. */
@@ -142,12 +155,14 @@ export class Backends {
               message: `${name} needs ${this.#parts.specs[name]!.backends!.map(aBackend).join(" or ")}`
             })
         const [ofTerminal, ofStages] = parted(ofCalls, (name) => terminal.applies?.includes(name) === true)
-        return Effect.map(
-          this.#sites.compile("backend", ofStages),
-          (graph) =>
-            opened &&
-            compiledBackend(this.#parts.registry, this.#times, source, opened, [gateway, route, graph], ofTerminal)
-        )
+        return Effect.map(this.#sites.compile("backend", ofStages), (graph) => {
+          if (opened === undefined) return undefined
+          // Ways of its own to a backend change nothing about how its endpoints do.
+          const { endpoints } = opened.compiled
+          if (endpoints !== undefined && !this.#choosing.has(source)) this.#choosing.set(source, endpoints)
+          const sites = [gateway, route, graph] as const
+          return compiledBackend(this.#parts.registry, this.#times, source, opened, sites, ofTerminal)
+        })
       }
     )
     return this.#references.entering(source.key, from, compiling)
@@ -164,7 +179,7 @@ const compiledBackend = (
   sites: readonly [gateway: SiteGraph, route: SiteGraph, backend: SiteGraph],
   ofTerminal: Normalised.Policies
 ): Backend => {
-  const { type, protocol, target, call, keepsTime } = compiled
+  const { type, protocol, target, call, keepsTime, endpoints } = compiled
   const own = terminalSteps(source.destination.kind, configPath(source), compiled.nodes ?? [], reads, times)
   const { request, effective } = sites[2]
   const beside = responseSteps(registry, "call", sites)
@@ -174,6 +189,7 @@ const compiledBackend = (
     protocol,
     target,
     keepsTime,
+    endpoints,
     call,
     steps: [...request, ...own.request],
     reads: compiled.reads === undefined ? reads : readBy(compiled.reads, reads),
