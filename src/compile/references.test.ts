@@ -193,7 +193,7 @@ ${edges
           else assert.strictEqual(steps.length, 5, line)
         }
       }),
-    { arbitrary: { runs: 80 } }
+    { arbitrary: { runs: 160 } }
   )
 
   it("came to every end", () => {

@@ -28,6 +28,8 @@ export interface UpstreamTls {
 
 /** TLS whose certificates are in files: others may be there while connections are in use. */
 export interface FollowedTls {
+  /** The files of the client certificate and its key. */
+  readonly client: { readonly certificate: string; readonly key: string } | undefined
   /** What holds now, and whatever holds later, as long as the scope. */
   readonly follow: (changed: (tls: UpstreamTls) => void) => Effect.Effect<UpstreamTls, never, Scope.Scope>
 }
@@ -231,6 +233,12 @@ export class Upstreams extends Context.Service<
     readonly openChosen: (options: UpstreamOptions) => Effect.Effect<Chosen, never, Scope.Scope>
   }
 >()("headgate/services/Upstreams") {}
+
+/** What connections with these options show of the proxy. Files stand for what is in them, which may be renewed. */
+export const shownBy = ({ tls, tunnel }: UpstreamOptions) => {
+  const shown = { client: tls?.client, authorization: tunnel?.authorization, clientOfProxy: tunnel?.tls?.client }
+  return Object.values(shown).some((each) => each !== undefined) ? shown : undefined
+}
 
 /** The options with `defaults` where they say nothing. */
 export const filled = (options: UpstreamOptions, defaults: UpstreamOptions): UpstreamOptions => {
