@@ -7,7 +7,7 @@ import { type Body, isSource } from "../http/body.ts"
 import { grpcTimeoutOf } from "../http/grpc.ts"
 import { addVary } from "../http/header-list.ts"
 import type { Answer } from "../http/message.ts"
-import { Attempts, elsewhere } from "./attempts.ts"
+import { Attempts } from "./attempts.ts"
 import { Beside, type Stop } from "./beside.ts"
 import { within } from "./deadline.ts"
 import { callStopped, Defect, NotFound } from "./errors.ts"
@@ -98,7 +98,7 @@ const makeWays: Making<{ readonly serve: Serve; readonly reach: Reach }> = (loop
       const said = exchange.get(timeouts)
       exchange.set(timeouts, { backend: said?.backend, request: Math.min(said?.request ?? callers, callers) })
     }
-    const plan = route.plan ?? p.exchange.get(planned) ?? (route.hasEndpoints === true ? elsewhere : undefined)
+    const plan = route.plan ?? p.exchange.get(planned) ?? route.elsewhere
     if (plan !== undefined) p.attempts = new Attempts(plan, p)
     return attempting(p, route)
   }
