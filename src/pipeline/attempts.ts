@@ -6,7 +6,7 @@ import { isSource } from "../http/body.ts"
 import { RepeatableBody } from "../http/repeatable-body.ts"
 import type { Reached } from "../services/upstreams.ts"
 import { requestTimedOut } from "./deadline.ts"
-import { Defect, type Unreadable } from "./errors.ts"
+import { Defect, type TimedOut, type Unreadable } from "./errors.ts"
 import { defaultBodyLimit, type Exchange } from "./exchange.ts"
 import type { Passage } from "./passage.ts"
 import type { Backend } from "./route.ts"
@@ -147,8 +147,8 @@ export class Attempts {
     passage.called = passage.answered = undefined
   }
 
-  /** Milliseconds until another one follows, if one does. */
-  again(passage: Passage, error: StageError | undefined, now: number): number | undefined {
+  /** Milliseconds until another one follows, if one does; or that there is no time for it. */
+  again(passage: Passage, error: StageError | undefined, now: number): number | TimedOut | undefined {
     const { exchange } = passage
     if (!this.#mayRepeat || error === requestTimedOut || error instanceof Defect) return undefined
     const reached = reachedBy(passage, error)
@@ -160,7 +160,7 @@ export class Attempts {
     const delay = this.#plan.again({ number: this.#number, reached, error, called, others, exchange })
     if (delay === undefined) return undefined
     const limit = exchange.get(timeouts)?.request
-    if (limit !== undefined && now + delay - exchange.arrived >= limit) return undefined
+    if (limit !== undefined && now + delay - exchange.arrived >= limit) return requestTimedOut
     return this.#mayRepeatBeside(this.#underWay) ? delay : undefined
   }
 

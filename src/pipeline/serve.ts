@@ -10,7 +10,7 @@ import type { Answer } from "../http/message.ts"
 import { Attempts } from "./attempts.ts"
 import { Beside, type Stop } from "./beside.ts"
 import { within } from "./deadline.ts"
-import { callStopped, Defect, NotFound } from "./errors.ts"
+import { callStopped, Defect, NotFound, type TimedOut } from "./errors.ts"
 import type { Exchange } from "./exchange.ts"
 import type { Passage } from "./passage.ts"
 import { render } from "./render.ts"
@@ -225,8 +225,12 @@ const makeWays: Making<{ readonly serve: Serve; readonly reach: Reach }> = (loop
     return finishing(p, backend.response, 0, undefined)
   }
 
-  /** Milliseconds until the next attempt; a plan that throws is a defect like any other. */
-  const again = (attempts: Attempts, p: Passage, error: StageError | undefined): number | Defect | undefined => {
+  /** Milliseconds until the next attempt, or why it cannot be waited for; a plan that throws is a defect like any other. */
+  const again = (
+    attempts: Attempts,
+    p: Passage,
+    error: StageError | undefined
+  ): number | Defect | TimedOut | undefined => {
     try {
       return attempts.again(p, error, clock())
     } catch (cause) {
