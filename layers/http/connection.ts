@@ -4,7 +4,7 @@
  */
 import { type IncomingMessage, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
-import type { Effect, Fiber } from "effect"
+import { type Effect, Exit, type Fiber } from "effect"
 import { isLoopback } from "../../spec/standalone/address.ts"
 import type { Body } from "../../src/http/body.ts"
 import { type Framed, frameRequest, type Malformed, methodNotAllowed } from "../../src/http/framing.ts"
@@ -49,7 +49,9 @@ export interface Limits {
 /** What all connections of a listener share. */
 export interface Serving {
   readonly handle: (exchange: Exchange) => Effect.Effect<Answer>
-  readonly run: (effect: Effect.Effect<Answer>) => Fiber.Fiber<Answer>
+  /** Whether the connection of a client may stay; `undefined` where nothing decides about it. */
+  readonly admit: (peer: Peer) => Effect.Effect<boolean> | undefined
+  readonly run: <A>(effect: Effect.Effect<A>) => Fiber.Fiber<A>
   readonly clocks: Clocks
   readonly limits: () => Limits
   readonly defect: (cause: unknown) => void
@@ -101,6 +103,30 @@ export class Connection implements Host {
     this.#opened = this.#idleSince = serving.clocks.monotonic()
     // Node calls it after the last response.
     socket.destroySoon = gently
+  }
+
+  /** What was decided of the connection; until that is known nothing is read of it. */
+  admitted(decision: Effect.Effect<boolean>): void {
+    if (Exit.isExit(decision)) {
+      this.#decided(decision as Exit.Exit<boolean>)
+      return
+    }
+    this.socket.pause()
+    const fiber = this.run(decision)
+    const gone = contained(this, () => fiber.interruptUnsafe())
+    this.socket.on("close", gone)
+    fiber.addObserver(
+      contained(this, (exit: Exit.Exit<boolean>) => {
+        this.socket.off("close", gone)
+        if (this.#decided(exit)) this.socket.resume()
+      })
+    )
+  }
+
+  #decided(exit: Exit.Exit<boolean>): boolean {
+    const stays = Exit.isSuccess(exit) && exit.value
+    if (!stays) this.socket.destroy()
+    return stays
   }
 
   get run(): Serving["run"] {

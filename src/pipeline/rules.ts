@@ -108,14 +108,17 @@ const isTrue = (outcome: Shown): boolean =>
   outcome.kind === "value" && outcome.type === "bool" && outcome.value === "true"
 
 export type Asking = Pick<View<never, never>, "request" | "variables" | "watched" | "tell">
+/** A request has a path, which may be read in two ways; a connection has none. */
+type AskingOfAny = Omit<Asking, "request">
 
 /** Decides, and tells whoever watches how each rule came out. */
 export const rulingOf = (rules: Rules, exchange: Asking): Ruling =>
   rules.readPath && exchange.request.otherPath !== undefined
-    ? inBothReadings(exchange.request, () => asked(rules, exchange))
-    : asked(rules, exchange)
+    ? inBothReadings(exchange.request, () => plainRulingOf(rules, exchange))
+    : plainRulingOf(rules, exchange)
 
-const asked = (rules: Rules, exchange: Asking): Ruling => {
+/** The same of rules that read no path. */
+export const plainRulingOf = (rules: Rules, exchange: AskingOfAny): Ruling => {
   if (!exchange.watched) return rules.decide(exchange.variables)
   const { ruling, rules: outcomes } = rules.explain(exchange.variables)
   exchange.tell({ type: "authorizationResult", rules: outcomes, result: ruling === "allow" ? "allow" : "deny" })
