@@ -111,16 +111,22 @@ export class Connection implements Host {
       this.#decided(decision as Exit.Exit<boolean>)
       return
     }
-    this.socket.pause()
+    // Node has begun to read it, which takes effect in a tick, and would undo what is said before.
+    process.nextTick(holdUntilDecided, this, decision)
+  }
+
+  holdUntilDecided(decision: Effect.Effect<boolean>): void {
+    const { socket } = this
+    if (socket.destroyed) return
+    socket.pause()
     const fiber = this.run(decision)
     const gone = contained(this, () => fiber.interruptUnsafe())
-    this.socket.on("close", gone)
-    fiber.addObserver(
-      contained(this, (exit: Exit.Exit<boolean>) => {
-        this.socket.off("close", gone)
-        if (this.#decided(exit)) this.socket.resume()
-      })
-    )
+    socket.on("close", gone)
+    const decided = contained(this, (exit: Exit.Exit<boolean>) => {
+      socket.off("close", gone)
+      if (this.#decided(exit)) socket.resume()
+    })
+    fiber.addObserver(decided)
   }
 
   #decided(exit: Exit.Exit<boolean>): boolean {
@@ -465,6 +471,9 @@ const droppedAtMost = 1024 * 1024
 const requestTimeout: Refusal = { status: 408, message: "request timeout" }
 
 // Called with what they are for, so that none of them is made anew for each request.
+const holdUntilDecided = containing((connection: Connection, decision: Effect.Effect<boolean>) =>
+  connection.holdUntilDecided(decision)
+)
 const holdBack = containing((connection: Connection) => connection.holdBack())
 const beginWithBody = containing(
   (connection: Connection, request: IncomingMessage, response: ServerResponse, framed: Framed) =>

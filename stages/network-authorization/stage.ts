@@ -2,7 +2,6 @@
 import { Data, Effect, Exit } from "effect"
 import {
   compileRules,
-  expressionReadings,
   next,
   plainRulingOf,
   policy,
@@ -31,7 +30,6 @@ export const networkAuthorization = policy({
   reads: [],
   writes: [],
   outcomes: ["next", "fail"],
-  failsClosed: [...expressionReadings("networkAuthorization")],
   maturity: { status: "stable", untrusted: "client" },
   compile: ({ rules }) =>
     Effect.map(compileRules(rules, "network", ["rules"]), (compiled) => {

@@ -8,7 +8,7 @@ import { makeMcpSeries } from "../../../stages/backend-mcp/series.ts"
 import type { Assembled } from "../../compile/assemble.ts"
 import { callTimes } from "../../pipeline/call-times.ts"
 import { stageTimes } from "../../pipeline/latency.ts"
-import { makeRecorder } from "../../pipeline/record.ts"
+import { makeRecorder, refusedConnections } from "../../pipeline/record.ts"
 import type { Family, Metrics, Series } from "../../services/metrics.ts"
 import { buildInfo, configurationGauges, gatherRuntime, heldBodies } from "../proxy/runtime-metrics.ts"
 import { lostLines } from "../proxy/starting-log.ts"
@@ -48,7 +48,7 @@ const quiet = ConsoleLog.make({ filter: "off", format: "text", write: () => {}, 
 const nothing: Assembled = { binds: [], routes: [], admission: undefined }
 
 const sections: ReadonlyArray<readonly [title: string, register: (metrics: Metrics["Service"]) => void]> = [
-  ["Requests", (metrics) => makeRecorder(quiet, metrics, () => 0)],
+  ["Requests", (metrics) => [makeRecorder(quiet, metrics, () => 0), refusedConnections(metrics, quiet)]],
   ["Models", (metrics) => [makeCallSeries(metrics), guardChecks(metrics)]],
   ["MCP servers", (metrics) => makeMcpSeries(metrics, uncounted)],
   [
