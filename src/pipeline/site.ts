@@ -30,6 +30,7 @@ export const sites = {
   backend: { sees: "request", expressions: "backend", place: "backend", answers: true }
 } as const satisfies Readonly<Record<string, SiteForm>>
 
+/** One of `sites`. */
 export type Site = keyof typeof sites
 
 /** What nodes see, by what `sites` says. Whoever sees a request sees its connection, too. */
