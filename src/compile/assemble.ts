@@ -13,6 +13,7 @@ import { type ConfigPath, type ConfigProblem, unavailable } from "../pipeline/st
 import { makeWays, type Ways } from "../pipeline/sub-call.ts"
 import { type Attached, attachments } from "../routing/attach.ts"
 import { compileListeners } from "../routing/listeners.ts"
+import { isAbsent, namedBy } from "../routing/lookup.ts"
 import { type Merging, merging } from "../routing/merge.ts"
 import type * as Normalised from "../routing/normalised.ts"
 import { chainKey, delegates, selection, type Tabled } from "../routing/selection.ts"
@@ -20,9 +21,9 @@ import { compileRoutes, type RouteEntry, type RouteTable } from "../routing/tabl
 import { missing } from "../routing/unavailable.ts"
 import { type Random, weightedChoice } from "../routing/weights.ts"
 import { Backends } from "./backends.ts"
+import { Lookup } from "./lookup.ts"
 import { availableIn, type Parts } from "./parts.ts"
 import { type Compiling, Problems } from "./problems.ts"
-import { ServicePorts } from "./service-ports.ts"
 import { Sites } from "./sites.ts"
 
 /** A port to listen on. */
@@ -75,7 +76,7 @@ class Assembly {
   readonly #config: Normalised.Normalised
   readonly #merge: Merging
   readonly #problems = new Problems()
-  readonly #services: ServicePorts
+  readonly #lookup: Lookup
   readonly #sites: Sites
   readonly #attachedTo: (listener: Normalised.Listener | undefined) => Attached
   readonly #backends: Backends
@@ -84,18 +85,18 @@ class Assembly {
 
   constructor(parts: Parts<Registry>, config: Normalised.Normalised, times: StageTimes, ways: Ways) {
     const merge = merging(parts.specs)
-    const services = new ServicePorts(config)
+    const lookup = new Lookup(config)
     const sites = new Sites(parts.registry, parts.compileCondition, this.#problems)
     const attachedTo = attachments(config)
     this.#parts = parts
     this.#config = config
     this.#merge = merge
-    this.#services = services
+    this.#lookup = lookup
     this.#sites = sites
     this.#attachedTo = attachedTo
     const attached = attachedTo(undefined)
     const problems = this.#problems
-    this.#backends = new Backends({ parts, config, merge, sites, services, problems, times, ways, attached })
+    this.#backends = new Backends({ parts, config, merge, sites, lookup, problems, times, ways, attached })
   }
 
   run(): Compiling<Assembled> {
@@ -261,15 +262,14 @@ class Assembly {
     reference: Normalised.BackendReference
   ): Compiling<Backend | NoBackend> {
     const { target } = reference
-    if (target.kind === "service")
-      return Effect.flatMap(this.#services.find(target.name, target.port), (source) =>
-        source === undefined
-          ? Effect.succeed(new NoBackend({ detail: "service not found" }))
-          : this.#reachedBackend(tables, route, chain, reference, source)
-      )
-    const source = target.kind === "backend" ? this.#config.backends[target.key] : undefined
-    if (source === undefined) return Effect.succeed(new NoBackend({ detail: "backend does not exist" }))
-    return this.#reachedBackend(tables, route, chain, reference, source)
+    const named = namedBy(target)
+    if (named === undefined) return Effect.succeed(nowhere.backend)
+    return Effect.flatMap(this.#lookup.find(named), (source) =>
+      // What a policy may not refer to is an answer of a route: the rest of the file is served.
+      isAbsent(source)
+        ? Effect.succeed(nowhere[source.absent])
+        : this.#reachedBackend(tables, route, chain, reference, source)
+    )
   }
 
   #reachedBackend(
@@ -279,8 +279,9 @@ class Assembly {
     reference: Normalised.BackendReference,
     source: Normalised.Backend
   ): Compiling<Backend | NoBackend> {
+    const before = () => [this.#merge.gateway(attached.gateway), this.#merge.route(attached.route(chain))]
     return Effect.map(
-      this.#backends.atEndOf([gateway, route], source, attached.backend(chain, source, reference)),
+      this.#backends.atEndOf([gateway, route], source, attached.backend(chain, source, reference), before),
       (compiled) => compiled ?? new NoBackend({ detail: "invalid backend type" })
     )
   }
@@ -289,6 +290,10 @@ class Assembly {
 const namesHosts = (hostnames: ReadonlyArray<string>): boolean =>
   hostnames.length > 0 && hostnames.every((name) => name !== "" && name !== "*")
 
+const nowhere = {
+  backend: new NoBackend({ detail: "backend does not exist" }),
+  service: new NoBackend({ detail: "service not found" })
+}
 const noneEligible = new NoBackend({ detail: "no valid backends" })
 
 // What requests run through is made by functions of their own: a closure keeps all that is in scope where it was made, and

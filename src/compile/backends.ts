@@ -4,6 +4,7 @@
  */
 import { Effect } from "effect"
 import { emptySite, responseSteps, type SiteGraph } from "../pipeline/compile.ts"
+import type { ConnectionOptions } from "../pipeline/connection-policy.ts"
 import type { StageTimes } from "../pipeline/latency.ts"
 import { masked } from "../pipeline/masked.ts"
 import type { Registry } from "../pipeline/registry.ts"
@@ -16,12 +17,13 @@ import type { BackendLevel, Merging, PolicyAttachment } from "../routing/merge.t
 import { none } from "../routing/normalise/policies.ts"
 import type * as Normalised from "../routing/normalised.ts"
 import { type Connection, Connections } from "./connections.ts"
+import { Credentials, type CredentialText } from "./credentials.ts"
+import type { Lookup } from "./lookup.ts"
 import { parted } from "./parted.ts"
 import type { Parts } from "./parts.ts"
 import type { Compiling, Problems } from "./problems.ts"
 import { withProxies } from "./proxies.ts"
 import { References, withReferences } from "./references.ts"
-import type { ServicePorts } from "./service-ports.ts"
 import type { Sites } from "./sites.ts"
 import { configPath, type OpenedTerminal, Terminals } from "./terminals.ts"
 
@@ -33,7 +35,7 @@ export interface BackendSources {
   readonly config: Normalised.Normalised
   readonly merge: Merging
   readonly sites: Sites
-  readonly services: ServicePorts
+  readonly lookup: Lookup
   readonly problems: Problems
   readonly times: StageTimes
   readonly ways: Ways
@@ -46,28 +48,32 @@ export class Backends {
   readonly #config: Normalised.Normalised
   readonly #merge: Merging
   readonly #sites: Sites
+  readonly #lookup: Lookup
   readonly #problems: Problems
   readonly #times: StageTimes
   readonly #attached: Attached
   /** What is in force where no route leads. */
   readonly #noWay: Way
   readonly #connections: Connections
+  readonly #credentials: Credentials
   readonly #terminals: Terminals
   readonly #references: References
   readonly #compiled = new Set<Normalised.Backend>()
 
-  constructor({ parts, config, merge, sites, services, problems, times, ways, attached }: BackendSources) {
+  constructor({ parts, config, merge, sites, lookup, problems, times, ways, attached }: BackendSources) {
     this.#parts = parts
     this.#config = config
     this.#merge = merge
     this.#sites = sites
+    this.#lookup = lookup
     this.#problems = problems
     this.#times = times
     this.#attached = attached
     this.#noWay = [emptySite(parts.registry, "gateway"), emptySite(parts.registry, "route")]
     this.#connections = new Connections(parts.connections)
+    this.#credentials = new Credentials(parts.specs, config)
     this.#terminals = new Terminals(parts.terminals, this.#connections, merge, problems)
-    this.#references = new References(config, services, parts.specs, ways, problems, (source, beside, from) =>
+    this.#references = new References(lookup, parts.specs, ways, problems, (source, beside, from) =>
       this.#alone(source, beside, from)
     )
   }
@@ -77,22 +83,26 @@ export class Backends {
     const { specs } = this.#parts
     const inForce = (source: Normalised.Backend, beside: Normalised.Policies) =>
       this.#merge.backend(this.#attached.backend([], source, { policies: beside }))
-    const sources = { config: this.#config, specs, connections: this.#connections, inForce }
+    const sources = { lookup: this.#lookup, specs, connections: this.#connections, inForce }
     return withProxies(sources, withReferences(this.#references, compiling))
   }
 
-  /** A backend at the end of a route; `undefined` if there is nothing in this build that could serve it. */
+  /**
+   * A backend at the end of a route; `undefined` if there is nothing in this build that could serve it.
+   * @param before the policies in force on the way there.
+   */
   atEndOf(
     way: Way,
     source: Normalised.Backend,
-    attachments: ReadonlyArray<PolicyAttachment<BackendLevel>>
+    attachments: ReadonlyArray<PolicyAttachment<BackendLevel>>,
+    before: () => ReadonlyArray<Normalised.Policies>
   ): Compiling<Backend | undefined> {
     const { kind } = source.destination
     // What is targeted at a whole gateway is meant for those among its backends that it can be for.
     const meant = attachments.filter(
       ({ level, policies }) => !wide.has(level) || !Object.keys(policies).some((name) => this.#isForOthers(name, kind))
     )
-    return this.#backend(source, meant, way, undefined)
+    return this.#backend(source, meant, way, undefined, before)
   }
 
   /** Those that nothing led to, compiled for what is wrong with them. */
@@ -109,7 +119,7 @@ export class Backends {
     policies: Normalised.Policies,
     from: ConfigPath | undefined
   ): Compiling<Backend | undefined> {
-    return this.#backend(source, this.#attached.backend([], source, { policies }), this.#noWay, from)
+    return this.#backend(source, this.#attached.backend([], source, { policies }), this.#noWay, from, () => [])
   }
 
   #isForOthers(policy: string, kind: string): boolean {
@@ -121,7 +131,8 @@ export class Backends {
     source: Normalised.Backend,
     attachments: ReadonlyArray<PolicyAttachment<BackendLevel>>,
     [gateway, route]: Way,
-    from: ConfigPath | undefined
+    from: ConfigPath | undefined,
+    before: () => ReadonlyArray<Normalised.Policies>
   ): Compiling<Backend | undefined> {
     this.#compiled.add(source)
     const { kind } = source.destination
@@ -129,8 +140,9 @@ export class Backends {
     const [ofConnection, ofCalls] = this.#connections.parted(policies)
     const terminal = this.#terminals.of(source)
     if (terminal === undefined) return Effect.succeed(undefined)
+    const ofSessions = (connections: ConnectionOptions) => this.#credentials.shown([...before(), ofCalls], connections)
     const compiling = Effect.flatMap(
-      this.#terminals.open(terminal, source, attachments, ofConnection),
+      this.#terminals.open(terminal, source, attachments, ofConnection, ofSessions),
       (opened): Compiling<Backend | undefined> => {
         // No other backend knows what it is about: it would let everything through.
         for (const { name, path } of Object.values(policies))
@@ -140,12 +152,14 @@ export class Backends {
               message: `${name} needs ${this.#parts.specs[name]!.backends!.map(aBackend).join(" or ")}`
             })
         const [ofTerminal, ofStages] = parted(ofCalls, (name) => terminal.applies?.includes(name) === true)
-        return Effect.map(
-          this.#sites.compile("backend", ofStages),
-          (graph) =>
-            opened &&
-            compiledBackend(this.#parts.registry, this.#times, source, opened, [gateway, route, graph], ofTerminal)
-        )
+        return Effect.map(this.#sites.compile("backend", ofStages), (graph) => {
+          if (opened === undefined) return undefined
+          const { options } = opened.connection
+          // Routes ask what they end at for nothing; what refers to a backend may have to know.
+          const credentials = from === undefined ? undefined : this.#credentials.shown([ofCalls], options)
+          const sites = [gateway, route, graph] as const
+          return compiledBackend(this.#parts.registry, this.#times, source, opened, sites, ofTerminal, credentials)
+        })
       }
     )
     return this.#references.entering(source.key, from, compiling)
@@ -160,7 +174,8 @@ const compiledBackend = (
   source: Normalised.Backend,
   { compiled, reads, connection }: OpenedTerminal,
   sites: readonly [gateway: SiteGraph, route: SiteGraph, backend: SiteGraph],
-  ofTerminal: Normalised.Policies
+  ofTerminal: Normalised.Policies,
+  credentials: CredentialText | undefined
 ): Backend => {
   const { type, protocol, target, call, keepsTime } = compiled
   const own = terminalSteps(source.destination.kind, configPath(source), compiled.nodes ?? [], reads, times)
@@ -177,9 +192,11 @@ const compiledBackend = (
     reads: compiled.reads === undefined ? reads : readBy(compiled.reads, reads),
     connections: connection.inForce,
     secured: connection.options.tls !== undefined,
+    credentials,
     requestTimeout: connection.options.requestTimeout,
     beside: beside.length === 0 ? undefined : beside,
     backendResponse: [...own.backendResponse, ...responseSteps(registry, "backendResponse", sites)],
+    afterwards: own.afterwards.length === 0 ? undefined : own.afterwards,
     response: responseSteps(registry, "response", sites),
     effective: withTerminals(effective, ofTerminal, connection)
   }

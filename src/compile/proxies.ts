@@ -4,18 +4,19 @@ import type { PolicySpecs } from "../../spec/standalone/policies.ts"
 import { type HttpProxy, Proxies } from "../pipeline/proxies.ts"
 import { type ConfigPath, unavailable } from "../pipeline/stage.ts"
 import type { Reference } from "../pipeline/sub-calls.ts"
-import { localKey } from "../routing/normalise/backends.ts"
+import { isAbsent } from "../routing/lookup.ts"
 import { attached } from "../routing/normalise/policies.ts"
 import type * as Normalised from "../routing/normalised.ts"
 import type { Connections } from "./connections.ts"
+import type { Lookup } from "./lookup.ts"
 import type { Compiling } from "./problems.ts"
-import { unknownBackend } from "./references.ts"
+import { noSuch } from "./references.ts"
 
 /** Whether what is compiled is the way to a proxy. */
 const OnTheWay = Context.Reference<boolean>("headgate/compile/OnTheWay", { defaultValue: () => false })
 
 export interface ProxySources {
-  readonly config: Normalised.Normalised
+  readonly lookup: Lookup
   readonly specs: PolicySpecs
   readonly connections: Connections
   /** What is in force at a backend that nothing but a reference leads to. */
@@ -36,7 +37,7 @@ export const withProxies = <A>(sources: ProxySources, compiling: Compiling<A>): 
 }
 
 const proxyOf = (
-  { config, specs, connections, inForce }: ProxySources,
+  { lookup, specs, connections, inForce }: ProxySources,
   { host, backend, policies }: Reference,
   at: ConfigPath
 ): Compiling<HttpProxy> =>
@@ -44,13 +45,13 @@ const proxyOf = (
     if (isNested) return Effect.fail([{ path: at, message: "a proxy is not reached through another one" }])
     const beside = attached(policies, [...at, "policies"], specs)
     if (host !== undefined) return reached(connections, host, beside)
-    const named = [...at, "proxy", "backend"]
     if (backend === undefined) return Effect.fail([unavailable([...at, "proxy", "service"], "a service as a proxy")])
-    const source = config.backends[localKey(backend)]
-    if (source === undefined) return Effect.fail([{ path: named, message: unknownBackend(config, backend) }])
-    if (source.destination.kind !== "host")
-      return Effect.fail([{ path: named, message: "expected a backend that is a host" }])
-    return reached(connections, source.destination.config, inForce(source, beside))
+    return Effect.flatMap(lookup.find({ backend }), (source) => {
+      if (isAbsent(source)) return Effect.fail([noSuch(source, [...at, "proxy"])])
+      if (source.destination.kind !== "host")
+        return Effect.fail([{ path: [...at, "proxy", "backend"], message: "expected a backend that is a host" }])
+      return reached(connections, source.destination.config, inForce(source, beside))
+    })
   })
 
 const reached = (

@@ -3,19 +3,18 @@
  * may refer to others in turn, a few steps deep and never back to where it came from.
  */
 import { Context, Effect } from "effect"
-import { didYouMean } from "../../spec/config/nearest.ts"
 import { formatPath } from "../../spec/config/path.ts"
 import type { PolicySpecs } from "../../spec/standalone/policies.ts"
 import type { Address } from "../../spec/target.ts"
 import type { Backend } from "../pipeline/route.ts"
-import { type ConfigPath, type ConfigProblem, unavailable } from "../pipeline/stage.ts"
-import { callerOf, compileConnected, stepHandingOver, type Ways } from "../pipeline/sub-call.ts"
+import type { ConfigPath, ConfigProblem } from "../pipeline/stage.ts"
+import { callerOf, compileConnected, type Ways } from "../pipeline/sub-call.ts"
 import { type Caller, type Reference, SubCalls, type Use } from "../pipeline/sub-calls.ts"
-import { localKey } from "../routing/normalise/backends.ts"
+import { type Absent, isAbsent, type Named } from "../routing/lookup.ts"
 import { attached, none } from "../routing/normalise/policies.ts"
 import type * as Normalised from "../routing/normalised.ts"
+import type { Lookup } from "./lookup.ts"
 import type { Compiling, Problems } from "./problems.ts"
-import type { ServicePorts } from "./service-ports.ts"
 
 /** A backend that is being compiled. */
 interface Entered {
@@ -39,8 +38,7 @@ type CompileBackend = (
 ) => Compiling<Backend | undefined>
 
 export class References {
-  readonly #config: Normalised.Normalised
-  readonly #services: ServicePorts
+  readonly #lookup: Lookup
   readonly #specs: PolicySpecs
   readonly #ways: Ways
   readonly #problems: Problems
@@ -48,16 +46,8 @@ export class References {
   readonly #backends = new Map<string, Backend | undefined>()
   readonly #longest = new Map<string, ReadonlyArray<ConfigPath>>()
 
-  constructor(
-    config: Normalised.Normalised,
-    services: ServicePorts,
-    specs: PolicySpecs,
-    ways: Ways,
-    problems: Problems,
-    compile: CompileBackend
-  ) {
-    this.#config = config
-    this.#services = services
+  constructor(lookup: Lookup, specs: PolicySpecs, ways: Ways, problems: Problems, compile: CompileBackend) {
+    this.#lookup = lookup
     this.#specs = specs
     this.#ways = ways
     this.#problems = problems
@@ -67,8 +57,7 @@ export class References {
   resolve(reference: Reference, path: ConfigPath, use: Use): Compiling<Caller> {
     const { host, backend, service } = reference
     if (host !== undefined) return this.#host(host, reference, path, use)
-    if (backend !== undefined) return this.#named(backend, reference, path, use)
-    return this.#service(service!, reference, path, use)
+    return this.#named(backend === undefined ? { service: service! } : { backend }, reference, path, use)
   }
 
   /** Compiles what belongs to a backend: references in it go on from there. */
@@ -98,29 +87,16 @@ export class References {
     return this.#caller(source, use, compileConnected(use.connections, compiling), secured)
   }
 
-  #named(name: string, { policies = {} }: Reference, path: ConfigPath, use: Use): Compiling<Caller> {
-    const at = [...path, "backend"]
-    const source = this.#config.backends[localKey(name)]
-    if (source === undefined) return Effect.fail([{ path: at, message: unknownBackend(this.#config, name) }])
+  #named(named: Named, { policies = {} }: Reference, path: ConfigPath, use: Use): Compiling<Caller> {
     const beside = attached(policies, policiesAt(path, use), this.#specs)
-    return this.#caller(source, use, this.#followed(source, beside, at))
-  }
-
-  /** Nothing leads on from a service: it has no policies of its own. */
-  #service(
-    { name, port }: NonNullable<Reference["service"]>,
-    { policies = {} }: Reference,
-    path: ConfigPath,
-    use: Use
-  ): Compiling<Caller> {
-    const beside = attached(policies, policiesAt(path, use), this.#specs)
-    return Effect.flatMap(this.#services.find(name, port), (source): Compiling<Caller> => {
-      if (source !== undefined) return this.#caller(source, use, this.#compile(source, beside, path))
-      const known = Object.keys(this.#config.services)
-      const message = known.includes(name)
-        ? `service ${name} has no port ${port}`
-        : `there is no service ${name}${didYouMean(name, known)}`
-      return Effect.fail([{ path: [...path, "service"], message }])
+    return Effect.flatMap(this.#lookup.find(named), (found): Compiling<Caller> => {
+      if (isAbsent(found)) return Effect.fail([noSuch(found, path)])
+      // Nothing leads on from a service: it has no policies of its own.
+      const compiling =
+        named.backend === undefined
+          ? this.#compile(found, beside, path)
+          : this.#followed(found, beside, [...path, "backend"])
+      return this.#caller(found, use, compiling)
     })
   }
 
@@ -158,23 +134,17 @@ export class References {
     return Effect.flatMap(compiling, (backend): Compiling<Caller> => {
       // What is wrong with it is told where it stands, and is a reason to go no further here.
       if (backend === undefined) return Effect.fail(this.#problems.list)
-      // What a relay sends belongs to sessions, in which requests come one after the other.
-      const handing = use.purpose === undefined ? stepHandingOver(backend) : undefined
-      return handing === undefined
-        ? Effect.succeed(
-            callerOf(this.#ways, backend, addressOf(source, secured || backend.secured === true), use.purpose)
-          )
-        : Effect.fail([unavailable(handing.path, "the token of the client for one target of a relay")])
+      const address = addressOf(source, secured || backend.secured === true)
+      return Effect.succeed(callerOf(this.#ways, backend, address, use.purpose))
     })
   }
 }
 
-/** What is said of a name that there is not. */
-export const unknownBackend = ({ backends }: Normalised.Normalised, name: string): string => {
-  const known = Object.values(backends).filter(({ path: [section] }) => section === "backends")
-  const named = known.map(({ key, namespace }) => (namespace === "" ? `/${key}` : key))
-  return `there is no backend ${name}${didYouMean(name, named)}`
-}
+/** A reference by a name that leads nowhere, at `path`. */
+export const noSuch = ({ absent, message, meant }: Absent, path: ConfigPath): ConfigProblem => ({
+  path: [...path, absent],
+  message: `${message}${meant}`
+})
 
 /**
  * Compiles with references at hand. What goes on running afterwards keeps the services that it began with: they must not keep

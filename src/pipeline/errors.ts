@@ -108,6 +108,16 @@ export class TimedOut extends Data.TaggedError("TimedOut") implements StageError
   override readonly message = "request timeout"
 }
 
+/** How long the caller waits for its gRPC request cannot be read: whoever is called next might read it otherwise. */
+export class InvalidGrpcTimeout extends Data.TaggedError("InvalidGrpcTimeout") implements StageError {
+  readonly status = 400
+  readonly source = "client"
+  readonly reached = "nothing sent"
+  override readonly message =
+    "invalid request: grpc-timeout is not one line of up to 8 digits and one of H, M, S, m, u, n"
+}
+export const invalidGrpcTimeout = new InvalidGrpcTimeout()
+
 /** The client stopped in the middle of its request while it was being read. */
 export class ClientStalled extends Data.TaggedError("ClientStalled") implements StageError {
   readonly status = 408

@@ -9,7 +9,7 @@ import { enrich } from "./enrich.ts"
 import { type Exchange, type ModelSlots, modelCall } from "./exchange.ts"
 import { guardPlaces } from "./guard-places.ts"
 import { guardRequest } from "./guard-request.ts"
-import { guardResponse, guardStream } from "./guard-response.ts"
+import { guardResponse, guardStream, isStreamGuarded } from "./guard-response.ts"
 import { negotiate } from "./negotiate.ts"
 import { observe } from "./observe.ts"
 import type { Selected } from "./selected.ts"
@@ -65,9 +65,9 @@ const graphOf = (engine: Engine, endpoints: ReadonlyArray<Endpoint>, select: (x:
         run: translateBack(engine)
       }
     ])
-    .perhaps(guardPlaces(endpoints, "response").map(guardResponse(engine)))
-    .perhaps(
-      endpoints.some(({ guards }) => guards.streaming && guards.response.length > 0) ? [guardStream(engine)] : []
+    .afterwards(
+      guardPlaces(endpoints, "response").map(guardResponse(engine)),
+      endpoints.some(isStreamGuarded) ? guardStream : undefined
     )
 
 const isTokenPassed = ({ destination }: Endpoint): boolean => destination.type === "http" && destination.passesToken

@@ -6,7 +6,7 @@ import { Buffer } from "node:buffer"
 import { Effect, Exit } from "effect"
 import { type Answer, type BodyObserver, observe as copied } from "../../src/policy/policy.ts"
 import { contentCodings, decoded, defaultBodyLimit, type Left, type Passage } from "../../src/policy/terminal.ts"
-import { parseJson } from "../../src/protocols/llm/formats/json.ts"
+import { type JsonObject, parseJson } from "../../src/protocols/llm/formats/json.ts"
 import type { StreamTranslation } from "../../src/protocols/llm/translate/translator.ts"
 import { type UsageFormat, usageMembers } from "../../src/protocols/llm/usage/members.ts"
 import { readResponse } from "../../src/protocols/llm/usage/read.ts"
@@ -50,8 +50,15 @@ export interface ForeignStream {
   readonly translation: StreamTranslation
 }
 
+/** A piece of a stream in the client's words, when the phases are over: as an answer with its text, if it can be read. */
+export interface Piece {
+  readonly type: "piece"
+  readonly call: Prepared
+  readonly told: JsonObject | undefined
+}
+
 /** What came of a call, and who has to read it still: of what passes, nobody. */
-export type Observed = Whole | Streamed | ForeignStream | { readonly type: "passing"; readonly call: Prepared }
+export type Observed = Whole | Streamed | ForeignStream | Piece | { readonly type: "passing"; readonly call: Prepared }
 
 const unreadable = (encoding: string) =>
   new LlmFailed({

@@ -60,6 +60,7 @@ const followed = (
   let sound: UpstreamTls = { ...fixed, ...material }
   let told: string | undefined
   const fields = { policy: formatPath(at) }
+  const { cert, key } = places
   const renewed = Effect.map(readMaterial(files, places), (read) => {
     if (Result.isFailure(read)) {
       const message = read.failure.map((fault) => fault.message).join("; ")
@@ -74,6 +75,7 @@ const followed = (
     log("info", "proxy", "certificates were replaced; new connections use them", fields)
   })
   return {
+    client: cert === undefined || key === undefined ? undefined : { certificate: cert, key },
     follow: (changed) =>
       Effect.suspend(() => {
         let used = sound

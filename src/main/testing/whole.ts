@@ -23,6 +23,17 @@ export interface WholeOptions<R = Ports> extends WorldOptions {
   readonly plan?: Plan | undefined
 }
 
+/** A request with nothing about it. */
+export const plainRequest: Request = {
+  method: "GET",
+  scheme: "http",
+  authority: "shop.example",
+  path: "/",
+  headers: [],
+  body: undefined,
+  prefix: undefined
+}
+
 /** A compiled configuration, and the world around it. */
 export interface Whole {
   readonly world: World

@@ -1,12 +1,12 @@
 /** Routes and models that no request can reach, and references that lead nowhere. */
 import { didYouMean } from "../../../spec/config/nearest.ts"
-import { formatPath } from "../../../spec/config/path.ts"
+import { formatPath, type Path } from "../../../spec/config/path.ts"
 import type { Complaint } from "../../../spec/config/positions.ts"
 import type { RouteMatch } from "../../../spec/standalone/route.ts"
 import { attachments } from "../attach.ts"
+import { type Absent, isAbsent, lookUp, type Named, namedBy } from "../lookup.ts"
 import type { Listener, Normalised, Route, RouteGroup } from "../normalised.ts"
 import type { Configuration } from "../read.ts"
-import { servicePort } from "../services.ts"
 import { routesWithListeners, warn, warnOfName } from "./finding.ts"
 
 /** A file without any listener. */
@@ -161,33 +161,19 @@ export const replacedRoutes = (config: Normalised): ReadonlyArray<Complaint> => 
   )
 }
 
+const leadsNowhere = ({ absent, message, meant }: Absent, { backend, service }: Named, path: Path): Complaint =>
+  warnOfName("unknown-backend", [...path, absent], `${message}; requests are answered with 500${meant}`, {
+    among: [`${absent}s`],
+    isName: (word) => (service === undefined ? word === backend : service.name.endsWith(`/${word}`))
+  })
+
 /** References to backends and groups that are not there, and groups that lead back to themselves. */
 export const references = (config: Normalised): ReadonlyArray<Complaint> => {
   const found = routesWithListeners(config).flatMap(({ route }) =>
     route.backends.flatMap(({ target, path }) => {
-      if (target.kind === "backend" && !Object.hasOwn(config.backends, target.key))
-        return [
-          warnOfName(
-            "unknown-backend",
-            [...path, "backend"],
-            `backend ${target.key} is not defined; requests are answered with 500${didYouMean(target.key, Object.keys(config.backends))}`,
-            { among: ["backends"], isName: (word) => word === target.key }
-          )
-        ]
-      if (target.kind === "service" && servicePort(config, target.name, target.port) === undefined) {
-        const known = Object.keys(config.services)
-        const what = known.includes(target.name)
-          ? `service ${target.name} has no port ${target.port}`
-          : `service ${target.name} is not defined`
-        return [
-          warnOfName(
-            "unknown-backend",
-            [...path, "service"],
-            `${what}; requests are answered with 500${known.includes(target.name) ? "" : didYouMean(target.name, known)}`,
-            { among: ["services"], isName: (word) => target.name.endsWith(`/${word}`) }
-          )
-        ]
-      }
+      const named = namedBy(target)
+      const found = named && lookUp(config, named)
+      if (found !== undefined && isAbsent(found)) return [leadsNowhere(found, named!, path)]
       if (target.kind === "routeGroup" && !Object.hasOwn(config.routeGroups, target.name))
         return [
           warnOfName(
