@@ -29,15 +29,24 @@ export const eventType = (name: string | undefined, data: string): string | unde
 }
 
 /** Whether the JSON text has a member `key` whose value is not null. Inside a JSON string the quotes would be escaped, so this is exact. */
-export const states = (text: string, key: string): boolean => statesClosed(text, closedKey(key))
+export const states = (text: string, key: string): boolean => statesKey(text, searchedKey(key))
 
-/** As it is searched for: JSON is full of quotes, so that a search which begins with a letter stops far less often. */
-const closedKey = (key: string): string => `${key}"`
+/** A key, cut where the search for it begins. */
+interface SearchedKey {
+  readonly before: string
+  readonly found: string
+}
 
-const statesClosed = (text: string, closed: string): boolean => {
-  for (let at = text.indexOf(closed); at !== -1; at = text.indexOf(closed, at + 1)) {
-    if (text.charCodeAt(at - 1) !== quote) continue
-    let next = at + closed.length
+/** A text is full of quotes and of the letter e: a search that begins behind them stops far less often. */
+const searchedKey = (key: string): SearchedKey => {
+  const cut = key.startsWith("e") ? 1 : 0
+  return { before: `"${key.slice(0, cut)}`, found: `${key.slice(cut)}"` }
+}
+
+const statesKey = (text: string, { before, found }: SearchedKey): boolean => {
+  for (let at = text.indexOf(found); at !== -1; at = text.indexOf(found, at + 1)) {
+    if (!text.startsWith(before, at - before.length)) continue
+    let next = at + found.length
     while (isSpace(text.charCodeAt(next))) next++
     if (text.charCodeAt(next) !== colon) continue
     do next++
@@ -47,15 +56,14 @@ const statesClosed = (text: string, closed: string): boolean => {
   return false
 }
 
-const quote = 34
 const colon = 58
 
 /** Whether an event cannot tell anything: the first token came by, the model is known, and it states none of these members. */
 const idleUnlessStated = (...keys: ReadonlyArray<string>): EventReader["idle"] => {
-  const closed = keys.map(closedKey)
+  const searched = keys.map(searchedKey)
   return (_, data, facts) => {
     if (facts.firstTokenAt === undefined || facts.model === undefined) return false
-    for (const key of closed) if (statesClosed(data, key)) return false
+    for (const key of searched) if (statesKey(data, key)) return false
     return true
   }
 }
