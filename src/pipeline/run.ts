@@ -68,11 +68,15 @@ export type MonotonicClock = () => number
 
 export type PhaseOutcome = Effect.Effect<Verdict, StageError>
 
-/** Runs the nodes of a phase from the one at `from` on. */
+/**
+ * Runs the nodes of a phase from the one at `from` on.
+ * @param afterwards whether they run once more, when the phases are over: then the answer has begun, and the time of the request is not theirs.
+ */
 export type Loop<T extends Traveller = Passage> = (
   steps: ReadonlyArray<Step<T>>,
   passage: T,
-  from: number
+  from: number,
+  afterwards?: boolean | undefined
 ) => PhaseOutcome
 
 /** What the observed loop tells about each node. */
@@ -83,6 +87,8 @@ export interface StageFinished<T extends Traveller = Passage> {
   readonly end: number
   readonly outcome: "next" | "responded" | "failed" | "failedOpen" | "skipped"
   readonly error: StageError | undefined
+  /** Whether the node ran once more, when the phases were over. */
+  readonly afterwards: boolean
 }
 
 /** The declared error of a failed exit; a throw is a defect. `undefined` when the fiber was interrupted. */
@@ -106,7 +112,7 @@ const defect = (cause: unknown): Exit.Exit<Verdict, StageError> => Exit.die(caus
 
 /** The loop for requests that nobody watches. */
 export const plainLoop = <T extends Traveller = Passage>(clock: MonotonicClock): Loop<T> => {
-  const loop: Loop<T> = (steps, passage, from) => {
+  const loop: Loop<T> = (steps, passage, from, afterwards = false) => {
     if (steps.length === 0) return next
     const { exchange } = passage
     let started = clock()
@@ -117,11 +123,11 @@ export const plainLoop = <T extends Traveller = Passage>(clock: MonotonicClock):
         if (step.holds !== undefined && !step.holds(exchange, passage)) continue
         const effect = step.run(exchange, passage)
         if (effect !== next) {
-          if (!Exit.isExit(effect)) return awaited(effect, steps, passage, i, started)
+          if (!Exit.isExit(effect)) return awaited(effect, steps, passage, i, started, afterwards)
           const settled = settle(step, effect as Exit.Exit<Verdict, StageError>)
           if (settled !== next) {
             step.latency.record(clock() - started)
-            stopped(passage, step, i)
+            stopped(passage, step, i, afterwards)
             return settled
           }
         }
@@ -130,7 +136,7 @@ export const plainLoop = <T extends Traveller = Passage>(clock: MonotonicClock):
         started = now
       }
     } catch (cause) {
-      stopped(passage, steps[i]!, i)
+      stopped(passage, steps[i]!, i, afterwards)
       return defect(cause)
     }
     return next
@@ -140,22 +146,23 @@ export const plainLoop = <T extends Traveller = Passage>(clock: MonotonicClock):
     steps: ReadonlyArray<Step<T>>,
     passage: T,
     i: number,
-    started: number
+    started: number,
+    afterwards: boolean
   ): PhaseOutcome =>
-    Effect.flatMap(Effect.exit(inTime(effect, steps[i]!, passage, clock)), (exit) => {
+    Effect.flatMap(Effect.exit(inTime(effect, steps[i]!, passage, clock, afterwards)), (exit) => {
       const step = steps[i]!
       step.latency.record(clock() - started)
       const settled = settle(step, exit)
-      if (settled === next) return loop(steps, passage, i + 1)
-      stopped(passage, step, i)
+      if (settled === next) return loop(steps, passage, i + 1, afterwards)
+      stopped(passage, step, i, afterwards)
       return settled
     })
   return loop
 }
 
-/** A node beside the call runs when others do: where these stopped is not for it to say. */
-const stopped = <T extends Traveller>(passage: T, { phase }: Step<T>, i: number): void => {
-  if (phase !== "call") passage.stoppedAt = i
+/** A node beside the call, or afterwards, runs when others do: where these stopped is not for it to say. */
+const stopped = <T extends Traveller>(passage: T, { phase }: Step<T>, i: number, afterwards: boolean): void => {
+  if (phase !== "call" && !afterwards) passage.stoppedAt = i
 }
 
 /** What a node waits for takes no longer than its request may, unless nothing waits for the node. */
@@ -163,8 +170,9 @@ const inTime = <T extends Traveller>(
   effect: PhaseOutcome,
   step: Step<T>,
   { exchange }: T,
-  clock: MonotonicClock
-): PhaseOutcome => (step.answerWaits === false ? effect : within(exchange, clock, effect))
+  clock: MonotonicClock,
+  afterwards: boolean
+): PhaseOutcome => (afterwards || step.answerWaits === false ? effect : within(exchange, clock, effect))
 
 const settle = <T extends Traveller>(
   step: Step<T>,
@@ -185,7 +193,13 @@ export const observedLoop = <T extends Traveller = Passage>(
   clock: MonotonicClock,
   tell: (passage: T, event: StageFinished<T>) => void
 ): Loop<T> => {
-  const conclude = (passage: T, step: Step<T>, start: number, exit: Exit.Exit<Verdict, StageError>) => {
+  const conclude = (
+    passage: T,
+    step: Step<T>,
+    start: number,
+    exit: Exit.Exit<Verdict, StageError>,
+    afterwards: boolean
+  ) => {
     const end = clock()
     step.latency.record(end - start)
     const settled = settle(step, exit)
@@ -196,10 +210,11 @@ export const observedLoop = <T extends Traveller = Passage>(
       : settled === next
         ? "next"
         : "responded"
-    tell(passage, { step, start, end, outcome, error: Exit.isFailure(exit) ? errorOf(exit.cause) : undefined })
+    const error = Exit.isFailure(exit) ? errorOf(exit.cause) : undefined
+    tell(passage, { step, start, end, outcome, error, afterwards })
     return settled
   }
-  const loop: Loop<T> = (steps, passage, from) => {
+  const loop: Loop<T> = (steps, passage, from, afterwards = false) => {
     const { exchange } = passage
     for (let i = from; i < steps.length; i++) {
       const step = steps[i]!
@@ -207,7 +222,7 @@ export const observedLoop = <T extends Traveller = Passage>(
       let effect: PhaseOutcome
       try {
         if (step.holds !== undefined && !step.holds(exchange, passage)) {
-          tell(passage, { step, start, end: clock(), outcome: "skipped", error: undefined })
+          tell(passage, { step, start, end: clock(), outcome: "skipped", error: undefined, afterwards })
           continue
         }
         effect = step.run(exchange, passage)
@@ -215,16 +230,17 @@ export const observedLoop = <T extends Traveller = Passage>(
         effect = defect(cause)
       }
       if (!Exit.isExit(effect)) {
-        return Effect.flatMap(Effect.exit(inTime(watched(effect, passage, step), step, passage, clock)), (exit) => {
-          const settled = conclude(passage, step, start, exit)
-          if (settled === next) return loop(steps, passage, i + 1)
-          stopped(passage, step, i)
+        const told = inTime(watched(effect, passage, step), step, passage, clock, afterwards)
+        return Effect.flatMap(Effect.exit(told), (exit) => {
+          const settled = conclude(passage, step, start, exit, afterwards)
+          if (settled === next) return loop(steps, passage, i + 1, afterwards)
+          stopped(passage, step, i, afterwards)
           return settled
         })
       }
-      const settled = conclude(passage, step, start, effect as Exit.Exit<Verdict, StageError>)
+      const settled = conclude(passage, step, start, effect as Exit.Exit<Verdict, StageError>, afterwards)
       if (settled === next) continue
-      stopped(passage, step, i)
+      stopped(passage, step, i, afterwards)
       return settled
     }
     return next

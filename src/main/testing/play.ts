@@ -135,7 +135,7 @@ export interface PlayOptions {
 
 /** Plays a request. Interrupting it does what the edge does when a client goes away. */
 export const play = (
-  listener: Listener | undefined,
+  listener: Listener | StageError,
   request: Request,
   world: World,
   watched: boolean,
@@ -233,7 +233,7 @@ export const play = (
         }
       })
     }
-    const { admission } = listener ?? {}
+    const admission = listener === undefined || "_tag" in listener ? undefined : listener.admission
     const contact = admission && new Contact(x.peer, x.now, x.arrived, admission, settings.env, watched)
     const made =
       contact === undefined
