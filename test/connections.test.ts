@@ -458,7 +458,7 @@ routes: [{ backends: [{ host: "127.0.0.1:${portOf(backend.address())}" }] }]
       }
       for (const answer of answers) assert.strictEqual((yield* Effect.promise(() => answer)).body, "here")
       assert.strictEqual(connections, 1)
-      yield* Effect.promise(() => eventually(() => open === 0, 10_000))
+      yield* Effect.promise(() => eventually(() => open === 0))
     })
   )
 })

@@ -14,6 +14,7 @@ import { Exchange, type Inform } from "../../src/pipeline/exchange.ts"
 import type { Peer } from "../../src/pipeline/view.ts"
 import { contained, containing, ignore } from "../../src/services/contained.ts"
 import type { Probes } from "../../src/services/upstreams.ts"
+import type { Secured } from "../tls/secured.ts"
 import { ActiveRequest, type Host } from "./active-request.ts"
 import { Packets } from "./packets.ts"
 import { closeGently, parserRefusal, type Refusal, refuse, reset } from "./refusal.ts"
@@ -62,6 +63,7 @@ export class Connection implements Host {
   readonly socket: Socket
   readonly peer: Peer
   readonly scheme: Scheme
+  readonly secured: Secured | undefined
   /** For whichever request is being answered. A closure for each of them would not die young, and cost collections. */
   readonly #inform: Inform
   readonly #packets: Packets
@@ -91,12 +93,14 @@ export class Connection implements Host {
   /** What the parser choked on while an earlier request was still being answered. */
   #broken: string | undefined = undefined
 
-  constructor(serving: Serving, socket: Socket, scheme: Scheme) {
+  /** @param secured what is known by its TLS handshake. */
+  constructor(serving: Serving, socket: Socket, secured: Secured | undefined) {
     this.#serving = serving
     this.socket = socket
-    this.scheme = scheme
+    this.secured = secured
+    this.scheme = secured === undefined ? "http" : "https"
     this.#packets = new Packets(socket)
-    this.peer = peerOf(socket, serving.loopback)
+    this.peer = peerOf(socket, serving.loopback, secured)
     this.#inform = (status, headers) => this.#active?.inform(status, headers)
     this.#opened = this.#idleSince = serving.clocks.monotonic()
     // Node calls it after the last response.
@@ -218,6 +222,7 @@ export class Connection implements Host {
     const { clocks } = this.#serving
     const exchange = new Exchange(framed.head, body, this.peer, clocks.wall(), clocks.monotonic())
     exchange.inform = this.#inform
+    if (this.secured !== undefined) this.secured.identify(exchange)
     return exchange
   }
 
@@ -379,6 +384,13 @@ export class Connection implements Host {
     else this.socket.destroy()
   }
 
+  /** Ends it with whatever is under way; `failure` says why in what is recorded. */
+  end(failure: string): void {
+    const active = this.#active
+    if (active === undefined) this.cut()
+    else active.cut(failure)
+  }
+
   /** Cuts the request that is under way, and the connection with it, if it matches. */
   cutRequest(matches: (exchange: Exchange) => boolean, failure: string): boolean {
     const active = this.#active
@@ -464,12 +476,12 @@ const received = (connection: Connection, request: IncomingMessage): [Body, Requ
   return [upload, upload]
 }
 
-const peerOf = (socket: Socket, only: boolean): Peer => {
+const peerOf = (socket: Socket, only: boolean, tls: Secured | undefined): Peer => {
   const address = socket.remoteAddress ?? ""
   // A dual-stack socket shows IPv4 clients in IPv6 clothes.
   const plain = address.startsWith("::ffff:") && address.includes(".") ? address.slice(7) : address
   const port = socket.remotePort ?? 0
   const { localAddress, localPort = 0 } = socket
   const loopback = localAddress !== undefined && isLoopback(localAddress) ? { port: localPort, only } : undefined
-  return { address: plain, port, rawAddress: plain, rawPort: port, loopback }
+  return { address: plain, port, rawAddress: plain, rawPort: port, loopback, tls }
 }

@@ -1,17 +1,19 @@
 /**
- * Port of entry: a plain HTTP/1.1 server on node:http that hands every request to the engine, and knows how to stop
- * without cutting anyone off. TLS and HTTP/2 will be further kinds of the same server: the scheme of a request is that of
- * its socket.
+ * Port of entry: an HTTP/1.1 server on node:http that hands every request to the engine, and knows how to stop without
+ * cutting anyone off. With TLS the server is handed sockets whose handshakes are over.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
-import { Server as NetServer, type Socket } from "node:net"
+import { createServer as createNetServer, type Server as NetServer, Server as PlainServer, type Socket } from "node:net"
 import type { Duplex } from "node:stream"
 import { Effect, type Scope } from "effect"
 import { offeredProtocols } from "../../src/http/framing.ts"
 import type { Answer } from "../../src/http/message.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
 import { type Container, contained, containedBy, containing } from "../../src/services/contained.ts"
+import type { PortTls } from "../../src/services/listener-tls.ts"
 import { isLocal } from "../admin-address.ts"
+import { Handshakes } from "../tls/handshakes.ts"
+import type { Secured } from "../tls/secured.ts"
 import { type Address, BindFailed, bind, clearSocketFile, show } from "./address.ts"
 import { type Clocks, Connection, type Limits, type Serving } from "./connection.ts"
 
@@ -41,6 +43,8 @@ export interface ListenOptions {
   readonly maxHeadBytes?: number | undefined
   /** Told what went wrong in the proxy itself while it answered. */
   readonly defect: (cause: unknown) => void
+  /** Clients speak TLS: asked what of it for each connection. Absent: they do not. */
+  readonly tls?: (() => PortTls | undefined) | undefined
   /** How the scope's end drains, if nobody did before. */
   readonly drain: DrainOptions
 }
@@ -71,21 +75,26 @@ export interface Bound {
   readonly cut: () => void
   /** Cuts those requests that are under way and match; `failure` says why in what is recorded. Returns how many. */
   readonly cutRequests: (matches: (exchange: Exchange) => boolean, failure: string) => number
+  /** Ends those connections with TLS that the port would not let in any more. Returns how many. */
+  readonly readmit: (failure: string) => number
 }
 
 /** Listens until its scope ends; then it drains. */
 export const listen = (options: ListenOptions): Effect.Effect<Bound, BindFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const context = yield* Effect.context<never>()
-    const listener = new Listener({
-      handle: options.handle,
-      run: Effect.runForkWith(context),
-      clocks: options.clocks,
-      limits: options.limits,
-      defect: options.defect,
-      loopback: options.address._tag !== "Unix" && isLocal(options.address),
-      draining: false
-    })
+    const listener = new Listener(
+      {
+        handle: options.handle,
+        run: Effect.runForkWith(context),
+        clocks: options.clocks,
+        limits: options.limits,
+        defect: options.defect,
+        loopback: options.address._tag !== "Unix" && isLocal(options.address),
+        draining: false
+      },
+      options.tls
+    )
     const bound = yield* Effect.acquireRelease(open(listener, options), (bound) => bound.drain(options.drain))
     return bound
   })
@@ -132,11 +141,12 @@ const open = (
       drain: (options) => listener.drain(options),
       close: listener.close(),
       cut: () => listener.cut(),
-      cutRequests: (matches, failure) => listener.cutRequests(matches, failure)
+      cutRequests: (matches, failure) => listener.cutRequests(matches, failure),
+      readmit: (failure) => listener.readmit(failure)
     } satisfies Bound
   })
 
-const portOf = (server: Server): number | undefined => {
+const portOf = (server: NetServer): number | undefined => {
   const address = server.address()
   return typeof address === "object" && address !== null ? address.port : undefined
 }
@@ -153,16 +163,21 @@ const mayUpgrade = ({ httpVersion, headers }: IncomingMessage): boolean =>
 /** The servers of one address, and the connections that came through them. */
 class Listener implements Container {
   readonly connections = new Map<Duplex, Connection>()
-  readonly #servers: Array<Server> = []
+  /** Those that are bound. */
+  readonly #servers: Array<NetServer> = []
   readonly #serving: Serving
+  readonly #tls: (() => PortTls | undefined) | undefined
+  /** Connections whose handshakes are under way, of each server with TLS. */
+  readonly #handshakes: Array<Handshakes> = []
   #sweeper: NodeJS.Timeout | undefined = undefined
   #accepting = true
   /** Those who wait for the last connection to close. */
   readonly #emptied: Array<() => void> = []
   #drain: Promise<void> | undefined = undefined
 
-  constructor(serving: Serving) {
+  constructor(serving: Serving, tls: (() => PortTls | undefined) | undefined) {
     this.#serving = serving
+    this.#tls = tls
   }
 
   /** A callback threw that belongs to no connection: there is nothing to close. */
@@ -170,7 +185,40 @@ class Listener implements Container {
     this.#serving.defect(cause)
   }
 
-  server(maxHeaderSize: number): Server {
+  /** A server that is not bound yet. */
+  server(maxHeaderSize: number): NetServer {
+    const http = this.#http(maxHeaderSize)
+    const server = this.#tls === undefined ? http : this.#secured(http, this.#tls)
+    this.#servers.push(server)
+    return server
+  }
+
+  /** Ends TLS before HTTP begins. */
+  #secured(http: Server, port: () => PortTls | undefined): NetServer {
+    const secured = new WeakMap<Socket, Secured>()
+    const handshakes = new Handshakes({
+      port,
+      now: this.#serving.clocks.wall,
+      secured: (socket, facts) => {
+        if (!this.#accepting) {
+          socket.destroy()
+          return
+        }
+        secured.set(socket, facts)
+        http.emit("connection", socket)
+      },
+      defect: this.#serving.defect
+    })
+    this.#handshakes.push(handshakes)
+    http.on(
+      "connection",
+      contained(this, (socket: Socket) => this.#connected(socket, secured.get(socket)))
+    )
+    const accepted = contained(this, (socket: Socket) => handshakes.accept(socket))
+    return createNetServer({ noDelay: true, allowHalfOpen: true }).on("connection", accepted)
+  }
+
+  #http(maxHeaderSize: number): Server {
     const of = (request: IncomingMessage, ..._: ReadonlyArray<unknown>) => this.connections.get(request.socket)
     const server = createServer({
       noDelay: true,
@@ -191,11 +239,14 @@ class Listener implements Container {
     })
     // Node would drop the lines beyond silently; framing refuses them.
     server.maxHeadersCount = 0
-    const connected = contained(this, (socket: Socket) => this.#connected(socket))
+    if (this.#tls === undefined) {
+      const connected = contained(this, (socket: Socket) => this.#connected(socket, undefined))
+      server.on("connection", connected)
+    }
     const asked = containedBy(of, (request: IncomingMessage, response: ServerResponse) =>
       of(request)?.request(request, response, false)
     )
-    server.on("connection", connected).on("request", asked).on("checkExpectation", asked)
+    server.on("request", asked).on("checkExpectation", asked)
     const expecting = containedBy(of, (request: IncomingMessage, response: ServerResponse) =>
       of(request)?.request(request, response, true)
     )
@@ -211,14 +262,13 @@ class Listener implements Container {
       ({ code }, socket) => this.connections.get(socket)?.broken(code)
     )
     server.on("clientError", broken)
-    this.#servers.push(server)
     return server
   }
 
-  #connected(socket: Socket): void {
+  #connected(socket: Socket, secured: Secured | undefined): void {
     const { probes } = this.#serving.limits()
     if (probes !== "none") socket.setKeepAlive(true, probes.time, probes.interval, probes.retries)
-    const connection = new Connection(this.#serving, socket, "encrypted" in socket ? "https" : "http")
+    const connection = new Connection(this.#serving, socket, secured)
     this.connections.set(socket, connection)
     const closed = contained(this, () => {
       this.connections.delete(socket)
@@ -269,7 +319,9 @@ class Listener implements Container {
       this.#accepting = false
       clearTimeout(this.#sweeper)
       // Its connections live on. Node's own close would also cut those whose last bytes are still on their way.
-      for (const server of this.#servers) NetServer.prototype.close.call(server)
+      for (const server of this.#servers) PlainServer.prototype.close.call(server)
+      // They have asked for nothing yet.
+      for (const handshakes of this.#handshakes) handshakes.cut()
     })
   }
 
@@ -307,6 +359,21 @@ class Listener implements Container {
   cutRequests(matches: (exchange: Exchange) => boolean, failure: string): number {
     let count = 0
     for (const connection of this.connections.values()) if (connection.cutRequest(matches, failure)) count++
+    return count
+  }
+
+  readmit(failure: string): number {
+    const port = this.#tls?.()
+    const now = this.#serving.clocks.wall()
+    let count = 0
+    for (const connection of this.connections.values()) {
+      const { secured } = connection
+      if (secured === undefined) continue
+      const tls = port?.forServerName(secured.serverName)
+      if (tls !== undefined && secured.isAdmittedBy(tls, now)) continue
+      connection.end(failure)
+      count++
+    }
     return count
   }
 

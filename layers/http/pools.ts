@@ -1,5 +1,5 @@
 /** The connections to backends: one pool of them per backend, shared by all who mean the same one in the same way. */
-import { Context, Effect, Layer, type Scope } from "effect"
+import { Clock, Context, Effect, Layer, type Scope } from "effect"
 import { type Address, formatAddress } from "../../spec/target.ts"
 import { containerOf, Defects, type TellDefect } from "../../src/services/defects.ts"
 import { Metrics } from "../../src/services/metrics.ts"
@@ -124,6 +124,8 @@ export const layer: Layer.Layer<Pools, never, Names | Metrics> = Layer.effect(
   Effect.gen(function* () {
     const tell = yield* Defects
     const now = yield* Monotonic
+    const clock = yield* Clock.Clock
+    const wall = () => clock.currentTimeMillisUnsafe()
     const timer = yield* Timer
     const names = yield* Names
     const later = containedLaterIfAlive(containerOf(tell, "backend"))
@@ -141,7 +143,7 @@ export const layer: Layer.Layer<Pools, never, Names | Metrics> = Layer.effect(
     const poolOf = (target: Address, settings: ConnectionSettings): Pool => {
       const { connectTimeout, idleTimeout, maxConnections } = settings
       return new Pool({
-        ...dialTo(target, settings, later, names),
+        ...dialTo(target, settings, later, wall, names),
         most: maxConnections,
         idleTimeout,
         acquireTimeout: connectTimeout,

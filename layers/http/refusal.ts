@@ -1,6 +1,7 @@
 /** Answers for requests that never became one: written past node's response objects, then the connection is closed. */
 import { STATUS_CODES } from "node:http"
 import type { Socket } from "node:net"
+import { transportOf } from "../tls/transport.ts"
 
 /** What is said. */
 export interface Refusal {
@@ -29,10 +30,12 @@ export const closeGently = (socket: Socket): void => {
 /** Closes a connection so that its peer does not take what came for the whole. Only TCP has such an end; others just close. */
 export const reset = (socket: Socket): void => {
   try {
-    socket.resetAndDestroy()
+    const transport = transportOf(socket) ?? socket
+    transport.resetAndDestroy()
   } catch {
-    socket.destroy()
+    // Below.
   }
+  socket.destroy()
 }
 
 const destroy = (socket: Socket): void => {

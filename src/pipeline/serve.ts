@@ -56,7 +56,7 @@ export const noHooks: Hooks = {
 }
 
 /** Serves one request on a listener. Never fails: whatever goes wrong is an answer, unless the fiber is interrupted. */
-export type Serve = (passage: Passage, listener: Listener | undefined) => Effect.Effect<Answer>
+export type Serve = (passage: Passage, listener: Listener | StageError) => Effect.Effect<Answer>
 
 /** The end of that way alone: a request that the proxy itself makes of a backend. Never fails either. */
 export type Reach = (passage: Passage, backend: Backend) => Effect.Effect<Answer>
@@ -69,7 +69,7 @@ export const makeReach: Making<Reach> = (...parts) => makeWays(...parts).reach
 const makeWays: Making<{ readonly serve: Serve; readonly reach: Reach }> = (loop, hooks, clock, defects) => {
   const serve: Serve = (p, listener) => {
     hooks.started(p)
-    if (listener === undefined) return refuse(p, new NotFound({ what: "listener" }), [])
+    if ("_tag" in listener) return refuse(p, listener, [])
     p.listener = listener
     hooks.entering(p, "gateway")
     return after(loop(listener.steps, p, 0), p, listener.response, () => {

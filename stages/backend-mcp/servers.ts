@@ -31,6 +31,7 @@ import { noMcpFacts } from "../../src/protocols/mcp/call-record.ts"
 import { defaultLimits, type McpTarget, mcpBackendConfig } from "../../src/protocols/mcp/config.ts"
 import type { McpFacts, McpRelay, McpResponse, McpTimeLimit } from "../../src/protocols/mcp/contract.ts"
 import { McpFamily } from "../../src/protocols/mcp/family.ts"
+import { clientToken } from "../../src/protocols/mcp/headers.ts"
 import { makeServers } from "../../src/protocols/mcp/http/server.ts"
 import { McpProcess } from "../../src/protocols/mcp/process.ts"
 import { makeMcpRelay } from "../../src/protocols/mcp/relay.ts"
@@ -172,6 +173,8 @@ const relayed = (
   if (own?.inQuery === true) return Exit.fail(notInQuery)
   if (own !== undefined) configured.shows(own.lines)
   const rules = x.get(slots.mcpRules)
+  const headers = withoutCredentials(x.request.headers.flat, x.get(slots.credentialHeaders), alone, own?.lines)
+  const token = configured.handsOver ? x.get(slots.jwt)?.rawToken : undefined
   current.use(configured, x)
   // Recorded at the end of the request: a stream goes on to change them, and a client may leave before any response.
   let facts = noMcpFacts()
@@ -188,7 +191,7 @@ const relayed = (
       namedHost: passage.listener?.namesHosts === true || passage.route?.namesHosts === true,
       allowedOrigin: x.answerHeaders.get("access-control-allow-origin") !== undefined,
       loopback: x.peer.loopback,
-      headers: withoutCredentials(x.request.headers.flat, x.get(slots.credentialHeaders), alone, own?.lines),
+      headers: token === undefined ? headers : [...headers, clientToken, token],
       body,
       principal: principalOf(x),
       address: x.peer.address,
