@@ -130,8 +130,11 @@ const read = (body: string): string =>
 const Drawn = Schema.Struct({
   guard: Schema.Literals(guardNames),
   pair: Schema.Literals([0, 1, 2, 3, 4, 5]),
-  /** Letters before and behind the word, if it is said. */
-  before: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2500 })),
+  /** Letters before and behind the word, if it is said. Instead of a number: so many of its letters stand in the first window. */
+  before: Schema.Union([
+    Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2500 })),
+    Schema.Struct({ letters: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: word.length - 1 })) })
+  ]),
   behind: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1500 })),
   hasWord: Schema.Boolean,
   /** How far apart the events of the text begin, and the chunks of the bytes. */
@@ -205,7 +208,9 @@ describe("guards over answers", () => {
       Effect.gen(function* () {
         const pair = pairs[index]
         const [, upstream] = pair
-        const text = `${"a".repeat(before)}${hasWord ? word : ""}${"b".repeat(behind)}`
+        // A window ends with the event that brings its text to 1,024 bytes.
+        const first = typeof before === "number" ? before : Math.ceil(1024 / apart) * apart - before.letters
+        const text = `${"a".repeat(first)}${hasWord ? word : ""}${"b".repeat(behind)}`
         const { reasoning: _, ...tokens } = drawn
         const reply = { ...tokens, text, calls: [], ending: "end" } as const
         const spoken = upstreams[upstream]!
