@@ -1,16 +1,12 @@
 /**
- * Port of entry: a plain HTTP/1.1 server on node:http that hands every request to the engine, and knows how to stop
- * without cutting anyone off. TLS and HTTP/2 will be further kinds of the same server: the scheme of a request is that of
- * its socket.
+ * Port of entry: a plain HTTP/1.1 server that hands every request to the engine, and knows how to stop without cutting anyone
+ * off. TLS and HTTP/2 will be further kinds of the same server: the scheme of a request is that of its socket.
  */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
-import { Server as NetServer, type Socket } from "node:net"
-import type { Duplex } from "node:stream"
+import { createServer, type Server, type Socket } from "node:net"
 import { Effect, type Scope } from "effect"
-import { offeredProtocols } from "../../src/http/framing.ts"
 import type { Answer } from "../../src/http/message.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
-import { type Container, contained, containedBy, containing } from "../../src/services/contained.ts"
+import { type Container, contained, containing } from "../../src/services/contained.ts"
 import { isLocal } from "../admin-address.ts"
 import { type Address, BindFailed, bind, clearSocketFile, show } from "./address.ts"
 import { type Clocks, Connection, type Limits, type Serving } from "./connection.ts"
@@ -82,6 +78,7 @@ export const listen = (options: ListenOptions): Effect.Effect<Bound, BindFailed,
       run: Effect.runForkWith(context),
       clocks: options.clocks,
       limits: options.limits,
+      maxHeadBytes: options.maxHeadBytes ?? 65_536,
       defect: options.defect,
       loopback: options.address._tag !== "Unix" && isLocal(options.address),
       draining: false
@@ -90,12 +87,9 @@ export const listen = (options: ListenOptions): Effect.Effect<Bound, BindFailed,
     return bound
   })
 
-const open = (
-  listener: Listener,
-  { address, setting, maxHeadBytes = 65_536 }: ListenOptions
-): Effect.Effect<Bound, BindFailed> =>
+const open = (listener: Listener, { address, setting }: ListenOptions): Effect.Effect<Bound, BindFailed> =>
   Effect.gen(function* () {
-    const server = () => listener.server(maxHeadBytes)
+    const server = () => listener.server()
     const refused = ({ code }: { readonly code: string }) => new BindFailed({ address: show(address), setting, code })
     let port: number | undefined
     switch (address._tag) {
@@ -143,16 +137,9 @@ const portOf = (server: Server): number | undefined => {
 
 const sweep = containing((connection: Connection, now: number, limits: Limits) => connection.sweep(now, limits))
 
-/** Whether node hands the socket over for a request that asks for another protocol (RFC 9110 7.8). */
-const mayUpgrade = ({ httpVersion, headers }: IncomingMessage): boolean =>
-  httpVersion === "1.1" &&
-  offeredProtocols(headers.upgrade ?? "") !== undefined &&
-  headers["transfer-encoding"] === undefined &&
-  (headers["content-length"] ?? "0") === "0"
-
 /** The servers of one address, and the connections that came through them. */
 class Listener implements Container {
-  readonly connections = new Map<Duplex, Connection>()
+  readonly connections = new Set<Connection>()
   readonly #servers: Array<Server> = []
   readonly #serving: Serving
   #sweeper: NodeJS.Timeout | undefined = undefined
@@ -170,47 +157,10 @@ class Listener implements Container {
     this.#serving.defect(cause)
   }
 
-  server(maxHeaderSize: number): Server {
-    const of = (request: IncomingMessage, ..._: ReadonlyArray<unknown>) => this.connections.get(request.socket)
-    const server = createServer({
-      noDelay: true,
-      // Our own sweep closes slow and idle connections; node's timers would cut long uploads.
-      requestTimeout: 0,
-      headersTimeout: 0,
-      keepAliveTimeout: 0,
-      maxHeaderSize,
-      // Framing speaks for itself, with a text.
-      requireHostHeader: false,
-      // No stream machinery for the body of a request that has none.
-      optimizeEmptyRequests: true,
-      shouldUpgradeCallback: (request) => {
-        const granted = mayUpgrade(request)
-        if (!granted) of(request)?.decline()
-        return granted
-      }
-    })
-    // Node would drop the lines beyond silently; framing refuses them.
-    server.maxHeadersCount = 0
+  server(): Server {
     const connected = contained(this, (socket: Socket) => this.#connected(socket))
-    const asked = containedBy(of, (request: IncomingMessage, response: ServerResponse) =>
-      of(request)?.request(request, response, false)
-    )
-    server.on("connection", connected).on("request", asked).on("checkExpectation", asked)
-    const expecting = containedBy(of, (request: IncomingMessage, response: ServerResponse) =>
-      of(request)?.request(request, response, true)
-    )
-    server.on("checkContinue", expecting)
-    const upgrading = containedBy(of, (request: IncomingMessage, _: Duplex, head: Uint8Array) =>
-      of(request)?.upgrade(request, head)
-    )
-    server.on("upgrade", upgrading)
-    const connecting = containedBy(of, (request: IncomingMessage) => of(request)?.connect(request))
-    server.on("connect", connecting)
-    const broken = containedBy(
-      (_: NodeJS.ErrnoException, socket: Duplex) => this.connections.get(socket),
-      ({ code }, socket) => this.connections.get(socket)?.broken(code)
-    )
-    server.on("clientError", broken)
+    // Tunnels may end in one direction alone.
+    const server = createServer({ noDelay: true, allowHalfOpen: true }, connected)
     this.#servers.push(server)
     return server
   }
@@ -219,9 +169,9 @@ class Listener implements Container {
     const { probes } = this.#serving.limits()
     if (probes !== "none") socket.setKeepAlive(true, probes.time, probes.interval, probes.retries)
     const connection = new Connection(this.#serving, socket, "encrypted" in socket ? "https" : "http")
-    this.connections.set(socket, connection)
+    this.connections.add(connection)
     const closed = contained(this, () => {
-      this.connections.delete(socket)
+      this.connections.delete(connection)
       try {
         connection.closed()
       } finally {
@@ -258,7 +208,7 @@ class Listener implements Container {
       // First: the next look must come, whatever this one meets.
       this.#sweep()
       const now = this.#serving.clocks.monotonic()
-      for (const connection of this.connections.values()) sweep(connection, now, limits)
+      for (const connection of this.connections) sweep(connection, now, limits)
     })
     this.#sweeper = setTimeout(look, Math.max(10, Math.min(shortest / 8, 10_000))).unref()
   }
@@ -268,8 +218,8 @@ class Listener implements Container {
     return Effect.sync(() => {
       this.#accepting = false
       clearTimeout(this.#sweeper)
-      // Its connections live on. Node's own close would also cut those whose last bytes are still on their way.
-      for (const server of this.#servers) NetServer.prototype.close.call(server)
+      // Its connections live on.
+      for (const server of this.#servers) server.close()
     })
   }
 
@@ -285,11 +235,9 @@ class Listener implements Container {
     // A balancer that has not noticed yet uses the connections that it keeps: none is closed under a request.
     if (minimum > 0) await this.#within(minimum, false)
     await Effect.runPromise(this.close())
-    for (const connection of this.connections.values()) if (connection.idle) connection.socket.destroy()
+    for (const connection of this.connections) if (connection.idle) connection.socket.destroy()
     if (this.connections.size > 0) await this.#within(Math.max(0, deadline - minimum), true)
     this.cut()
-    // Now that no connection is left, node's own close ends what else the server holds.
-    for (const server of this.#servers) server.close()
   }
 
   /** Waits for a time, or, if so wanted, until no connection is left. */
@@ -306,11 +254,11 @@ class Listener implements Container {
 
   cutRequests(matches: (exchange: Exchange) => boolean, failure: string): number {
     let count = 0
-    for (const connection of this.connections.values()) if (connection.cutRequest(matches, failure)) count++
+    for (const connection of this.connections) if (connection.cutRequest(matches, failure)) count++
     return count
   }
 
   cut(): void {
-    for (const connection of this.connections.values()) connection.cut()
+    for (const connection of this.connections) connection.cut()
   }
 }

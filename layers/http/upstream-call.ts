@@ -23,8 +23,8 @@ import type { Pool, Waiter } from "./client/pool.ts"
 import type { AbsoluteForm } from "./client/proxy.ts"
 import { type Framing, requestHead } from "./client/request-head.ts"
 import type { ResponseHead } from "./client/response-parser.ts"
-import type { Tunnel } from "./client/tunnel.ts"
-import { pour } from "./socket-body.ts"
+import { pour } from "./pour.ts"
+import type { Tunnel } from "./tunnel.ts"
 import { bodyError, callError } from "./upstream-errors.ts"
 
 /** The pool that a call goes through, and what it knows of the backend. */

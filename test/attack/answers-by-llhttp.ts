@@ -23,7 +23,8 @@ const stricter: Readonly<Record<string, string>> = {
   "101 that nobody asked for": "it leaves that to its user",
   "content-length": "it counts beyond what a double holds",
   "chunk size": "it counts beyond what a double holds",
-  "chunk extension": "it reads those without a value behind their sign, and more than 128 KiB of them",
+  "chunk extension": "it reads those without a value behind their sign",
+  "chunk extensions too long": "it reads more than 128 KiB of them",
   trailer: "a length in a trailer comes too late for everybody",
   "control character": "it lets them pass in a reason",
   "line break": "it ends a reason at a lone carriage return"
