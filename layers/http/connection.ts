@@ -170,12 +170,10 @@ export class Connection implements Host, Incoming {
       else if (this.#idleSince !== undefined && from === 0) at = this.#accept(head, bytes, at)
       else this.#wait(head)
     }
-    if (at < bytes.length && this.#upgrading) this.#keep(bytes.subarray(at))
-  }
-
-  /** Whether the request under way changes the protocol, if it is let. */
-  get #upgrading(): boolean {
-    return this.#active?.exchange.upgrade !== undefined
+    if (at === bytes.length) return
+    if (this.#tunnel !== undefined) this.#tunnel.received(bytes.subarray(at))
+    // It changes the protocol, if it is let.
+    else if (this.#active?.exchange.upgrade !== undefined) this.#keep(bytes.subarray(at))
   }
 
   /** Some of a body has come. */

@@ -30,6 +30,7 @@ const longestMethod = 32
 
 const tab = 9
 const blank = 32
+const slash = 47
 const highest = 0x7e
 
 export class RequestParser extends MessageParser<RequestFault> {
@@ -89,7 +90,8 @@ export class RequestParser extends MessageParser<RequestFault> {
     for (let code = text.charCodeAt(to); code > blank; code = text.charCodeAt(++to)) if (code > highest) return "target"
     if (to === from || text.charCodeAt(to) === tab) return "target"
     const version = versionOf(text, to, end)
-    if (version === undefined) return "version"
+    // A line without a version may be one without a target.
+    if (version === undefined || (to === end && text.charCodeAt(from) !== slash)) return "version"
     const method = text.slice(0, first)
     if (version !== "foreign" && !methods.has(method)) return "method"
     const raw: Array<string> = []
