@@ -3,7 +3,6 @@
  * and what becomes of the connection to the engine.
  */
 import { Cause, type Effect, Exit, type Fiber } from "effect"
-import type { Framed } from "../../src/http/framing.ts"
 import type { HeaderList } from "../../src/http/header-list.ts"
 import type { Answer } from "../../src/http/message.ts"
 import { ClientStalled } from "../../src/pipeline/errors.ts"
@@ -47,7 +46,8 @@ export class ActiveRequest {
     host: Host,
     exchange: Exchange,
     upload: RequestBody | undefined,
-    { persistent, expecting }: Pick<Framed, "persistent" | "expecting">
+    persistent: boolean,
+    expecting: boolean
   ) {
     this.#host = host
     this.exchange = exchange

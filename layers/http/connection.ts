@@ -147,12 +147,13 @@ export class Connection implements Host, Incoming {
   #received(bytes: Buffer): void {
     if (this.#tunnel !== undefined) this.#tunnel.received(bytes)
     else if (this.#rest !== undefined) this.#keep(Buffer.concat([this.#rest, bytes]))
-    else this.#read(bytes, 0)
+    else this.#read(bytes, 0, true)
   }
 
-  /** Reads requests. Only one of a piece begins at once: whoever pipelines many shares the loop with the others. */
-  #read(bytes: Buffer, from: number): void {
+  /** Reads requests. @param mayBegin one alone in a turn: whoever pipelines many shares the loop with the others. */
+  #read(bytes: Buffer, from: number, mayBegin: boolean): void {
     const parser = this.#parser
+    let first = mayBegin
     let at = from
     while (at < bytes.length && !(this.#sealed && this.#upload === undefined)) {
       if (this.#waiting !== undefined) {
@@ -167,8 +168,10 @@ export class Connection implements Host, Incoming {
       }
       const { head } = parser
       if (head === undefined) this.#take()
-      else if (this.#idleSince !== undefined && from === 0) at = this.#accept(head, bytes, at)
-      else this.#wait(head)
+      else if (this.#idleSince !== undefined && first) {
+        first = false
+        at = this.#accept(head, bytes, at)
+      } else this.#wait(head)
     }
     if (at === bytes.length) return
     if (this.#tunnel !== undefined) this.#tunnel.received(bytes.subarray(at))
@@ -239,7 +242,7 @@ export class Connection implements Host, Incoming {
   /** Begins a request whose head is complete, and reads what has come of its body. Says up to where. */
   #accept(head: RequestLines, bytes: Buffer, at: number): number {
     // It was refused already, for its slowness.
-    if (!this.socket.writable) return at
+    if (!this.socket.writable) return bytes.length
     this.#idleSince = this.#headSince = undefined
     const framed = this.#frame(head)
     if (framed._tag === "Malformed") {
@@ -252,7 +255,7 @@ export class Connection implements Host, Incoming {
     // Whatever becomes of the wish, what comes behind it may be of another protocol.
     if (framed.upgrading) this.#sealed = true
     if (framed.body === undefined) {
-      this.#begin(framed, undefined, undefined)
+      this.#begin(framed, undefined, undefined, framed.expecting)
       return at
     }
     const fault = at < bytes.length ? parser.feed(bytes, at, bytes.length) : undefined
@@ -264,7 +267,7 @@ export class Connection implements Host, Incoming {
     const behind = at < bytes.length ? parser.consumed : at
     const { body, ended, trailers } = parser
     parser.letGo()
-    if (ended && trailers === undefined) this.#begin({ ...framed, expecting: false }, body ?? nothing, undefined)
+    if (ended && trailers === undefined) this.#begin(framed, body ?? nothing, undefined, false)
     else {
       const upload = new RequestBody(this)
       this.#upload = upload
@@ -273,7 +276,7 @@ export class Connection implements Host, Incoming {
         this.#upload = undefined
         upload.end(trailers)
       }
-      this.#begin(framed, upload, upload)
+      this.#begin(framed, upload, upload, framed.expecting && !ended)
       this.#flow()
     }
     return behind
@@ -287,13 +290,14 @@ export class Connection implements Host, Incoming {
     return frameRequest(method, target, version, raw, this.scheme, paths)
   }
 
-  #begin(framed: Framed, body: Body, upload: RequestBody | undefined): void {
+  /** @param expecting the client waits for `100 Continue`. */
+  #begin(framed: Framed, body: Body, upload: RequestBody | undefined, expecting: boolean): void {
     const { clocks } = this.#serving
     const exchange = new Exchange(framed.head, body, this.peer, clocks.wall(), clocks.monotonic())
     exchange.inform = this.#inform
     // A body would have to end before the protocol changes.
     if (framed.body === undefined) exchange.upgrade = framed.upgrade
-    const active = new ActiveRequest(this, exchange, upload, framed)
+    const active = new ActiveRequest(this, exchange, upload, framed.persistent, expecting)
     this.#active = active
     active.begin(this.#serving.handle)
   }
@@ -363,7 +367,7 @@ export class Connection implements Host, Incoming {
     const rest = this.#rest ?? nothing
     this.#waiting = this.#rest = undefined
     const at = this.#accept(head, rest, 0)
-    this.#read(rest, at)
+    this.#read(rest, at, false)
     this.#flow()
   }
 

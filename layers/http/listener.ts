@@ -89,26 +89,25 @@ export const listen = (options: ListenOptions): Effect.Effect<Bound, BindFailed,
 
 const open = (listener: Listener, { address, setting }: ListenOptions): Effect.Effect<Bound, BindFailed> =>
   Effect.gen(function* () {
-    const server = () => listener.server()
     const refused = ({ code }: { readonly code: string }) => new BindFailed({ address: show(address), setting, code })
     let port: number | undefined
     switch (address._tag) {
       case "Unix":
         if (address.path === "") return yield* Effect.fail(refused({ code: "EINVAL" }))
         yield* Effect.mapError(clearSocketFile(address.path), refused)
-        yield* Effect.mapError(bind(server(), { path: address.path }), refused)
+        yield* Effect.mapError(bind(listener.server(), { path: address.path }), refused)
         break
       case "Tcp": {
-        const tcp = server()
+        const tcp = listener.server()
         yield* Effect.mapError(bind(tcp, { host: address.host, port: address.port }), refused)
         port = portOf(tcp)
         break
       }
       case "Localhost": {
-        const four = server()
+        const four = listener.server()
         yield* Effect.mapError(bind(four, { host: "127.0.0.1", port: address.port }), refused)
         port = portOf(four)
-        yield* bind(server(), { host: "::1", port }).pipe(
+        yield* bind(listener.server(), { host: "::1", port }).pipe(
           Effect.catch((failure) =>
             // A machine without IPv6 has one loopback; that is no failure.
             failure.code === "EADDRNOTAVAIL" || failure.code === "EAFNOSUPPORT"

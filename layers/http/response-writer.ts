@@ -279,8 +279,10 @@ export class ResponseWriter implements BodySink {
       }
       this.#ended = true
       const { socket, flushed } = this.#connection
+      // As above: it will be told.
+      if (!socket.writable) return
       const rest = this.#takeHead() + (this.#chunked ? `0\r\n${trailerLines(trailers)}` : "")
-      if (rest !== "" && socket.writable) socket.write(rest, "latin1", flushed)
+      if (rest !== "") socket.write(rest, "latin1", flushed)
     }
     this.#sent()
   }
