@@ -16,10 +16,10 @@ const watching = (file: string, known: string, debounce = 20) =>
     const seen = yield* Queue.unbounded<string>()
     yield* watchFile({ file, known, debounce, changed: (text) => Effect.asVoid(Queue.offer(seen, text)) })
     return {
-      next: Effect.timeout(Queue.take(seen), "2 seconds"),
+      next: Effect.timeout(Queue.take(seen), "20 seconds"),
       /** Nothing more comes. */
       quiet: Effect.andThen(
-        Effect.sleep("150 millis"),
+        Effect.sleep(130 + debounce),
         Effect.map(Queue.size(seen), (size) => assert.strictEqual(size, 0))
       )
     }
@@ -116,7 +116,7 @@ describe("file watch", () => {
       const at = yield* folder
       const file = join(at, "config.yaml")
       writeFileSync(file, "")
-      const { next, quiet } = yield* watching(file, "", 60)
+      const { next, quiet } = yield* watching(file, "", 1000)
       yield* Effect.forkScoped(
         Effect.forever(
           Effect.andThen(

@@ -1,5 +1,5 @@
 /** Policies of somebody else that run beside the call of the backend, and keep what they know over their phases. */
-import { request as httpRequest } from "node:http"
+import { request as httpRequest, type ServerResponse } from "node:http"
 import { assert, describe, it } from "@effect/vitest"
 import { Data, Deferred, Effect, Exit, Schema, Stream } from "effect"
 import { makeHeadgate } from "../src/main/library.ts"
@@ -32,6 +32,26 @@ class Against extends Data.TaggedError("Against") implements StageError {
   readonly source = "client"
   override readonly message = "there is something against it"
 }
+
+/** A backend that begins an answer, and says no more than it is told to. */
+const beginning = (text: string) =>
+  Effect.gen(function* () {
+    let answer: ServerResponse | undefined
+    let isLeft = false
+    const server = yield* httpBackend((_, response) => {
+      answer = response
+      response.writeHead(200, { "content-type": "text/plain" })
+      response.write(text)
+      response.on("close", () => {
+        isLeft = true
+      })
+    })
+    return {
+      address: `127.0.0.1:${portOf(server.address())}`,
+      goesOn: (more: string) => answer?.write(more),
+      isLeft: () => isLeft
+    }
+  })
 
 const refusal = (): Answer => ({ status: 403, headers: new HeaderList(["x-by", "guard"]), body: "stopped" })
 
@@ -186,22 +206,15 @@ describe("a node beside the call", () => {
 
   it.live("cuts an answer off that has begun to leave, where it does not wait", () =>
     Effect.gen(function* () {
-      let left = false
-      const server = yield* httpBackend((_, response) => {
-        response.writeHead(200, { "content-type": "text/plain" })
-        response.write("begun ")
-        response.on("close", () => {
-          left = true
-        })
-      })
+      const backend = yield* beginning("begun ")
       const { headgate, asked } = guarding()
       const lines: Array<string> = []
       const gateway = yield* headgate.start(
         `
 gateways: { default: { port: 8080 } }
 routes:
-- policies: { guard: { keeps: false }, timeout: { requestTimeout: 100ms } }
-  backends: [{ host: "127.0.0.1:${portOf(server.address())}" }]
+- policies: { guard: { keeps: false }, timeout: { requestTimeout: 1s } }
+  backends: [{ host: "${backend.address}" }]
 `,
         { ephemeral: true, host: "127.0.0.1", log: (line) => lines.push(line) }
       )
@@ -209,12 +222,12 @@ routes:
       client.send("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
       yield* Effect.promise(() => client.until(({ text }) => text.includes("begun ")))
       // The time of the request bounds the way to its answer, and neither the answer nor who looks at it.
-      yield* Effect.sleep(150)
-      assert.isFalse(client.closed || left)
+      yield* Effect.sleep(1100)
+      assert.isFalse(client.closed || backend.isLeft())
       yield* Deferred.done(asked[0]!, Exit.fail(new Against()))
       yield* Effect.promise(() => client.until(() => client.closed || client.ended))
       assert.notMatch(client.text, /\r\n0\r\n\r\n$/)
-      yield* Effect.promise(() => eventually(() => left))
+      yield* Effect.promise(() => eventually(backend.isLeft))
       yield* Effect.promise(() => eventually(() => lines.some((line) => line.includes("stopped by guard"))))
     })
   )
@@ -449,16 +462,7 @@ const wordGuard = policy({
 describe("a policy that does both", () => {
   it.live("stops a stream at the word that it saw in it", () =>
     Effect.gen(function* () {
-      let more = true
-      const server = yield* httpBackend((_, response) => {
-        response.writeHead(200, { "content-type": "text/plain" })
-        response.write("good ")
-        const timer = setTimeout(() => response.write("bad "), 30)
-        response.on("close", () => {
-          more = false
-          clearTimeout(timer)
-        })
-      })
+      const backend = yield* beginning("good ")
       const headgate = makeHeadgate({
         registry: registry([...policies.policies, wordGuard], {
           ...policies.orders,
@@ -473,16 +477,17 @@ describe("a policy that does both", () => {
 gateways: { default: { port: 8080 } }
 routes:
 - policies: { wordGuard: { word: never, kind: answers } }
-  backends: [{ host: "127.0.0.1:${portOf(server.address())}", policies: { wordGuard: { word: bad, kind: fails } } }]
+  backends: [{ host: "${backend.address}", policies: { wordGuard: { word: bad, kind: fails } } }]
 `,
         { ephemeral: true, host: "127.0.0.1" }
       )
       const client = new RawClient(gateway.port(8080)!)
       client.send("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+      yield* Effect.promise(() => client.until(({ text }) => text.includes("good ")))
+      backend.goesOn("bad ")
       yield* Effect.promise(() => client.until(() => client.closed || client.ended))
-      assert.include(client.text, "good ")
       assert.notMatch(client.text, /\r\n0\r\n\r\n$/)
-      yield* Effect.promise(() => eventually(() => !more))
+      yield* Effect.promise(() => eventually(backend.isLeft))
     })
   )
 

@@ -2,6 +2,7 @@
 import { json } from "node:stream/consumers"
 import { Effect, type Scope } from "effect"
 import { httpBackend, portOf } from "./http/edge.ts"
+import { type Program, startHeadgate } from "./program.ts"
 
 type Attributes = ReadonlyArray<{ readonly key: string; readonly value: Readonly<Record<string, unknown>> }>
 
@@ -12,6 +13,9 @@ export interface Span {
   readonly name: string
   /** 1 internal, 2 server, 3 client. */
   readonly kind: number
+  /** Nanoseconds since 1970. */
+  readonly startTimeUnixNano: string
+  readonly endTimeUnixNano: string
   readonly status: { readonly code: number; readonly message?: string }
   readonly attributes: Attributes
 }
@@ -73,3 +77,22 @@ export const collector: Effect.Effect<Collector, never, Scope.Scope> = Effect.ge
   })
   return { port: portOf(server.address()), spans, metrics, resources }
 })
+
+/** A proxy as a process of its own, until the scope ends: it samples every request, and sends spans soon and nothing else. */
+export const startSampled = (
+  configuration: string,
+  { port }: Pick<Collector, "port">,
+  env: Readonly<Record<string, string>> = {}
+): Effect.Effect<Program, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.promise(() =>
+      startHeadgate(["-c", configuration], {
+        OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`,
+        OTEL_METRICS_EXPORTER: "none",
+        OTEL_TRACES_SAMPLER: "always_on",
+        OTEL_BSP_SCHEDULE_DELAY: "50",
+        ...env
+      })
+    ),
+    (program) => Effect.promise(() => program[Symbol.asyncDispose]())
+  )

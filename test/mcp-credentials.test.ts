@@ -172,3 +172,98 @@ describe("credentials of a client", () => {
     })
   )
 })
+
+describe("the token of a client at one target", () => {
+  const issuer = "https://issuer.example"
+  const claims = { iss: issuer, exp: Date.now() / 1000 + 3600 }
+  const message = (method: string, params: object = {}) => JSON.stringify({ jsonrpc: "2.0", id: 1, method, params })
+  const description =
+    '{ openapi: 3.0.0, info: { title: i, version: "1" }, paths: { /own: { get: { operationId: own, responses: {} } } } }'
+
+  /** What each of the servers was last shown. */
+  const last = (servers: ReadonlyArray<{ readonly received: ReadonlyArray<IncomingHttpHeaders> }>) =>
+    servers.map(({ received }) => received.at(-1)?.authorization)
+
+  const started = (targets: string, policies: string, rest = "") =>
+    Effect.map(
+      start(
+        `
+gateways: { default: { port: 8080 } }
+routes:
+  - policies: { jwtAuth: { mode: optional, issuer: "${issuer}", jwks: '${keySet("ec-256")}' } }
+    backends: [{ mcp: { targets: [${targets}] }, policies: { ${policies} } }]
+${rest}`,
+        { ephemeral: true, host: "127.0.0.1" }
+      ),
+      (gateway) => (body: string | undefined, signed: string | undefined, session?: string) =>
+        Effect.promise(() =>
+          send(gateway.port(8080)!, {
+            method: body === undefined ? "DELETE" : "POST",
+            path: "/mcp",
+            headers: {
+              "content-type": "application/json",
+              accept: "application/json, text/event-stream",
+              ...(signed === undefined ? {} : { authorization: `Bearer ${signed}` }),
+              ...(session === undefined ? {} : { "mcp-session-id": session })
+            },
+            ...(body === undefined ? {} : { body })
+          })
+        )
+    )
+  const initialize = message("initialize", { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: {} })
+
+  it.live("is that of the request which a message is sent for, and reaches no other target", () =>
+    Effect.gen(function* () {
+      const [own, named, others] = [yield* recording, yield* recording, yield* recording]
+      const at = ({ port }: typeof own) => `http://127.0.0.1:${port}/mcp`
+      const ask = yield* started(
+        `{ name: a, mcp: { host: "${at(own)}" }, policies: { backendAuth: { passthrough: {} } } },
+         { name: b, mcp: { backend: /named, path: /mcp } },
+         { name: c, mcp: { host: "${at(others)}" } }`,
+        "backendAuth: { key: of-the-proxy }",
+        `backends: [{ name: named, host: "127.0.0.1:${named.port}", policies: { backendAuth: { passthrough: {} } } }]`
+      )
+      const [first, second] = [1, 2].map((jti) => token("ec-256", { ...claims, sub: "me", jti }))
+      const begun = yield* ask(initialize, first)
+      const session = String(begun.headers["mcp-session-id"])
+      assert.deepStrictEqual(last([own, named, others]), [`Bearer ${first}`, `Bearer ${first}`, "Bearer of-the-proxy"])
+      // Tokens are renewed while a session goes on.
+      assert.strictEqual((yield* ask(message("tools/list"), second, session)).status, 200)
+      assert.deepStrictEqual(last([own, named, others]), [
+        `Bearer ${second}`,
+        `Bearer ${second}`,
+        "Bearer of-the-proxy"
+      ])
+      const stranger = token("ec-256", { ...claims, sub: "somebody else" })
+      for (const signed of [stranger, undefined]) {
+        const before = own.received.length
+        assert.strictEqual((yield* ask(message("tools/list"), signed, session)).status, 404)
+        assert.strictEqual(own.received.length, before)
+      }
+      // A session of nobody is nobody's at the target, either.
+      const anonymous = String((yield* ask(initialize, undefined)).headers["mcp-session-id"])
+      assert.strictEqual((yield* ask(message("tools/list"), undefined, anonymous)).status, 200)
+      assert.deepStrictEqual(last([own, named, others]), [undefined, undefined, "Bearer of-the-proxy"])
+    })
+  )
+
+  it.live("is shown where its policy says, and with what an interface is asked", () =>
+    Effect.gen(function* () {
+      const [own, described] = [yield* recording, yield* recording]
+      const ask = yield* started(
+        `{ name: a, mcp: { host: "http://127.0.0.1:${own.port}/mcp" }, policies: { backendAuth: { passthrough: { location: { header: { name: x-own, prefix: "token " } } } } } },
+         { name: b, openapi: { host: "127.0.0.1:${described.port}", schema: '${description}' }, policies: { backendAuth: { passthrough: {} } } }`,
+        ""
+      )
+      const signed = token("ec-256", { ...claims, sub: "me" })
+      const session = String((yield* ask(initialize, signed)).headers["mcp-session-id"])
+      const { authorization, "x-own": shownAs } = own.received.at(-1) ?? {}
+      assert.deepStrictEqual([authorization, shownAs], [undefined, `token ${signed}`])
+      assert.strictEqual(
+        (yield* ask(message("tools/call", { name: "b_own", arguments: {} }), signed, session)).status,
+        200
+      )
+      assert.deepStrictEqual(last([described]), [`Bearer ${signed}`])
+    })
+  )
+})

@@ -198,6 +198,24 @@ backends: [{ name: fixture, host: "127.0.0.1:${server.port}", policies: { reques
     })
   )
 
+  it.live("outlives a reload that changes which addresses of its target are called, and goes on with those", () =>
+    Effect.gen(function* () {
+      const server = yield* fixture
+      const target = `{ name: f, mcp: { host: "http://localhost:${server.port}/mcp" } }`
+      const family = (lookupFamily: string) => configuration(target, `{ dns: { lookupFamily: ${lookupFamily} } }`)
+      const gateway = yield* started(family("V4Only"))
+      const port = gateway.port(8080)!
+      const session = yield* Effect.promise(() => initialize(port))
+      const answers = []
+      for (const wanted of ["V4Only", "V6Only", "V4Only"]) {
+        yield* gateway.reload(family(wanted))
+        answers.push((yield* Effect.promise(() => call(port, session))).status)
+      }
+      // The server listens on an address of IPv4 alone.
+      assert.deepStrictEqual(answers, [200, 503, 200])
+    })
+  )
+
   it.live("does not depend on how its route is numbered", () =>
     Effect.gen(function* () {
       const server = yield* fixture

@@ -1,8 +1,8 @@
 /** A backend of tests: answers as it was told, and keeps what it received. */
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
-import { createServer as createNetServer } from "node:net"
 import { buffer } from "node:stream/consumers"
 import { Effect, type Scope } from "effect"
+import { freePort } from "./free-ports.ts"
 import { httpBackend, portOf } from "./http/edge.ts"
 
 export interface OriginRequest {
@@ -65,23 +65,5 @@ export const origin = (
     return { server, port, address: `127.0.0.1:${port}`, received, connections: () => connections }
   })
 
-const canListen = (port: number): Promise<boolean> =>
-  new Promise((resolve) => {
-    const server = createNetServer()
-    server.once("error", () => resolve(false))
-    server.listen(port, () => server.close(() => resolve(true)))
-  })
-
-// Below the ports that systems give to whoever does not ask for one, and a thousand for each worker: a port that the system
-// chose for a moment may be somebody's connection in the next.
-const block = 20_000 + (Number(process.env["VITEST_POOL_ID"] ?? 0) % 12) * 1_000
-let drawn = process.pid % 1_000
-
 /** A port on which nobody listens. */
-export const nowhere: Effect.Effect<number> = Effect.promise(async () => {
-  for (let tries = 0; tries < 1_000; tries++) {
-    const port = block + (drawn++ % 1_000)
-    if (await canListen(port)) return port
-  }
-  throw new Error(`every port from ${block} on is taken`)
-})
+export const nowhere: Effect.Effect<number> = Effect.promise(freePort)

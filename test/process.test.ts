@@ -413,7 +413,7 @@ routes: [{ backends: [{ host: "127.0.0.1:${portOf(server.address())}" }] }]
       const begun = performance.now()
       program.child.kill("SIGTERM")
       assert.strictEqual(yield* Effect.promise(() => program.ended), 0)
-      assert.isAtMost(performance.now() - begun, 2000)
+      assert.isAtMost(performance.now() - begun, 20_000)
       assert.isTrue(client.closed || client.ended)
       assert.notInclude(client.text, "last")
     })

@@ -5,11 +5,11 @@ import { type Headgate, start } from "../src/main/library.ts"
 import { traceProblems } from "../src/main/testing.ts"
 import { type TraceEvent, watch } from "../src/main/trace.ts"
 import { type Sent, send } from "./client.ts"
-import { attributesOf, collector } from "./collector.ts"
+import { attributesOf, collector, startSampled } from "./collector.ts"
 import { httpBackend, portOf } from "./http/edge.ts"
 import { eventually, RawClient } from "./http/raw-client.ts"
 import { nowhere, type OriginAnswer, origin } from "./origin.ts"
-import { startHeadgate, until } from "./program.ts"
+import { until } from "./program.ts"
 
 const chat: Sent = {
   method: "POST",
@@ -270,17 +270,7 @@ describe("spans of a sampled request", () => {
       const sink = yield* collector
       const guard = yield* origin(passing)
       const port = yield* nowhere
-      yield* Effect.acquireRelease(
-        Effect.promise(() =>
-          startHeadgate(["-c", guarded(guard.address, "", port)], {
-            OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${sink.port}`,
-            OTEL_METRICS_EXPORTER: "none",
-            OTEL_TRACES_SAMPLER: "always_on",
-            OTEL_BSP_SCHEDULE_DELAY: "50"
-          })
-        ),
-        (program) => Effect.promise(() => program[Symbol.asyncDispose]())
-      )
+      yield* startSampled(guarded(guard.address, "", port), sink)
       yield* Effect.promise(async () => {
         assert.strictEqual((await send(port, chat)).status, 200)
         await until("the spans", () => sink.spans.some(({ kind }) => kind === 2))

@@ -92,22 +92,19 @@ export const judgeTls = (): Promise<ReadonlyArray<Verdict>> =>
         const folder = yield* temporaryFolder
         certificates(folder)
         const at = (name: string) => join(folder, name)
-        const free = yield* Effect.promise(() =>
-          Promise.all(Array.from({ length: 11 }, () => Effect.runPromise(nowhere)))
-        )
-        const [any, two, three, expired, clients, plain, www, verifying, group, protocol, edge] = free as [
-          number,
-          number,
-          number,
-          number,
-          number,
-          number,
-          number,
-          number,
-          number,
-          number,
-          number
-        ]
+        const { any, two, three, expired, clients, plain, www, verifying, group, protocol, edge } = yield* Effect.all({
+          any: nowhere,
+          two: nowhere,
+          three: nowhere,
+          expired: nowhere,
+          clients: nowhere,
+          plain: nowhere,
+          www: nowhere,
+          verifying: nowhere,
+          group: nowhere,
+          protocol: nowhere,
+          edge: nowhere
+        })
 
         const shown = (name: string) =>
           `ssl_certificate ${at(`${name}.pem`)}; ssl_certificate_key ${at(`${name}.key`)};`

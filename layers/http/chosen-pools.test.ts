@@ -25,7 +25,15 @@ const world = () => {
         },
         refused: () => {}
       })
-      return { tell: () => {}, pool, connectTimeout: 1000, form: undefined }
+      return {
+        tell: () => {},
+        pool,
+        connectTimeout: 1000,
+        form: undefined,
+        idle: undefined,
+        now: () => 0,
+        later: () => () => {}
+      }
     })
   const isOpen = ({ pool }: { readonly pool: Pool }) => {
     let refused = false

@@ -26,6 +26,7 @@ export interface ConnectionSettings {
   readonly maxConnections: number | undefined
   readonly probes: Probes | "none"
   readonly addresses: Addresses
+  readonly bodyIdleTimeout: number | undefined
   readonly tunnel: FixedTunnel | undefined
 }
 
@@ -37,5 +38,6 @@ export const settle = (target: Address, options: FixedOptions): ConnectionSettin
   maxConnections: options.maxConnections === Infinity ? undefined : options.maxConnections,
   probes: options.probes ?? standard.probes,
   addresses: options.addresses ?? standard.addresses,
+  bodyIdleTimeout: options.bodyIdleTimeout,
   tunnel: options.tunnel
 })

@@ -13,6 +13,7 @@ import { Exchange, type Inform } from "../../src/pipeline/exchange.ts"
 import type { Peer } from "../../src/pipeline/view.ts"
 import { contained, containing, ignore } from "../../src/services/contained.ts"
 import type { Probes } from "../../src/services/upstreams.ts"
+import type { Secured } from "../tls/secured.ts"
 import { ActiveRequest, type Host } from "./active-request.ts"
 import { closeGently, parserRefusal, type Refusal, refuse, reset } from "./refusal.ts"
 import { type Incoming, RequestBody } from "./request-body.ts"
@@ -67,6 +68,7 @@ export class Connection implements Host, Incoming {
   readonly socket: Socket
   readonly peer: Peer
   readonly scheme: Scheme
+  readonly secured: Secured | undefined
   /** For whichever request is being answered. A closure for each of them would not die young, and cost collections. */
   readonly #inform: Inform
   readonly flushed: () => void
@@ -99,12 +101,14 @@ export class Connection implements Host, Incoming {
   /** What the parser choked on while an earlier request was still being answered. */
   #broken: Broken | undefined = undefined
 
-  constructor(serving: Serving, socket: Socket, scheme: Scheme) {
+  /** @param secured what is known by its TLS handshake. */
+  constructor(serving: Serving, socket: Socket, secured: Secured | undefined) {
     this.#serving = serving
     this.socket = socket
-    this.scheme = scheme
+    this.secured = secured
+    this.scheme = secured === undefined ? "http" : "https"
     this.#parser = new RequestParser(serving.maxHeadBytes)
-    this.peer = peerOf(socket, serving.loopback)
+    this.peer = peerOf(socket, serving.loopback, secured)
     this.#inform = (status, headers) => this.#active?.inform(status, headers)
     this.flushed = contained(this, () => this.#active?.flushed())
     this.#opened = this.#idleSince = serving.clocks.monotonic()
@@ -295,6 +299,7 @@ export class Connection implements Host, Incoming {
     const { clocks } = this.#serving
     const exchange = new Exchange(framed.head, body, this.peer, clocks.wall(), clocks.monotonic())
     exchange.inform = this.#inform
+    if (this.secured !== undefined) this.secured.identify(exchange)
     // A body would have to end before the protocol changes.
     if (framed.body === undefined) exchange.upgrade = framed.upgrade
     const active = new ActiveRequest(this, exchange, upload, framed.persistent, expecting)
@@ -396,6 +401,13 @@ export class Connection implements Host, Incoming {
     else this.socket.destroy()
   }
 
+  /** Ends it with whatever is under way; `failure` says why in what is recorded. */
+  end(failure: string): void {
+    const active = this.#active
+    if (active === undefined) this.cut()
+    else active.cut(failure)
+  }
+
   /** Cuts the request that is under way, and the connection with it, if it matches. */
   cutRequest(matches: (exchange: Exchange) => boolean, failure: string): boolean {
     const active = this.#active
@@ -450,12 +462,12 @@ const destroy = (socket: Socket): void => {
   socket.destroy()
 }
 
-const peerOf = (socket: Socket, only: boolean): Peer => {
+const peerOf = (socket: Socket, only: boolean, tls: Secured | undefined): Peer => {
   const address = socket.remoteAddress ?? ""
   // A dual-stack socket shows IPv4 clients in IPv6 clothes.
   const plain = address.startsWith("::ffff:") && address.includes(".") ? address.slice(7) : address
   const port = socket.remotePort ?? 0
   const { localAddress, localPort = 0 } = socket
   const loopback = localAddress !== undefined && isLoopback(localAddress) ? { port: localPort, only } : undefined
-  return { address: plain, port, rawAddress: plain, rawPort: port, loopback }
+  return { address: plain, port, rawAddress: plain, rawPort: port, loopback, tls }
 }

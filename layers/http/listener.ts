@@ -1,13 +1,16 @@
 /**
- * Port of entry: a plain HTTP/1.1 server that hands every request to the engine, and knows how to stop without cutting anyone
- * off. TLS and HTTP/2 will be further kinds of the same server: the scheme of a request is that of its socket.
+ * Port of entry: an HTTP/1.1 server that hands every request to the engine, and knows how to stop without cutting anyone off.
+ * With TLS it is handed sockets whose handshakes are over.
  */
 import { createServer, type Server, type Socket } from "node:net"
 import { Effect, type Scope } from "effect"
 import type { Answer } from "../../src/http/message.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
 import { type Container, contained, containing } from "../../src/services/contained.ts"
+import type { PortTls } from "../../src/services/listener-tls.ts"
 import { isLocal } from "../admin-address.ts"
+import { Handshakes } from "../tls/handshakes.ts"
+import type { Secured } from "../tls/secured.ts"
 import { type Address, BindFailed, bind, clearSocketFile, show } from "./address.ts"
 import { type Clocks, Connection, type Limits, type Serving } from "./connection.ts"
 
@@ -37,6 +40,8 @@ export interface ListenOptions {
   readonly maxHeadBytes?: number | undefined
   /** Told what went wrong in the proxy itself while it answered. */
   readonly defect: (cause: unknown) => void
+  /** Clients speak TLS: asked what of it for each connection. Absent: they do not. */
+  readonly tls?: (() => PortTls | undefined) | undefined
   /** How the scope's end drains, if nobody did before. */
   readonly drain: DrainOptions
 }
@@ -67,22 +72,27 @@ export interface Bound {
   readonly cut: () => void
   /** Cuts those requests that are under way and match; `failure` says why in what is recorded. Returns how many. */
   readonly cutRequests: (matches: (exchange: Exchange) => boolean, failure: string) => number
+  /** Ends those connections with TLS that the port would not let in any more. Returns how many. */
+  readonly readmit: (failure: string) => number
 }
 
 /** Listens until its scope ends; then it drains. */
 export const listen = (options: ListenOptions): Effect.Effect<Bound, BindFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const context = yield* Effect.context<never>()
-    const listener = new Listener({
-      handle: options.handle,
-      run: Effect.runForkWith(context),
-      clocks: options.clocks,
-      limits: options.limits,
-      maxHeadBytes: options.maxHeadBytes ?? 65_536,
-      defect: options.defect,
-      loopback: options.address._tag !== "Unix" && isLocal(options.address),
-      draining: false
-    })
+    const listener = new Listener(
+      {
+        handle: options.handle,
+        run: Effect.runForkWith(context),
+        clocks: options.clocks,
+        limits: options.limits,
+        maxHeadBytes: options.maxHeadBytes ?? 65_536,
+        defect: options.defect,
+        loopback: options.address._tag !== "Unix" && isLocal(options.address),
+        draining: false
+      },
+      options.tls
+    )
     const bound = yield* Effect.acquireRelease(open(listener, options), (bound) => bound.drain(options.drain))
     return bound
   })
@@ -125,7 +135,8 @@ const open = (listener: Listener, { address, setting }: ListenOptions): Effect.E
       drain: (options) => listener.drain(options),
       close: listener.close(),
       cut: () => listener.cut(),
-      cutRequests: (matches, failure) => listener.cutRequests(matches, failure)
+      cutRequests: (matches, failure) => listener.cutRequests(matches, failure),
+      readmit: (failure) => listener.readmit(failure)
     } satisfies Bound
   })
 
@@ -141,14 +152,18 @@ class Listener implements Container {
   readonly connections = new Set<Connection>()
   readonly #servers: Array<Server> = []
   readonly #serving: Serving
+  readonly #tls: (() => PortTls | undefined) | undefined
+  /** Connections whose handshakes are under way, of each server with TLS. */
+  readonly #handshakes: Array<Handshakes> = []
   #sweeper: NodeJS.Timeout | undefined = undefined
   #accepting = true
   /** Those who wait for the last connection to close. */
   readonly #emptied: Array<() => void> = []
   #drain: Promise<void> | undefined = undefined
 
-  constructor(serving: Serving) {
+  constructor(serving: Serving, tls: (() => PortTls | undefined) | undefined) {
     this.#serving = serving
+    this.#tls = tls
   }
 
   /** A callback threw that belongs to no connection: there is nothing to close. */
@@ -156,18 +171,37 @@ class Listener implements Container {
     this.#serving.defect(cause)
   }
 
+  /** A server that is not bound yet. */
   server(): Server {
-    const connected = contained(this, (socket: Socket) => this.#connected(socket))
+    const connected =
+      this.#tls === undefined
+        ? contained(this, (socket: Socket) => this.#connected(socket, undefined))
+        : this.#handshaking(this.#tls)
     // Tunnels may end in one direction alone.
     const server = createServer({ noDelay: true, allowHalfOpen: true }, connected)
     this.#servers.push(server)
     return server
   }
 
-  #connected(socket: Socket): void {
+  /** Ends TLS before HTTP begins. */
+  #handshaking(port: () => PortTls | undefined): (socket: Socket) => void {
+    const handshakes = new Handshakes({
+      port,
+      now: this.#serving.clocks.wall,
+      secured: (socket, facts) => {
+        if (this.#accepting) this.#connected(socket, facts)
+        else socket.destroy()
+      },
+      defect: this.#serving.defect
+    })
+    this.#handshakes.push(handshakes)
+    return contained(this, (socket: Socket) => handshakes.accept(socket))
+  }
+
+  #connected(socket: Socket, secured: Secured | undefined): void {
     const { probes } = this.#serving.limits()
     if (probes !== "none") socket.setKeepAlive(true, probes.time, probes.interval, probes.retries)
-    const connection = new Connection(this.#serving, socket, "encrypted" in socket ? "https" : "http")
+    const connection = new Connection(this.#serving, socket, secured)
     this.connections.add(connection)
     const closed = contained(this, () => {
       this.connections.delete(connection)
@@ -219,6 +253,8 @@ class Listener implements Container {
       clearTimeout(this.#sweeper)
       // Its connections live on.
       for (const server of this.#servers) server.close()
+      // They have asked for nothing yet.
+      for (const handshakes of this.#handshakes) handshakes.cut()
     })
   }
 
@@ -254,6 +290,21 @@ class Listener implements Container {
   cutRequests(matches: (exchange: Exchange) => boolean, failure: string): number {
     let count = 0
     for (const connection of this.connections) if (connection.cutRequest(matches, failure)) count++
+    return count
+  }
+
+  readmit(failure: string): number {
+    const port = this.#tls?.()
+    const now = this.#serving.clocks.wall()
+    let count = 0
+    for (const connection of this.connections) {
+      const { secured } = connection
+      if (secured === undefined) continue
+      const tls = port?.forServerName(secured.serverName)
+      if (tls !== undefined && secured.isAdmittedBy(tls, now)) continue
+      connection.end(failure)
+      count++
+    }
     return count
   }
 

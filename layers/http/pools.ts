@@ -1,11 +1,11 @@
 /** The connections to backends: one pool of them per backend, shared by all who mean the same one in the same way. */
-import { Context, Effect, Layer, type Scope } from "effect"
+import { Clock, Context, Effect, Layer, type Scope } from "effect"
 import { type Address, formatAddress } from "../../spec/target.ts"
 import { containerOf, Defects, type TellDefect } from "../../src/services/defects.ts"
 import { Metrics } from "../../src/services/metrics.ts"
 import { Monotonic } from "../../src/services/monotonic.ts"
 import { Names } from "../../src/services/names.ts"
-import { containedLaterIfAlive } from "../../src/services/timer.ts"
+import { containedLaterIfAlive, type Later, Timer } from "../../src/services/timer.ts"
 import type { FollowedTls, UpstreamOptions, UpstreamTls } from "../../src/services/upstreams.ts"
 import { ChosenPools } from "./chosen-pools.ts"
 import { dialTo } from "./client/dial.ts"
@@ -14,6 +14,7 @@ import { identityOf } from "./client/identity.ts"
 import { Pool } from "./client/pool.ts"
 import { type AbsoluteForm, formOf } from "./client/proxy.ts"
 import { type ConnectionSettings, settle } from "./connection-settings.ts"
+import type { IdleLimit } from "./idle-watch.ts"
 import type { Connections } from "./upstream-call.ts"
 
 export class Pools extends Context.Service<
@@ -51,20 +52,25 @@ class Lease implements Connections {
   readonly tell: TellDefect
   readonly connectTimeout: number
   readonly form: AbsoluteForm | undefined
+  readonly idle: IdleLimit | undefined
+  readonly now: () => number
+  readonly later: Later
   pool: Pool
   readonly #use: (settings: ConnectionSettings) => Use
   #current: Use
   #over = false
 
   constructor(
-    tell: TellDefect,
-    form: AbsoluteForm | undefined,
+    common: Omit<Connections, "pool">,
     use: (settings: ConnectionSettings) => Use,
     settings: ConnectionSettings
   ) {
-    this.tell = tell
-    this.connectTimeout = settings.connectTimeout
-    this.form = form
+    this.tell = common.tell
+    this.connectTimeout = common.connectTimeout
+    this.form = common.form
+    this.idle = common.idle
+    this.now = common.now
+    this.later = common.later
     this.#use = use
     this.#current = use(settings)
     this.pool = this.#current.pool
@@ -104,7 +110,12 @@ export const poolMetrics = (metrics: Metrics["Service"], waiting: () => number) 
         "Backends named by requests whose idle connections were closed, because too many others were named after them.",
         []
       )
-      .series([])
+      .series([]),
+    idle: metrics.counter(
+      "upstream_idle_timeouts_total",
+      "Calls that were given up because nothing of their bodies, or of a connection that has left HTTP, moved within `http.idleTimeout`, by who would have had to move.",
+      ["silent"]
+    )
   }
 }
 
@@ -113,22 +124,26 @@ export const layer: Layer.Layer<Pools, never, Names | Metrics> = Layer.effect(
   Effect.gen(function* () {
     const tell = yield* Defects
     const now = yield* Monotonic
+    const clock = yield* Clock.Clock
+    const wall = () => clock.currentTimeMillisUnsafe()
+    const timer = yield* Timer
     const names = yield* Names
     const later = containedLaterIfAlive(containerOf(tell, "backend"))
     const backends = new Map<string, Backend>()
     const chosen = new ChosenPools(() => evictions.record(1))
     /** How many call backends by requests with the same options. */
     const choosing = new Map<string, number>()
-    const { refusals, evictions } = poolMetrics(yield* Metrics, () => {
+    const { refusals, evictions, idle } = poolMetrics(yield* Metrics, () => {
       let { waiting } = chosen
       for (const { pool } of backends.values()) waiting += pool.waiting
       return waiting
     })
     const refused = (limit: PoolExhausted["limit"]) => refusals.series([limit]).record(1)
+    const passed: IdleLimit["passed"] = (silent) => idle.series([silent]).record(1)
     const poolOf = (target: Address, settings: ConnectionSettings): Pool => {
       const { connectTimeout, idleTimeout, maxConnections } = settings
       return new Pool({
-        ...dialTo(target, settings, later, names),
+        ...dialTo(target, settings, later, wall, names),
         most: maxConnections,
         idleTimeout,
         acquireTimeout: connectTimeout,
@@ -138,17 +153,25 @@ export const layer: Layer.Layer<Pools, never, Names | Metrics> = Layer.effect(
         refused
       })
     }
+    const commonOf = (target: Address, settings: ConnectionSettings): Omit<Connections, "pool"> => {
+      const { connectTimeout, bodyIdleTimeout, tunnel, tls } = settings
+      return {
+        tell,
+        connectTimeout,
+        form: formOf(target, tunnel, tls),
+        idle: bodyIdleTimeout === undefined ? undefined : { milliseconds: bodyIdleTimeout, passed },
+        now,
+        later: timer
+      }
+    }
     const choose = (settings: ConnectionSettings): Choice => {
-      const { connectTimeout } = settings
       const prefix = `${identityOf(nowhere, settings)} `
       choosing.set(prefix, (choosing.get(prefix) ?? 0) + 1)
       return {
         at: (target) =>
           chosen.at(prefix + formatAddress(target), () => ({
-            tell,
-            pool: poolOf(target, settings),
-            connectTimeout,
-            form: formOf(target, settings.tunnel, settings.tls)
+            ...commonOf(target, settings),
+            pool: poolOf(target, settings)
           })),
         end: () => {
           const left = choosing.get(prefix)! - 1
@@ -204,8 +227,7 @@ export const layer: Layer.Layer<Pools, never, Names | Metrics> = Layer.effect(
           return yield* Effect.acquireRelease(
             Effect.sync(() => {
               const settings = settled()
-              const form = formOf(target, settings.tunnel, settings.tls)
-              lease = new Lease(tell, form, (changed) => use(target, changed), settings)
+              lease = new Lease(commonOf(target, settings), (changed) => use(target, changed), settings)
               return lease
             }),
             (lease) => Effect.sync(() => lease.end())

@@ -1,5 +1,6 @@
 /** Answers for requests that never became one, behind which the connection is closed. */
 import type { Socket } from "node:net"
+import { transportOf } from "../tls/transport.ts"
 import { dateAt, statusLine } from "./response-head.ts"
 
 /** What is said. */
@@ -29,10 +30,12 @@ export const closeGently = (socket: Socket): void => {
 /** Closes a connection so that its peer does not take what came for the whole. Only TCP has such an end; others just close. */
 export const reset = (socket: Socket): void => {
   try {
-    socket.resetAndDestroy()
+    const transport = transportOf(socket) ?? socket
+    transport.resetAndDestroy()
   } catch {
-    socket.destroy()
+    // Below.
   }
+  socket.destroy()
 }
 
 const destroy = (socket: Socket): void => {

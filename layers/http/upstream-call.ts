@@ -9,12 +9,14 @@ import type { HeaderList } from "../../src/http/header-list.ts"
 import type { Answer } from "../../src/http/message.ts"
 import { type Container, contained, containing } from "../../src/services/contained.ts"
 import type { TellDefect } from "../../src/services/defects.ts"
-import { later } from "../../src/services/timer.ts"
+import type { Later } from "../../src/services/timer.ts"
 import {
   MalformedBody,
   type Reached,
+  type Silent,
   UpgradeMismatched,
   type UpstreamError,
+  UpstreamIdle,
   type UpstreamRequest
 } from "../../src/services/upstreams.ts"
 import type { Caller, Connection } from "./client/connection.ts"
@@ -23,6 +25,8 @@ import type { Pool, Waiter } from "./client/pool.ts"
 import type { AbsoluteForm } from "./client/proxy.ts"
 import { type Framing, requestHead } from "./client/request-head.ts"
 import type { ResponseHead } from "./client/response-parser.ts"
+import { type IdleLimit, IdleWatch } from "./idle-watch.ts"
+import { AwaitedBody, Patience } from "./patience.ts"
 import { pour } from "./pour.ts"
 import type { Tunnel } from "./tunnel.ts"
 import { bodyError, callError } from "./upstream-errors.ts"
@@ -36,6 +40,11 @@ export interface Connections {
   readonly connectTimeout: number
   /** How requests are written for the proxy on the way, where one passes them on. */
   readonly form: AbsoluteForm | undefined
+  /** For how long nothing of a body may move. */
+  readonly idle: IdleLimit | undefined
+  /** Of what calls may take. */
+  readonly now: () => number
+  readonly later: Later
 }
 
 type Settle<E> = (exit: Exit.Exit<Answer, UpstreamError | E>) => void
@@ -51,6 +60,8 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
   readonly #request: UpstreamRequest<E>
   #settle: Settle<E> | undefined
   #callOffTimer: (() => void) | undefined = undefined
+  #patience: Patience | undefined = undefined
+  #idle: IdleWatch | undefined = undefined
   /** In which it waits for a connection. */
   #pool: Pool | undefined = undefined
   #connection: Connection | undefined = undefined
@@ -69,7 +80,7 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
   fresh: boolean
   readonly repeatable: boolean
   readonly head: string
-  readonly body: UpstreamRequest["body"]
+  body: UpstreamRequest["body"]
   readonly declared: number | "chunked"
   readonly bodiless: boolean
   readonly upgrading: boolean
@@ -78,7 +89,8 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
     this.#connections = connections
     this.#request = request
     this.#settle = settle
-    const { method, body, timeout, upgrade, repeatable } = request
+    const { method, body, timeout, patience, upgrade, repeatable } = request
+    const { idle, now, later } = connections
     this.bodiless = method === "HEAD"
     this.upgrading = upgrade !== undefined
     // A kept connection that its peer closed just then is no failure of the backend.
@@ -98,15 +110,31 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
     this.head = head
     this.body = typeof body === "string" && framing !== body.length ? Buffer.from(body) : body
     if (timeout !== undefined) {
-      const late = contained(this, () => {
-        const settle = this.#settle
-        // First: whoever sends the body is told before anybody answers.
-        this.cancel()
-        settle?.(Exit.fail(timeout.failure(this.#reached)))
-      })
+      const late = contained(this, () => this.#giveUp(timeout.failure(this.#reached)))
       this.#callOffTimer = later(timeout.milliseconds, late)
     }
+    if (patience !== undefined) {
+      const late = contained(this, () => this.#giveUp(patience.failure(this.#reached)))
+      this.#patience = new Patience(patience.milliseconds, late, later, now)
+      if (isSource(this.body)) this.body = new AwaitedBody(this.body, this.#patience)
+    }
+    if (idle !== undefined) {
+      const still = contained(this, (silent: Silent) =>
+        this.#giveUp(new UpstreamIdle({ silent, reached: this.#reached }))
+      )
+      this.#idle = new IdleWatch(idle, still, later, now)
+      if (isSource(this.body)) this.body = this.#idle.watched(this.body, "client")
+    }
     this.#acquire()
+  }
+
+  /** No answer is waited for any longer. */
+  #giveUp(error: UpstreamError | E): void {
+    const settle = this.#settle
+    if (settle === undefined) return
+    // First: whoever sends the body is told before anybody answers.
+    this.cancel()
+    settle(Exit.fail(error))
   }
 
   #acquire(): void {
@@ -120,6 +148,7 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
     if (settle === undefined) return
     this.#settle = undefined
     this.#callOffTimer?.()
+    this.#patience?.end()
     settle(exit)
   }
 
@@ -130,6 +159,7 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
     this.#settle = undefined
     this.#chunks = undefined
     this.#callOffTimer?.()
+    this.#patience?.end()
     const connection = this.#connection
     if (connection !== undefined) connection.abandon(this)
     else {
@@ -212,7 +242,7 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
     if (this.#ended === "whole" && this.#trailers === undefined) {
       answer.body = joined(this.#chunks)
       this.#chunks = undefined
-    }
+    } else if (this.#idle !== undefined && answer.body !== undefined) answer.body = this.#idle.watched(this, "backend")
     this.#conclude(Exit.succeed(answer))
   }
 
@@ -241,12 +271,16 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
       return
     }
     this.#ended = "whole"
+    const idle = this.#idle
     this.#conclude(
       Exit.succeed({
         status,
         headers,
-        body: source,
-        switched: { protocol: upgrade, outbound: (client) => pour(client, socket, source) }
+        body: idle === undefined ? source : idle.watched(source, "backend"),
+        switched: {
+          protocol: upgrade,
+          outbound: (client) => pour(idle === undefined ? client : idle.watched(client, "client"), socket, source)
+        }
       })
     )
   }

@@ -3,6 +3,7 @@ import { once } from "node:events"
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { nobody } from "../../src/services/contained.ts"
+import { until } from "../../test/program.ts"
 import { makeGuardian } from "./guardian.ts"
 
 /** The shells that this process has started. */
@@ -12,14 +13,6 @@ const shells = (): ReadonlyArray<number> =>
     .split(" ")
     .map(Number)
     .filter((pid) => pid > 0 && readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("read -r op id"))
-
-const until = async (what: string, condition: () => boolean) => {
-  for (const start = performance.now(); performance.now() - start < 10_000; ) {
-    if (condition()) return
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
-  assert.fail(`it did not happen: ${what}`)
-}
 
 describe("the guardian", () => {
   it("is replaced when it dies, and its successor knows all that it watched", async () => {

@@ -5,6 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Scope } from "effect"
 import { McpStdio, type McpStdioCommand } from "../../src/services/mcp-stdio.ts"
 import type { McpTransport, TargetFailure } from "../../src/services/mcp-transport.ts"
+import { until } from "../../test/program.ts"
 import { layer, type StdioOptions } from "./layer.ts"
 
 /** A zombie has ended: it only waits for whoever adopted it to look at its exit code. */
@@ -14,13 +15,6 @@ const alive = (pid: number) => {
   } catch {
     return false
   }
-}
-const until = async (what: string, condition: () => boolean) => {
-  for (const start = performance.now(); performance.now() - start < 5_000; ) {
-    if (condition()) return
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
-  assert.fail(`it did not happen: ${what}`)
 }
 
 const shell = (script: string, more: Partial<McpStdioCommand> = {}): McpStdioCommand => ({

@@ -2,7 +2,12 @@
 import { contained, ignore } from "../../src/services/contained.ts"
 import type { TellDefect } from "../../src/services/defects.ts"
 import type { McpStdioCommand } from "../../src/services/mcp-stdio.ts"
-import type { McpTransport, McpTransportEvents, TargetFailure } from "../../src/services/mcp-transport.ts"
+import {
+  type McpTransport,
+  type McpTransportEvents,
+  sharedChannel,
+  type TargetFailure
+} from "../../src/services/mcp-transport.ts"
 import type { Guardian } from "./guardian.ts"
 import { Lines } from "./lines.ts"
 import { type ProcessGroup, startProcessGroup } from "./process-group.ts"
@@ -80,8 +85,7 @@ export const startTransport = (
   return {
     group,
     transport: {
-      shared: true,
-      sessionId: () => undefined,
+      ...sharedChannel,
       send: ({ message, stream, expectsAnswer }) => {
         if (over) return events.onEnd(stream, closed)
         if (child.stdin.writableLength > limits.queuedBytes) return events.onEnd(stream, notReading)
@@ -89,10 +93,6 @@ export const startTransport = (
         if (!expectsAnswer) events.onEnd(stream, undefined)
       },
       listen: (stream) => events.onOpen(stream),
-      pause: () => {},
-      resume: () => {},
-      release: () => {},
-      abandon: () => {},
       close: () => {
         over = true
         group.stop()

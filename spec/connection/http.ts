@@ -12,10 +12,14 @@ const Version = Schema.Literals(["HTTP/1.1", "HTTP/2.0", "HTTP/2"]).annotate({
 export const BackendHttp = object("BackendHttp", "How a backend is called over HTTP.", {
   version: optional(
     Version,
-    "The version to speak. When left out it follows the service, gRPC, TLS and the client, in this order."
+    "The version to speak. `HTTP/1.1` is what is spoken when left out; HTTP/2 is not available yet: it comes with HTTP/2 of listeners."
   ),
   requestTimeout: optional(
     Duration,
-    "For each call, up to the head of the answer. A call that takes longer answers 504."
+    "For each call, up to the head of the answer, while the body of the request does not keep it waiting for the client. A call that takes longer answers 504."
+  ),
+  idleTimeout: optional(
+    Duration,
+    "For how long nothing of a body on its way may move, in either direction, nor of a connection that has left HTTP, such as a WebSocket. What stands still for longer is given up: with 504 (408 where it was the client's turn) as long as there is no answer, else by closing the connections. The wait for an answer is none of it. No limit when left out; quiet streams need none, or a long one."
   )
 })

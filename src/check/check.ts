@@ -10,10 +10,10 @@ import type { PolicySpecs } from "../../spec/standalone/policies.ts"
 import { standalone } from "../../spec/standalone.ts"
 import { schemas } from "../../stages/schemas.ts"
 import { type Hidden, nothingHidden } from "../pipeline/hidden.ts"
+import { hiddenOf } from "../routing/hidden.ts"
 import { doubtfulRest, lint } from "../routing/lint/lint.ts"
 import { normalise } from "../routing/normalise/normalise.ts"
 import type { Normalised } from "../routing/normalised.ts"
-import { hiddenOf } from "./hidden.ts"
 import { idleSettings } from "./idle-settings.ts"
 
 /** The policies that a file may hold, and the schema of the file that follows from them. */

@@ -3,7 +3,9 @@
  * so do references, from policies and from other backends.
  */
 import { Effect } from "effect"
+import type { EndpointState } from "../../spec/live-endpoints.ts"
 import { emptySite, responseSteps, type SiteGraph } from "../pipeline/compile.ts"
+import type { ConnectionOptions } from "../pipeline/connection-policy.ts"
 import type { StageTimes } from "../pipeline/latency.ts"
 import { masked } from "../pipeline/masked.ts"
 import type { Registry } from "../pipeline/registry.ts"
@@ -16,6 +18,7 @@ import type { BackendLevel, Merging, PolicyAttachment } from "../routing/merge.t
 import { none } from "../routing/normalise/policies.ts"
 import type * as Normalised from "../routing/normalised.ts"
 import { type Connection, Connections } from "./connections.ts"
+import { Credentials, type CredentialText } from "./credentials.ts"
 import type { Lookup } from "./lookup.ts"
 import { parted } from "./parted.ts"
 import type { Parts } from "./parts.ts"
@@ -24,6 +27,12 @@ import { withProxies } from "./proxies.ts"
 import { References, withReferences } from "./references.ts"
 import type { Sites } from "./sites.ts"
 import { configPath, type OpenedTerminal, Terminals } from "./terminals.ts"
+
+/** A backend, and how the endpoints do that it chooses between. */
+export interface ChoosingBackend {
+  readonly source: Normalised.Backend
+  readonly endpoints: () => ReadonlyArray<EndpointState>
+}
 
 /** What is in force before a backend is reached. */
 export type Way = readonly [gateway: SiteGraph, route: SiteGraph]
@@ -53,9 +62,11 @@ export class Backends {
   /** What is in force where no route leads. */
   readonly #noWay: Way
   readonly #connections: Connections
+  readonly #credentials: Credentials
   readonly #terminals: Terminals
   readonly #references: References
   readonly #compiled = new Set<Normalised.Backend>()
+  readonly #choosing = new Map<Normalised.Backend, () => ReadonlyArray<EndpointState>>()
 
   constructor({ parts, config, merge, sites, lookup, problems, times, ways, attached }: BackendSources) {
     this.#parts = parts
@@ -68,6 +79,7 @@ export class Backends {
     this.#attached = attached
     this.#noWay = [emptySite(parts.registry, "gateway"), emptySite(parts.registry, "route")]
     this.#connections = new Connections(parts.connections)
+    this.#credentials = new Credentials(parts.specs, config)
     this.#terminals = new Terminals(parts.terminals, this.#connections, merge, problems)
     this.#references = new References(lookup, parts.specs, ways, problems, (source, beside, from) =>
       this.#alone(source, beside, from)
@@ -83,18 +95,27 @@ export class Backends {
     return withProxies(sources, withReferences(this.#references, compiling))
   }
 
-  /** A backend at the end of a route; `undefined` if there is nothing in this build that could serve it. */
+  /**
+   * A backend at the end of a route; `undefined` if there is nothing in this build that could serve it.
+   * @param before the policies in force on the way there.
+   */
   atEndOf(
     way: Way,
     source: Normalised.Backend,
-    attachments: ReadonlyArray<PolicyAttachment<BackendLevel>>
+    attachments: ReadonlyArray<PolicyAttachment<BackendLevel>>,
+    before: () => ReadonlyArray<Normalised.Policies>
   ): Compiling<Backend | undefined> {
     const { kind } = source.destination
     // What is targeted at a whole gateway is meant for those among its backends that it can be for.
     const meant = attachments.filter(
       ({ level, policies }) => !wide.has(level) || !Object.keys(policies).some((name) => this.#isForOthers(name, kind))
     )
-    return this.#backend(source, meant, way, undefined)
+    return this.#backend(source, meant, way, undefined, before)
+  }
+
+  /** Those that choose between endpoints, as far as something leads to them. */
+  get choosing(): ReadonlyArray<ChoosingBackend> {
+    return Array.from(this.#choosing, ([source, endpoints]) => ({ source, endpoints }))
   }
 
   /** Those that nothing led to, compiled for what is wrong with them. */
@@ -111,7 +132,7 @@ export class Backends {
     policies: Normalised.Policies,
     from: ConfigPath | undefined
   ): Compiling<Backend | undefined> {
-    return this.#backend(source, this.#attached.backend([], source, { policies }), this.#noWay, from)
+    return this.#backend(source, this.#attached.backend([], source, { policies }), this.#noWay, from, () => [])
   }
 
   #isForOthers(policy: string, kind: string): boolean {
@@ -123,7 +144,8 @@ export class Backends {
     source: Normalised.Backend,
     attachments: ReadonlyArray<PolicyAttachment<BackendLevel>>,
     [gateway, route]: Way,
-    from: ConfigPath | undefined
+    from: ConfigPath | undefined,
+    before: () => ReadonlyArray<Normalised.Policies>
   ): Compiling<Backend | undefined> {
     this.#compiled.add(source)
     const { kind } = source.destination
@@ -131,8 +153,9 @@ export class Backends {
     const [ofConnection, ofCalls] = this.#connections.parted(policies)
     const terminal = this.#terminals.of(source)
     if (terminal === undefined) return Effect.succeed(undefined)
+    const ofSessions = (connections: ConnectionOptions) => this.#credentials.shown([...before(), ofCalls], connections)
     const compiling = Effect.flatMap(
-      this.#terminals.open(terminal, source, attachments, ofConnection),
+      this.#terminals.open(terminal, source, attachments, ofConnection, ofSessions),
       (opened): Compiling<Backend | undefined> => {
         // No other backend knows what it is about: it would let everything through.
         for (const { name, path } of Object.values(policies))
@@ -142,12 +165,17 @@ export class Backends {
               message: `${name} needs ${this.#parts.specs[name]!.backends!.map(aBackend).join(" or ")}`
             })
         const [ofTerminal, ofStages] = parted(ofCalls, (name) => terminal.applies?.includes(name) === true)
-        return Effect.map(
-          this.#sites.compile("backend", ofStages),
-          (graph) =>
-            opened &&
-            compiledBackend(this.#parts.registry, this.#times, source, opened, [gateway, route, graph], ofTerminal)
-        )
+        return Effect.map(this.#sites.compile("backend", ofStages), (graph) => {
+          if (opened === undefined) return undefined
+          // Ways of its own to a backend change nothing about how its endpoints do.
+          const { endpoints } = opened.compiled
+          if (endpoints !== undefined && !this.#choosing.has(source)) this.#choosing.set(source, endpoints)
+          const { options } = opened.connection
+          // Routes ask what they end at for nothing; what refers to a backend may have to know.
+          const credentials = from === undefined ? undefined : this.#credentials.shown([ofCalls], options)
+          const sites = [gateway, route, graph] as const
+          return compiledBackend(this.#parts.registry, this.#times, source, opened, sites, ofTerminal, credentials)
+        })
       }
     )
     return this.#references.entering(source.key, from, compiling)
@@ -162,9 +190,10 @@ const compiledBackend = (
   source: Normalised.Backend,
   { compiled, reads, connection }: OpenedTerminal,
   sites: readonly [gateway: SiteGraph, route: SiteGraph, backend: SiteGraph],
-  ofTerminal: Normalised.Policies
+  ofTerminal: Normalised.Policies,
+  credentials: CredentialText | undefined
 ): Backend => {
-  const { type, protocol, target, call, keepsTime } = compiled
+  const { type, protocol, target, call, keepsTime, endpoints } = compiled
   const own = terminalSteps(source.destination.kind, configPath(source), compiled.nodes ?? [], reads, times)
   const { request, effective } = sites[2]
   const beside = responseSteps(registry, "call", sites)
@@ -174,14 +203,17 @@ const compiledBackend = (
     protocol,
     target,
     keepsTime,
+    endpoints,
     call,
     steps: [...request, ...own.request],
     reads: compiled.reads === undefined ? reads : readBy(compiled.reads, reads),
     connections: connection.inForce,
     secured: connection.options.tls !== undefined,
+    credentials,
     requestTimeout: connection.options.requestTimeout,
     beside: beside.length === 0 ? undefined : beside,
     backendResponse: [...own.backendResponse, ...responseSteps(registry, "backendResponse", sites)],
+    afterwards: own.afterwards.length === 0 ? undefined : own.afterwards,
     response: responseSteps(registry, "response", sites),
     effective: withTerminals(effective, ofTerminal, connection)
   }

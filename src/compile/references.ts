@@ -7,8 +7,8 @@ import { formatPath } from "../../spec/config/path.ts"
 import type { PolicySpecs } from "../../spec/standalone/policies.ts"
 import type { Address } from "../../spec/target.ts"
 import type { Backend } from "../pipeline/route.ts"
-import { type ConfigPath, type ConfigProblem, unavailable } from "../pipeline/stage.ts"
-import { callerOf, compileConnected, stepHandingOver, type Ways } from "../pipeline/sub-call.ts"
+import type { ConfigPath, ConfigProblem } from "../pipeline/stage.ts"
+import { callerOf, compileConnected, type Ways } from "../pipeline/sub-call.ts"
 import { type Caller, type Reference, SubCalls, type Use } from "../pipeline/sub-calls.ts"
 import { type Absent, isAbsent, type Named } from "../routing/lookup.ts"
 import { attached, none } from "../routing/normalise/policies.ts"
@@ -134,13 +134,8 @@ export class References {
     return Effect.flatMap(compiling, (backend): Compiling<Caller> => {
       // What is wrong with it is told where it stands, and is a reason to go no further here.
       if (backend === undefined) return Effect.fail(this.#problems.list)
-      // What a relay sends belongs to sessions, in which requests come one after the other.
-      const handing = use.purpose === undefined ? stepHandingOver(backend) : undefined
-      return handing === undefined
-        ? Effect.succeed(
-            callerOf(this.#ways, backend, addressOf(source, secured || backend.secured === true), use.purpose)
-          )
-        : Effect.fail([unavailable(handing.path, "the token of the client for one target of a relay")])
+      const address = addressOf(source, secured || backend.secured === true)
+      return Effect.succeed(callerOf(this.#ways, backend, address, use.purpose))
     })
   }
 }

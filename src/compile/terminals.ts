@@ -2,7 +2,7 @@
  * The terminals of backends, made from their configuration and opened with the connections that are in force. One for models has
  * providers, and each of these has policies of its own.
  */
-import { Effect } from "effect"
+import { Effect, Redacted } from "effect"
 import type { ConnectionOptions } from "../pipeline/connection-policy.ts"
 import { readingSlots } from "../pipeline/expressions.ts"
 import type { AnySlot, ConfigPath } from "../pipeline/stage.ts"
@@ -10,6 +10,7 @@ import type { AnyTerminal, CompiledBackend } from "../pipeline/terminal.ts"
 import type { BackendLevel, Merging, PolicyAttachment } from "../routing/merge.ts"
 import type * as Normalised from "../routing/normalised.ts"
 import type { Connection, Connections } from "./connections.ts"
+import type { CredentialText } from "./credentials.ts"
 import { parted } from "./parted.ts"
 import type { Compiling, Problems } from "./problems.ts"
 
@@ -25,6 +26,7 @@ export interface OpenedTerminal extends CompiledTerminal {
 
 interface Opened {
   readonly ofConnection: Normalised.Policies
+  readonly credentials: CredentialText | undefined
   /** `undefined`: something about it is wrong. */
   readonly terminal: OpenedTerminal | undefined
 }
@@ -48,33 +50,39 @@ export class Terminals {
   }
 
   /**
-   * A backend is opened once for each way in which its connections are, however many routes lead to it; one whose providers depend
-   * on the route, for each of them.
+   * A backend is opened once for each way in which its connections are, however many routes lead to it; one that keeps sessions, for
+   * each set of credentials besides; one whose providers depend on the route, for each of them.
+   * @param shown the credentials that the backend is shown, over connections with these options.
    */
   open(
     terminal: AnyTerminal,
     source: Normalised.Backend,
     attachments: ReadonlyArray<PolicyAttachment<BackendLevel>>,
-    ofConnection: Normalised.Policies
+    ofConnection: Normalised.Policies,
+    shown: (connections: ConnectionOptions) => CredentialText | undefined
   ): Compiling<OpenedTerminal | undefined> {
+    const credentialsOver = terminal.keepsSessions === true ? shown : () => undefined
     const opened = this.#connections.compile(ofConnection).pipe(
       Effect.flatMap((connection) =>
-        Effect.flatMap(this.#configOf(source, terminal, attachments), (config) =>
-          Effect.map(compileTerminal(terminal, config, source, connection.options), (compiled) => ({
-            ...compiled,
-            connection
-          }))
-        )
+        Effect.flatMap(this.#configOf(source, terminal, attachments), (config) => {
+          const { options } = connection
+          const compiling = compileTerminal(terminal, config, source, options, credentialsOver(options))
+          return Effect.map(compiling, (compiled) => ({ ...compiled, connection }))
+        })
       ),
       (opening) => this.#problems.collect(opening)
     )
     if (source.destination.kind === "ai") return opened
     const known = this.#opened.get(source) ?? []
     this.#opened.set(source, known)
-    const same = known.find((each) => isSame(each.ofConnection, ofConnection))
+    // What connections are opened by is compared as it is.
+    const credentials = credentialsOver({})
+    const same = known.find(
+      (each) => isSame(each.ofConnection, ofConnection) && areAlike(each.credentials, credentials)
+    )
     if (same !== undefined) return Effect.succeed(same.terminal)
     return Effect.map(opened, (terminal) => {
-      known.push({ ofConnection, terminal })
+      known.push({ ofConnection, credentials, terminal })
       return terminal
     })
   }
@@ -120,18 +128,22 @@ const isSame = (one: Normalised.Policies, other: Normalised.Policies): boolean =
   return names.length === Object.keys(other).length && names.every((name) => one[name] === other[name])
 }
 
+const areAlike = (one: CredentialText | undefined, other: CredentialText | undefined): boolean =>
+  (one && Redacted.value(one)) === (other && Redacted.value(other))
+
 const compileTerminal = (
   terminal: AnyTerminal,
   config: unknown,
   source: Normalised.Backend,
-  connections: ConnectionOptions
+  connections: ConnectionOptions,
+  credentials: CredentialText | undefined
 ) =>
   Effect.map(
     readingSlots(
       terminal.name,
       terminal.reads,
       terminal.writes,
-      terminal.compile(config, configPath(source), source.name, connections)
+      terminal.compile(config, configPath(source), source.name, connections, credentials)
     ),
     ([compiled, reads]): CompiledTerminal => ({ compiled, reads })
   )

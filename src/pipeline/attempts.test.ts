@@ -2,10 +2,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit } from "effect"
 import { HeaderList } from "../http/header-list.ts"
 import { type Answer, RequestHead } from "../http/message.ts"
+import { stepOf } from "../main/testing/step.ts"
 import { type Reached, UpstreamFailed } from "../services/upstreams.ts"
 import type { EndedAttempt, Plan } from "./attempts.ts"
 import { Exchange } from "./exchange.ts"
-import { Latency } from "./latency.ts"
 import { Passage } from "./passage.ts"
 import type { Backend, Listener, Route } from "./route.ts"
 import { plainLoop, type Step } from "./run.ts"
@@ -16,21 +16,7 @@ import { next, type Phase, respond, type StageError } from "./stage.ts"
 const failure = (reached: Reached) => new UpstreamFailed({ kind: "reset", detail: "test", reached })
 const answer = (status: number): Answer => ({ status, headers: new HeaderList(), body: undefined })
 
-const step = (phase: Phase, run: Step["run"]): Step => ({
-  policy: "test",
-  node: "test",
-  site: "backend",
-  phase,
-  path: [],
-  failOpen: false,
-  outcomes: ["next", "respond", "fail"],
-  reads: [],
-  writes: [],
-  condition: undefined,
-  holds: undefined,
-  latency: new Latency(),
-  run
-})
+const step = (phase: Phase, run: Step["run"]) => stepOf(run, { site: "backend", phase })
 
 interface Way {
   readonly steps?: ReadonlyArray<Step>

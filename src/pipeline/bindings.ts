@@ -91,6 +91,7 @@ export class Variables implements Bindings {
   readonly #x: Exchange
   #request: RequestVariable | undefined
   #response: ResponseVariable | undefined
+  #source: HostVariable<"source"> | undefined
   /** The model call, as far as it is known; set by the model router. */
   llm: HostVariable<"llm"> | undefined = undefined
   /** The parsed body of a model request; set while policies and guards look at it. */
@@ -110,8 +111,12 @@ export class Variables implements Bindings {
     this.#response ??= new ResponseVariable(this.#x)
     return this.#response
   }
-  get source() {
-    return this.#x.peer
+  get source(): HostVariable<"source"> {
+    const { peer } = this.#x
+    const certificate = peer.tls?.clientCertificate
+    if (certificate === undefined) return peer
+    this.#source ??= { ...peer, ...certificate }
+    return this.#source
   }
   get jwt() {
     return this.#x.get(slots.jwt)

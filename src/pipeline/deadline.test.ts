@@ -2,9 +2,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber } from "effect"
 import { HeaderList } from "../http/header-list.ts"
 import { type Answer, RequestHead } from "../http/message.ts"
+import { stepOf } from "../main/testing/step.ts"
 import { Timer } from "../services/timer.ts"
 import { Exchange } from "./exchange.ts"
-import { Latency } from "./latency.ts"
 import { Passage } from "./passage.ts"
 import type { Backend, Listener, Route } from "./route.ts"
 import { observedLoop, plainLoop, type StageFinished, type Step } from "./run.ts"
@@ -47,28 +47,15 @@ const request = () =>
     0
   )
 
-const stepOf = (name: string, phase: Phase, run: Step["run"], failOpen = false): Step => ({
-  policy: name,
-  node: name,
-  site: "route",
-  phase,
-  path: [],
-  failOpen,
-  outcomes: ["next", "respond", "fail"],
-  reads: [],
-  writes: [],
-  condition: undefined,
-  holds: undefined,
-  latency: new Latency(),
-  run
-})
+const named = (name: string, phase: Phase, run: Step["run"], failOpen = false) =>
+  stepOf(run, { policy: name, node: name, phase, failOpen })
 
-const limit = stepOf("timeout", "route", (x) => {
+const limit = named("timeout", "route", (x) => {
   x.set(timeouts, { request: 1000, backend: undefined })
   return next
 })
 const marking = (name: string) =>
-  stepOf(name, "response", (x) => {
+  named(name, "response", (x) => {
     x.response?.headers.add("x-ran", name)
     return next
   })
@@ -78,7 +65,7 @@ type Place = (typeof places)[number]
 
 /** A way on which one place waits for `work`. */
 const wayOf = (place: Place, work: Effect.Effect<never>, failOpen = false, keepsTime = false): Listener => {
-  const at = (phase: Phase) => (phase === place ? [stepOf("waiting", phase, () => work, failOpen)] : [])
+  const at = (phase: Phase) => (phase === place ? [named("waiting", phase, () => work, failOpen)] : [])
   const response = [marking("one"), ...at("response"), marking("two")]
   const call = (): Effect.Effect<Answer, StageError> =>
     place === "call" ? work : Exit.succeed({ status: 200, headers: new HeaderList(), body: undefined })
@@ -239,7 +226,7 @@ describe("a call beside that of the backend", () => {
       const untimed = () => ({ record: contained })
       const caller = callerOf({ ...ways, times: untimed, tell: contained }, server, undefined, "http")
       const asked = { method: "GET", pathAndQuery: "/", authority: undefined, body: "" }
-      const step = stepOf(
+      const step = named(
         "asking",
         "route",
         (x) =>

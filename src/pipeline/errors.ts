@@ -67,6 +67,14 @@ export const unreadable = {
   path: new Unreadable({ by: "path" })
 } as const satisfies { readonly [B in keyof typeof unreadableFor]: Unreadable }
 
+/** The request is for another listener than the one that the TLS connection was made for (RFC 9110 15.5.20). */
+export class Misdirected extends Data.TaggedError("Misdirected") implements StageError {
+  readonly status = 421
+  readonly reason = "NotFound"
+  readonly source = "client"
+  override readonly message = "misdirected request"
+}
+
 /** Nothing is configured for what the client asked for. */
 export class NotFound
   extends Data.TaggedError("NotFound")<{ readonly what: "bind" | "listener" | "route" }>
@@ -107,6 +115,16 @@ export class TimedOut extends Data.TaggedError("TimedOut") implements StageError
   readonly unforgiven = true
   override readonly message = "request timeout"
 }
+
+/** How long the caller waits for its gRPC request cannot be read: whoever is called next might read it otherwise. */
+export class InvalidGrpcTimeout extends Data.TaggedError("InvalidGrpcTimeout") implements StageError {
+  readonly status = 400
+  readonly source = "client"
+  readonly reached = "nothing sent"
+  override readonly message =
+    "invalid request: grpc-timeout is not one line of up to 8 digits and one of H, M, S, m, u, n"
+}
+export const invalidGrpcTimeout = new InvalidGrpcTimeout()
 
 /** The client stopped in the middle of its request while it was being read. */
 export class ClientStalled extends Data.TaggedError("ClientStalled") implements StageError {

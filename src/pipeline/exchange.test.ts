@@ -4,8 +4,8 @@ import type { BodySink, BodySource } from "../http/body.ts"
 import { HeaderList } from "../http/header-list.ts"
 import { HeldBytes } from "../http/held-bytes.ts"
 import { RequestHead } from "../http/message.ts"
+import { stepOf } from "../main/testing/step.ts"
 import { Exchange } from "./exchange.ts"
-import { Latency } from "./latency.ts"
 import { Passage } from "./passage.ts"
 import { plainLoop } from "./run.ts"
 import { next } from "./stage.ts"
@@ -68,21 +68,7 @@ describe("bodies that are read", () => {
 
   it.effect("for which there is no room are not forgiven by a policy that fails open", () =>
     Effect.gen(function* () {
-      const reading = {
-        policy: "test",
-        node: "test",
-        site: "route" as const,
-        phase: "route" as const,
-        path: [],
-        failOpen: true,
-        outcomes: ["next" as const, "fail" as const],
-        reads: [],
-        writes: [],
-        condition: undefined,
-        holds: undefined,
-        latency: new Latency(),
-        run: (x: { readonly readRequestBody: Exchange["readRequestBody"] }) => Effect.as(x.readRequestBody(), undefined)
-      }
+      const reading = stepOf((x) => Effect.as(x.readRequestBody(), undefined), { failOpen: true })
       const loop = plainLoop(() => 0)
       const full = yield* Effect.flip(loop([reading], new Passage(exchange(new HeldBytes(15))), 0))
       assert.strictEqual(full._tag, "BuffersFull")

@@ -3,10 +3,10 @@ import { Effect, Exit } from "effect"
 import type { TraceEvent } from "../../spec/trace-events.ts"
 import { HeaderList } from "../http/header-list.ts"
 import { RequestHead } from "../http/message.ts"
+import { stepOf } from "../main/testing/step.ts"
 import type { FinishedSpan } from "../services/span-sink.ts"
 import { FilterFailed } from "./errors.ts"
 import { Exchange } from "./exchange.ts"
-import { Latency } from "./latency.ts"
 import { toldCall, WatchCalls } from "./outbound.ts"
 import { Passage } from "./passage.ts"
 import { observedLoop, plainLoop, type Step } from "./run.ts"
@@ -37,21 +37,8 @@ const calling = (target: string, needs: Effect.Effect<unknown, StageError> = Eff
     )
   )
 
-const stepOf = (run: Step["run"]): Step => ({
-  policy: "asking",
-  node: "asks",
-  site: "route",
-  phase: "route",
-  path: ["a", 0],
-  failOpen: true,
-  outcomes: ["next", "fail"],
-  reads: [],
-  writes: [],
-  condition: undefined,
-  holds: undefined,
-  latency: new Latency(),
-  run
-})
+const asking = (run: Step["run"]) =>
+  stepOf(run, { policy: "asking", node: "asks", path: ["a", 0], failOpen: true, outcomes: ["next", "fail"] })
 
 const newPassage = () =>
   new Passage(
@@ -76,7 +63,7 @@ const observed = (work: Effect.Effect<unknown, StageError>) =>
     passage.watchedBy(trace)
     passage.watchedBy(sampled)
     passage.watch?.started(passage)
-    const step = stepOf(() => Effect.as(work, undefined))
+    const step = asking(() => Effect.as(work, undefined))
     const verdict = yield* Effect.exit(observedLoop(clock, watchStages)([step], passage, 0))
     passage.received.finish({ status: 200, failure: undefined, bytes: 0 }, (cause) => assert.fail(String(cause)))
     assert.deepStrictEqual(verdict, next)
@@ -171,7 +158,7 @@ describe("a call of a stage", () => {
     Effect.gen(function* () {
       for (const loop of [plainLoop(clock), observedLoop(clock, watchStages)]) {
         seconds.length = 0
-        const step = stepOf(() => Effect.as(calling("a:1", calling("b:1")), undefined))
+        const step = asking(() => Effect.as(calling("a:1", calling("b:1")), undefined))
         assert.deepStrictEqual(yield* Effect.exit(loop([step], newPassage(), 0)), Exit.succeed(undefined))
         assert.deepStrictEqual(seconds, [0.001, 0.002])
         assert.strictEqual(step.latency.sum, 2)

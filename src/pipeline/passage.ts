@@ -2,6 +2,7 @@
  * The way of one request through the engine: where it has come to, when, and who watches. Steps see the message alone;
  * the engine, and the terminals at the end of a route, know the way as well.
  */
+import { Effect } from "effect"
 import type { HostVariable } from "../cel/phases.ts"
 import type { Attempts } from "./attempts.ts"
 import type { Beside } from "./beside.ts"
@@ -9,7 +10,10 @@ import type { Place } from "./bindings.ts"
 import type { Unreadable } from "./errors.ts"
 import type { Exchange } from "./exchange.ts"
 import type { Backend, Listener, Route } from "./route.ts"
+import type { StageError } from "./stage.ts"
 import { both, type Watch } from "./watch.ts"
+
+const noneAfterwards: Effect.Effect<never> = Effect.die(new Error("no node of this backend runs afterwards"))
 
 export class Passage implements Place {
   /** The exchange with the client. */
@@ -32,6 +36,8 @@ export class Passage implements Place {
   answered: number | undefined = undefined
   /** The index of the step at which a loop last stopped with an answer or a failure. */
   stoppedAt = 0
+  /** Runs once more those nodes of the backend that do so when the phases are over. Ends with why the rest must not pass, if it must not. */
+  afterwards: Effect.Effect<StageError | undefined> = noneAfterwards
   /** Which entry of a conditional policy was chosen on the way in. */
   choices: Map<object, number | Unreadable> | undefined = undefined
   watch: Watch | undefined = undefined

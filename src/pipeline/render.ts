@@ -1,11 +1,12 @@
 /** A failure becomes an answer here, and nowhere else: plain text or a gRPC status. Protocols bring content of their own. */
+import { isGrpc } from "../http/grpc.ts"
 import { HeaderList } from "../http/header-list.ts"
 import type { Answer, RequestHead } from "../http/message.ts"
 import { NoBackend } from "./errors.ts"
 import type { StageError } from "./stage.ts"
 
 export const render = (error: StageError, request: RequestHead): Answer => {
-  if (request.headers.get("content-type")?.startsWith("application/grpc")) return grpc(error)
+  if (isGrpc(request.headers)) return grpc(error)
   const headers = new HeaderList(error.headers === undefined ? [] : [...error.headers])
   const { type, body } = error.content ?? { type: "text/plain", body: error.message }
   if (type !== undefined) headers.set("content-type", type)

@@ -2,7 +2,8 @@
  * What configuration compiles to: listeners, routes and backends, each with the flat arrays of steps that a request runs
  * through there. Routing decides between them; the engine only walks.
  */
-import type { Effect } from "effect"
+import type { Effect, Redacted } from "effect"
+import type { EndpointState } from "../../spec/live-endpoints.ts"
 import type { Answer } from "../http/message.ts"
 import type { Plan } from "./attempts.ts"
 import type { Exchange } from "./exchange.ts"
@@ -83,14 +84,20 @@ export interface Backend {
   readonly connections?: ReadonlyArray<ConnectionInForce> | undefined
   /** Whether they say that its connections are opened with TLS, whatever its address says. */
   readonly secured?: boolean | undefined
+  /** What tells the credentials that the proxy shows it by its policies from others, where a reference led to it. */
+  readonly credentials?: Redacted.Redacted<string> | undefined
   /** Milliseconds for each of its calls, up to the head of the response. */
   readonly requestTimeout?: number | undefined
   /** What runs beside its call. */
   readonly beside?: ReadonlyArray<Step> | undefined
   readonly backendResponse: ReadonlyArray<Step>
+  /** Those of its terminal that run once more, when the phases are over. */
+  readonly afterwards?: ReadonlyArray<Step> | undefined
   /** All response nodes: gateway, route and backend. */
   readonly response: ReadonlyArray<Step>
   readonly effective: EffectivePolicies
+  /** How those of its endpoints do that it chooses between, where it chooses. */
+  readonly endpoints?: (() => ReadonlyArray<EndpointState>) | undefined
   /** Whether its calls fail by themselves when the time of the request is up. Otherwise the engine watches the time. */
   readonly keepsTime?: boolean | undefined
   /** Calls it. The effect ends with the response head; the body follows through the answer. */

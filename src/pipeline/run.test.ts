@@ -2,9 +2,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Cause, Effect, Exit, Schema } from "effect"
 import { HeaderList } from "../http/header-list.ts"
 import { type Answer, RequestHead } from "../http/message.ts"
+import { stepOf } from "../main/testing/step.ts"
 import { FilterFailed, NotFound } from "./errors.ts"
 import { Exchange } from "./exchange.ts"
-import { Latency } from "./latency.ts"
 import { Passage } from "./passage.ts"
 import type { Backend, Listener, Route } from "./route.ts"
 import { errorOf, observedLoop, plainLoop, type StageFinished, type Step } from "./run.ts"
@@ -32,20 +32,8 @@ const newPassage = () =>
 
 const answer = (status: number): Answer => ({ status, headers: new HeaderList(), body: undefined })
 
-const stepOf = (behaviour: Behaviour, index: number, ran: Array<number>, phase: Phase = "route"): Step => ({
-  policy: `p${index}`,
-  node: `p${index}`,
-  site: "route",
-  phase,
-  path: [],
-  failOpen: behaviour.failOpen,
-  outcomes: ["next", "respond", "fail"],
-  reads: [],
-  writes: [],
-  condition: undefined,
-  holds: behaviour.skipped ? () => false : undefined,
-  latency: new Latency(),
-  run: () => {
+const behaving = (behaviour: Behaviour, index: number, ran: Array<number>, phase: Phase = "route") => {
+  const run = () => {
     ran.push(index)
     if (behaviour.does === "throw") throw new Error("bug")
     const ready: Exit.Exit<Verdict, StageError> =
@@ -58,7 +46,10 @@ const stepOf = (behaviour: Behaviour, index: number, ran: Array<number>, phase: 
             : next
     return behaviour.waits ? Effect.flatMap(Effect.yieldNow, () => ready) : ready
   }
-})
+  const { failOpen, skipped } = behaviour
+  const name = `p${index}`
+  return stepOf(run, { policy: name, node: name, phase, failOpen, holds: skipped ? () => false : undefined })
+}
 
 const shown = (exit: Exit.Exit<Verdict, StageError>): string => {
   if (Exit.isSuccess(exit)) return exit.value === undefined ? "next" : `respond ${exit.value.status}`
@@ -97,7 +88,7 @@ describe("loops", () => {
           const passage = newPassage()
           const exit = yield* Effect.exit(
             loop(
-              behaviours.map((b, i) => stepOf(b, i, ran)),
+              behaviours.map((b, i) => behaving(b, i, ran)),
               passage,
               0
             )
@@ -117,7 +108,7 @@ describe("loops", () => {
 
   it("a phase whose nodes all answer at once needs no fiber", () => {
     const steps = Array.from({ length: 12 }, (_, i) =>
-      stepOf({ does: "next", waits: false, failOpen: false, skipped: false }, i, [])
+      behaving({ does: "next", waits: false, failOpen: false, skipped: false }, i, [])
     )
     assert.strictEqual(plainLoop(() => 0)(steps, newPassage(), 0), next)
   })
@@ -125,7 +116,7 @@ describe("loops", () => {
   it("every node is timed, skipped ones are not", () => {
     let now = 0
     const steps = [false, true, false].map((skipped, i) =>
-      stepOf({ does: "next", waits: false, failOpen: false, skipped }, i, [])
+      behaving({ does: "next", waits: false, failOpen: false, skipped }, i, [])
     )
     plainLoop(() => now++)(steps, newPassage(), 0)
     assert.deepStrictEqual(
@@ -169,7 +160,7 @@ describe("serve", () => {
     () => {}
   )
   const marking = (name: string): Step => ({
-    ...stepOf({ does: "next", waits: false, failOpen: false, skipped: false }, 0, []),
+    ...behaving({ does: "next", waits: false, failOpen: false, skipped: false }, 0, []),
     phase: "response",
     run: (x) => {
       x.response?.headers.add("x-ran", name)
@@ -180,7 +171,7 @@ describe("serve", () => {
 
   it.effect("a refusal still runs the response nodes and carries the queued headers", () =>
     Effect.gen(function* () {
-      const refusing = { ...stepOf({ does: "fail", waits: false, failOpen: false, skipped: false }, 0, []) }
+      const refusing = { ...behaving({ does: "fail", waits: false, failOpen: false, skipped: false }, 0, []) }
       const passage = newPassage()
       passage.exchange.answerHeaders.set("access-control-allow-origin", "https://a.example")
       const served = yield* serve(
@@ -276,7 +267,7 @@ describe("serve", () => {
 
   it.effect("no listener is 404", () =>
     Effect.gen(function* () {
-      const served = yield* serve(newPassage(), undefined)
+      const served = yield* serve(newPassage(), new NotFound({ what: "listener" }))
       assert.deepStrictEqual([served.status, served.body], [404, "listener not found"])
     })
   )

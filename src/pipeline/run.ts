@@ -54,8 +54,16 @@ export type MonotonicClock = () => number
 
 export type PhaseOutcome = Effect.Effect<Verdict, StageError>
 
-/** Runs the nodes of a phase from the one at `from` on. */
-export type Loop = (steps: ReadonlyArray<Step>, passage: Passage, from: number) => PhaseOutcome
+/**
+ * Runs the nodes of a phase from the one at `from` on.
+ * @param afterwards whether they run once more, when the phases are over: then the answer has begun, and the time of the request is not theirs.
+ */
+export type Loop = (
+  steps: ReadonlyArray<Step>,
+  passage: Passage,
+  from: number,
+  afterwards?: boolean | undefined
+) => PhaseOutcome
 
 /** What the observed loop tells about each node. */
 export interface StageFinished {
@@ -65,6 +73,8 @@ export interface StageFinished {
   readonly end: number
   readonly outcome: "next" | "responded" | "failed" | "failedOpen" | "skipped"
   readonly error: StageError | undefined
+  /** Whether the node ran once more, when the phases were over. */
+  readonly afterwards: boolean
 }
 
 /** The declared error of a failed exit; a throw is a defect. `undefined` when the fiber was interrupted. */
@@ -88,7 +98,7 @@ const defect = (cause: unknown): Exit.Exit<Verdict, StageError> => Exit.die(caus
 
 /** The loop for requests that nobody watches. */
 export const plainLoop = (clock: MonotonicClock): Loop => {
-  const loop: Loop = (steps, passage, from) => {
+  const loop: Loop = (steps, passage, from, afterwards = false) => {
     if (steps.length === 0) return next
     const { exchange } = passage
     let started = clock()
@@ -99,11 +109,11 @@ export const plainLoop = (clock: MonotonicClock): Loop => {
         if (step.holds !== undefined && !step.holds(exchange, passage)) continue
         const effect = step.run(exchange, passage)
         if (effect !== next) {
-          if (!Exit.isExit(effect)) return awaited(effect, steps, passage, i, started)
+          if (!Exit.isExit(effect)) return awaited(effect, steps, passage, i, started, afterwards)
           const settled = settle(step, effect as Exit.Exit<Verdict, StageError>)
           if (settled !== next) {
             step.latency.record(clock() - started)
-            stopped(passage, step, i)
+            stopped(passage, step, i, afterwards)
             return settled
           }
         }
@@ -112,7 +122,7 @@ export const plainLoop = (clock: MonotonicClock): Loop => {
         started = now
       }
     } catch (cause) {
-      stopped(passage, steps[i]!, i)
+      stopped(passage, steps[i]!, i, afterwards)
       return defect(cause)
     }
     return next
@@ -122,27 +132,33 @@ export const plainLoop = (clock: MonotonicClock): Loop => {
     steps: ReadonlyArray<Step>,
     passage: Passage,
     i: number,
-    started: number
+    started: number,
+    afterwards: boolean
   ): PhaseOutcome =>
-    Effect.flatMap(Effect.exit(inTime(effect, steps[i]!, passage, clock)), (exit) => {
+    Effect.flatMap(Effect.exit(inTime(effect, steps[i]!, passage, clock, afterwards)), (exit) => {
       const step = steps[i]!
       step.latency.record(clock() - started)
       const settled = settle(step, exit)
-      if (settled === next) return loop(steps, passage, i + 1)
-      stopped(passage, step, i)
+      if (settled === next) return loop(steps, passage, i + 1, afterwards)
+      stopped(passage, step, i, afterwards)
       return settled
     })
   return loop
 }
 
-/** A node beside the call runs when others do: where these stopped is not for it to say. */
-const stopped = (passage: Passage, { phase }: Step, i: number): void => {
-  if (phase !== "call") passage.stoppedAt = i
+/** A node beside the call, or afterwards, runs when others do: where these stopped is not for it to say. */
+const stopped = (passage: Passage, { phase }: Step, i: number, afterwards: boolean): void => {
+  if (phase !== "call" && !afterwards) passage.stoppedAt = i
 }
 
 /** What a node waits for takes no longer than its request may, unless nothing waits for the node. */
-const inTime = (effect: PhaseOutcome, step: Step, { exchange }: Passage, clock: MonotonicClock): PhaseOutcome =>
-  step.answerWaits === false ? effect : within(exchange, clock, effect)
+const inTime = (
+  effect: PhaseOutcome,
+  step: Step,
+  { exchange }: Passage,
+  clock: MonotonicClock,
+  afterwards: boolean
+): PhaseOutcome => (afterwards || step.answerWaits === false ? effect : within(exchange, clock, effect))
 
 const settle = (step: Step, exit: Exit.Exit<Verdict, StageError>): Exit.Exit<Verdict, StageError> => {
   if (Exit.isSuccess(exit)) return exit.value === undefined ? next : exit
@@ -157,7 +173,13 @@ const watched = (effect: PhaseOutcome, { watch }: Passage, step: Step): PhaseOut
 
 /** The same meaning, plus one event for each node. */
 export const observedLoop = (clock: MonotonicClock, tell: (passage: Passage, event: StageFinished) => void): Loop => {
-  const conclude = (passage: Passage, step: Step, start: number, exit: Exit.Exit<Verdict, StageError>) => {
+  const conclude = (
+    passage: Passage,
+    step: Step,
+    start: number,
+    exit: Exit.Exit<Verdict, StageError>,
+    afterwards: boolean
+  ) => {
     const end = clock()
     step.latency.record(end - start)
     const settled = settle(step, exit)
@@ -168,10 +190,11 @@ export const observedLoop = (clock: MonotonicClock, tell: (passage: Passage, eve
       : settled === next
         ? "next"
         : "responded"
-    tell(passage, { step, start, end, outcome, error: Exit.isFailure(exit) ? errorOf(exit.cause) : undefined })
+    const error = Exit.isFailure(exit) ? errorOf(exit.cause) : undefined
+    tell(passage, { step, start, end, outcome, error, afterwards })
     return settled
   }
-  const loop: Loop = (steps, passage, from) => {
+  const loop: Loop = (steps, passage, from, afterwards = false) => {
     const { exchange } = passage
     for (let i = from; i < steps.length; i++) {
       const step = steps[i]!
@@ -179,7 +202,7 @@ export const observedLoop = (clock: MonotonicClock, tell: (passage: Passage, eve
       let effect: PhaseOutcome
       try {
         if (step.holds !== undefined && !step.holds(exchange, passage)) {
-          tell(passage, { step, start, end: clock(), outcome: "skipped", error: undefined })
+          tell(passage, { step, start, end: clock(), outcome: "skipped", error: undefined, afterwards })
           continue
         }
         effect = step.run(exchange, passage)
@@ -187,16 +210,17 @@ export const observedLoop = (clock: MonotonicClock, tell: (passage: Passage, eve
         effect = defect(cause)
       }
       if (!Exit.isExit(effect)) {
-        return Effect.flatMap(Effect.exit(inTime(watched(effect, passage, step), step, passage, clock)), (exit) => {
-          const settled = conclude(passage, step, start, exit)
-          if (settled === next) return loop(steps, passage, i + 1)
-          stopped(passage, step, i)
+        const told = inTime(watched(effect, passage, step), step, passage, clock, afterwards)
+        return Effect.flatMap(Effect.exit(told), (exit) => {
+          const settled = conclude(passage, step, start, exit, afterwards)
+          if (settled === next) return loop(steps, passage, i + 1, afterwards)
+          stopped(passage, step, i, afterwards)
           return settled
         })
       }
-      const settled = conclude(passage, step, start, effect as Exit.Exit<Verdict, StageError>)
+      const settled = conclude(passage, step, start, effect as Exit.Exit<Verdict, StageError>, afterwards)
       if (settled === next) continue
-      stopped(passage, step, i)
+      stopped(passage, step, i, afterwards)
       return settled
     }
     return next

@@ -4,6 +4,7 @@
  */
 import { Cause, Effect, Exit } from "effect"
 import { type Body, isSource } from "../http/body.ts"
+import { grpcTimeoutOf } from "../http/grpc.ts"
 import { addVary } from "../http/header-list.ts"
 import type { Answer } from "../http/message.ts"
 import { Attempts, elsewhere } from "./attempts.ts"
@@ -15,7 +16,7 @@ import type { Passage } from "./passage.ts"
 import { render } from "./render.ts"
 import type { Backend, Listener, Route, Selection } from "./route.ts"
 import { errorOf, type Loop, type PhaseOutcome, type Step } from "./run.ts"
-import { plan as planned } from "./slots.ts"
+import { plan as planned, timeouts } from "./slots.ts"
 import { next, type Site, type StageError } from "./stage.ts"
 
 /** What is told between the phases. The hooks of the plain form do nothing. */
@@ -55,7 +56,7 @@ export const noHooks: Hooks = {
 }
 
 /** Serves one request on a listener. Never fails: whatever goes wrong is an answer, unless the fiber is interrupted. */
-export type Serve = (passage: Passage, listener: Listener | undefined) => Effect.Effect<Answer>
+export type Serve = (passage: Passage, listener: Listener | StageError) => Effect.Effect<Answer>
 
 /** The end of that way alone: a request that the proxy itself makes of a backend. Never fails either. */
 export type Reach = (passage: Passage, backend: Backend) => Effect.Effect<Answer>
@@ -68,7 +69,7 @@ export const makeReach: Making<Reach> = (...parts) => makeWays(...parts).reach
 const makeWays: Making<{ readonly serve: Serve; readonly reach: Reach }> = (loop, hooks, clock, defects) => {
   const serve: Serve = (p, listener) => {
     hooks.started(p)
-    if (listener === undefined) return refuse(p, new NotFound({ what: "listener" }), [])
+    if ("_tag" in listener) return refuse(p, listener, [])
     p.listener = listener
     hooks.entering(p, "gateway")
     return after(loop(listener.steps, p, 0), p, listener.response, () => {
@@ -91,6 +92,12 @@ const makeWays: Making<{ readonly serve: Serve; readonly reach: Reach }> = (loop
 
   const passedRoute = (p: Passage, route: Route): Effect.Effect<Answer> => {
     hooks.passed(p, "route")
+    const { exchange } = p
+    const callers = grpcTimeoutOf(exchange.request.method, exchange.request.headers)
+    if (typeof callers === "number") {
+      const said = exchange.get(timeouts)
+      exchange.set(timeouts, { backend: said?.backend, request: Math.min(said?.request ?? callers, callers) })
+    }
     const plan = route.plan ?? p.exchange.get(planned) ?? (route.hasEndpoints === true ? elsewhere : undefined)
     if (plan !== undefined) p.attempts = new Attempts(plan, p)
     return attempting(p, route)
@@ -187,12 +194,22 @@ const makeWays: Making<{ readonly serve: Serve; readonly reach: Reach }> = (loop
     })
 
   const passedCall = (p: Passage, backend: Backend): Effect.Effect<Answer> => {
+    if (backend.afterwards !== undefined) p.afterwards = afterwards(p, backend.afterwards)
     if (backend.backendResponse.length === 0) return ended(p, backend, undefined)
     const outcome = loop(backend.backendResponse, p, 0)
     return outcome === next
       ? ended(p, backend, undefined)
       : after(outcome, p, backend.response, () => ended(p, backend, undefined), backend)
   }
+
+  /** The answer is on its way: what nodes refuse now cuts it off, and is told as the failure of its request. */
+  const afterwards = (p: Passage, steps: ReadonlyArray<Step>): Effect.Effect<StageError | undefined> =>
+    Effect.map(Effect.exit(Effect.suspend(() => loop(steps, p, 0, true))), (exit) => {
+      if (Exit.isSuccess(exit) && exit.value === undefined) return undefined
+      const error = Exit.isSuccess(exit) ? callStopped : failure(exit.cause)
+      p.exchange.error = error
+      return error
+    })
 
   /** An attempt came to an answer or to a failure: that is what the client is told, unless another one follows. */
   const ended = (p: Passage, backend: Backend, error: StageError | undefined): Effect.Effect<Answer> => {

@@ -26,7 +26,7 @@ const spansOf = (...nodes: ReadonlyArray<Pick<StageFinished, "outcome" | "error"
   const passage = new Passage(x)
   spans.started(passage)
   const step = { policy: "authorization", node: "rules", phase: "route" } as StageFinished["step"]
-  for (const node of nodes) spans.stage(passage, { step, start: 110, end: 120, ...node })
+  for (const node of nodes) spans.stage(passage, { step, start: 110, end: 120, afterwards: false, ...node })
   x.finish({ status: 403, failure: undefined, bytes: 0 }, (cause) => {
     throw cause
   })

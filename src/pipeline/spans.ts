@@ -13,6 +13,9 @@ import type { Site, StageError } from "./stage.ts"
 import type { Outcome } from "./view.ts"
 import type { Watch } from "./watch.ts"
 
+/** So many are handed over before the request is over. */
+const manySpans = 256
+
 export class Spans implements Watch {
   readonly notes = false
   readonly #add: (spans: ReadonlyArray<FinishedSpan>) => void
@@ -61,7 +64,7 @@ export class Spans implements Watch {
     x.fact("span.id", this.#spanId)
   }
 
-  stage(_: Passage, { step, start, end, outcome, error }: StageFinished): void {
+  stage(_: Passage, { step, start, end, outcome, error, afterwards }: StageFinished): void {
     if (outcome === "skipped") return
     this.#span({
       spanId: this.#stageId(step),
@@ -73,6 +76,10 @@ export class Spans implements Watch {
       attributes: { "hg.policy": step.policy, "hg.outcome": outcome },
       error: outcome === "failed" ? error?.message : undefined
     })
+    if (!afterwards) return
+    // It may run again, as another span, and there may be any number of them.
+    this.#stageIds.delete(step)
+    if (this.#finished.length >= manySpans) this.#add(this.#finished.splice(0))
   }
 
   /** Calls of a node are made before it has ended, or by what it leaves behind. */
@@ -174,7 +181,7 @@ export class Spans implements Watch {
         "url.scheme": x.request.scheme,
         "network.protocol.version": x.request.version
       },
-      error: this.#error ?? outcome.failure
+      error: this.#error ?? outcome.failure ?? p.exchange.error?.message
     })
     this.#over = true
     this.#add(this.#finished.splice(0))

@@ -1,15 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Arbitrary, Cause, Effect, Exit, Fiber } from "effect"
+import { Cause, Effect, Exit, Fiber } from "effect"
 import type { Body, BodySink, BodySource } from "../http/body.ts"
 import { HeaderList } from "../http/header-list.ts"
 import { type Answer, RequestHead } from "../http/message.ts"
-import { oneOf } from "../main/testing/arbitraries.ts"
+import { stepOf } from "../main/testing/step.ts"
 import { UpstreamFailed } from "../services/upstreams.ts"
 import { Exchange } from "./exchange.ts"
-import { Latency } from "./latency.ts"
 import type { Passage } from "./passage.ts"
 import type { Backend } from "./route.ts"
-import { plainLoop, type Step } from "./run.ts"
+import { plainLoop } from "./run.ts"
 import { makeReach, noHooks } from "./serve.ts"
 import * as vocabulary from "./slots.ts"
 import { type AnySlot, next, type StageError } from "./stage.ts"
@@ -47,23 +46,6 @@ class Flowing implements BodySource {
   }
 }
 
-const step = (run: Step["run"], more: Partial<Step>): Step => ({
-  policy: "p",
-  node: "p",
-  site: "backend",
-  phase: "backend",
-  path: [],
-  failOpen: false,
-  run,
-  outcomes: ["next"],
-  reads: [],
-  writes: [],
-  condition: undefined,
-  holds: undefined,
-  latency: new Latency(),
-  ...more
-})
-
 const outcomes = ["whole", "streamed", "cancelled", "broken", "failed", "bug", "refused", "interrupted"] as const
 type How = (typeof outcomes)[number]
 
@@ -88,12 +70,16 @@ const played = (how: How, asks: boolean, handsOver: boolean) =>
                 headers: new HeaderList(),
                 body: (how === "whole" || how === "refused" ? "four" : body) satisfies Body
               })
-    const watching = step(
+    const watching = stepOf(
       (x) => {
         ;(x as Exchange).onFinish((outcome) => told.push(outcome))
         return how === "refused" ? Exit.fail(refusal) : next
       },
-      handsOver ? { reads: [vocabulary.jwt], writes: [vocabulary.shownCredentials] } : {}
+      {
+        site: "backend",
+        phase: "backend",
+        ...(handsOver ? { reads: [vocabulary.jwt], writes: [vocabulary.shownCredentials] } : {})
+      }
     )
     const backend: Backend = {
       name: "b",
@@ -130,7 +116,9 @@ const played = (how: How, asks: boolean, handsOver: boolean) =>
       headers: new HeaderList(["x-asked", "1"]),
       body: "asked"
     }
-    const made: Effect.Effect<unknown, StageError> = asks ? caller.ask(x, request, 5000) : caller.send(x, request)
+    const made: Effect.Effect<unknown, StageError> = asks
+      ? caller.ask(x, request, 5000)
+      : caller.send(x, request, undefined)
     const fiber = yield* Effect.forkChild(made, { startImmediately: true })
     // A reader that comes, or goes.
     const read = () => {
@@ -155,12 +143,19 @@ const played = (how: How, asks: boolean, handsOver: boolean) =>
   })
 
 describe("a call of the proxy", () => {
-  const reached = new Set<string>()
+  const all = outcomes.flatMap((how) => [
+    { how, asks: true },
+    { how, asks: false }
+  ])
 
-  it.effect.prop(
-    "is a request of its own: it has nothing of the one that it is made for, which keeps all it had",
-    [Arbitrary.all([oneOf(...outcomes), oneOf(true, false), oneOf(true, false)])],
-    ([[how, asks, handsOver]]) =>
+  it.effect.each(
+    all.flatMap((one) => [
+      { ...one, handsOver: true },
+      { ...one, handsOver: false }
+    ])
+  )(
+    "is a request of its own: it has nothing of the one that it is made for, which keeps all it had ($how, asks: $asks, hands over: $handsOver)",
+    ({ how, asks, handsOver }) =>
       Effect.gen(function* () {
         const { seen, passage, x } = yield* played(how, asks, handsOver)
         assert.deepStrictEqual(
@@ -188,16 +183,13 @@ describe("a call of the proxy", () => {
           [undefined, undefined, undefined, undefined, 0]
         )
         assert.deepStrictEqual([passage!.listener, passage!.route], [undefined, undefined])
-      }),
-    { arbitrary: { runs: 120 } }
+      })
   )
 
-  it.effect.prop(
-    "is told to be over once, however it ends, and holds nothing then",
-    [Arbitrary.all([oneOf(...outcomes), oneOf(true, false)])],
-    ([[how, asks]]) =>
+  it.effect.each(all)(
+    "is told to be over once, however it ends, and holds nothing then ($how, asks: $asks)",
+    ({ how, asks }) =>
       Effect.gen(function* () {
-        reached.add(`${how} ${asks}`)
         const { exit, told, body } = yield* played(how, asks, false)
         assert.strictEqual(told.length, 1, `${how} ${asks}`)
         const whole = how === "whole" || how === "streamed"
@@ -205,11 +197,6 @@ describe("a call of the proxy", () => {
         if (how === "cancelled") assert.isAtLeast(body.cancelled, 1)
         if (how === "bug") assert.isTrue(Exit.isFailure(exit) && Cause.hasDies(exit.cause))
         if (how === "failed" || how === "refused") assert.isTrue(Exit.isFailure(exit) && !Cause.hasDies(exit.cause))
-      }),
-    { arbitrary: { runs: 120 } }
+      })
   )
-
-  it("came to every end", () => {
-    assert.strictEqual(reached.size, 2 * outcomes.length)
-  })
 })

@@ -76,7 +76,7 @@ export const callerOf = (
   const { scheme, authority } = originOf(address)
   const { target } = backend
   const telling = purpose && { purpose, clock, time: timeOf(times, purpose), why: ({ message }: StageError) => message }
-  const handsOver = stepHandingOver(backend) !== undefined
+  const handsOver = backend.steps.some(isHandingOver)
   const asking = (
     caller: Asking & Reading<typeof jwt>,
     asked: SubRequest,
@@ -104,6 +104,8 @@ export const callerOf = (
     target,
     origin: `${scheme}://${authority}`,
     showsCredential: backend.steps.some(({ writes }) => writes.includes(shownCredentials)),
+    handsOver,
+    credentials: backend.credentials,
     ask: (caller, asked, timeout) =>
       Effect.suspend((): Effect.Effect<Reply, StageError> => {
         const head = headOf(asked, authority)
@@ -117,10 +119,11 @@ export const callerOf = (
           return asking(caller, asked, head, timeout)
         })
       }),
-    send: (caller, asked) => {
+    send: (caller, asked, client) => {
       const head = headOf(asked, authority)
       if (head instanceof FilterFailed) return Exit.fail(head)
       const x = begun(caller, asked, head, clock())
+      if (handsOver && client !== undefined) x.set(jwt, client)
       return Effect.onExit(answered(ways, x, backend), (exit) => {
         if (Exit.isFailure(exit)) over(x, undefined, tell)
         else {
@@ -134,9 +137,8 @@ export const callerOf = (
   }
 }
 
-/** The step that shows the backend a credential of the client, if one does: the one thing of who asks that may be handed over. */
-export const stepHandingOver = ({ steps }: Backend): Step | undefined =>
-  steps.find(({ reads, writes }) => writes.includes(shownCredentials) && reads.includes(jwt))
+/** Whether a step shows the backend a credential of the client: the one thing of who asks that may be handed over. */
+const isHandingOver = ({ reads, writes }: Step): boolean => writes.includes(shownCredentials) && reads.includes(jwt)
 
 const headOf = (asked: SubRequest, authority: string): RequestHead | FilterFailed => {
   const head = new RequestHead(asked.method, "http", asked.authority ?? authority, "/", asked.headers)

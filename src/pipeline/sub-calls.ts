@@ -2,12 +2,13 @@
  * Port at compile time: what a policy or a terminal calls beside the backend of a route is a backend as well, with policies of
  * its own. Each call of it is a request of the proxy, which takes over nothing of the request that it is made for.
  */
-import { Context, type Effect, type Scope } from "effect"
+import { Context, type Effect, type Redacted, type Scope } from "effect"
 import type { ConnectionPolicies } from "../../spec/connection/policies.ts"
 import type { Address } from "../../spec/target.ts"
 import type { HeaderList } from "../http/header-list.ts"
 import type { Answer } from "../http/message.ts"
 import type { UpstreamOptions } from "../services/upstreams.ts"
+import type { TokenBearer } from "./authentication/identity.ts"
 import type { Purpose } from "./call-times.ts"
 import type { Exchange } from "./exchange.ts"
 import type { jwt } from "./slots.ts"
@@ -54,6 +55,10 @@ export interface Caller {
   readonly origin: string
   /** Whether its policies show the backend a credential. */
   readonly showsCredential: boolean
+  /** Whether they show the backend the token of a client, for which it has to be known. */
+  readonly handsOver: boolean
+  /** What tells the credentials that the proxy shows the backend by its policies from others. */
+  readonly credentials: Redacted.Redacted<string> | undefined
   /**
    * Asks it, and reads its reply whole. Whoever waits for it in a node waits within the time of the caller's request; interrupting
    * it ends the call.
@@ -67,8 +72,13 @@ export interface Caller {
   /**
    * Ends with the head of the answer, whose body may go on for as long as it likes. What the reference says of time holds for the
    * head. Interrupting it, or cancelling the body, ends the call. The effect is run once, and at once: a relay makes many of them.
+   * @param client who it is made for, if that is to be handed over.
    */
-  readonly send: (caller: Asking, request: SubRequest) => Effect.Effect<Answer, StageError>
+  readonly send: (
+    caller: Asking,
+    request: SubRequest,
+    client: TokenBearer | undefined
+  ) => Effect.Effect<Answer, StageError>
 }
 
 /** How whoever asks for a caller is going to use it. */

@@ -5,8 +5,12 @@ import { HeaderList } from "../http/header-list.ts"
 import { type Answer, RequestHead } from "../http/message.ts"
 import { Exchange } from "./exchange.ts"
 import { Passage } from "./passage.ts"
+import type { Backend } from "./route.ts"
+import { plainLoop } from "./run.ts"
+import { makeReach, noHooks } from "./serve.ts"
 import { next, type OutcomeKind, type StageError, slot } from "./stage.ts"
-import { instead, TerminalGraph } from "./terminal-graph.ts"
+import { type Afterwards, instead, TerminalGraph } from "./terminal-graph.ts"
+import { terminalSteps } from "./terminal-steps.ts"
 
 const cell = slot<object>()("testCall", "attempt")
 type Slots = typeof cell
@@ -89,6 +93,81 @@ describe("the graph of a terminal", () => {
     x.set(cell, { name: "aa" })
     assert.isTrue(nodes[1]!.when?.holds(x))
   })
+
+  it.effect("nodes that run once more, afterwards, run on what they are given then", () =>
+    Effect.gen(function* () {
+      const seen: Array<string> = []
+      let again: Afterwards<Slots, Named> | undefined
+      const looking = {
+        name: "looking",
+        outcomes,
+        when: { text: "it is short", holds: (_: unknown, { name }: Named) => name.length < 3 },
+        run: (_: unknown, named: Named) => {
+          seen.push(named.name)
+          return named.name === "b" ? Exit.fail(refused) : Exit.succeed(named)
+        }
+      }
+      const { nodes, call } = begun
+        .calling([], () => Exit.succeed(said(200)))
+        .afterwards([looking], (afterwards) => {
+          again = afterwards
+          return {
+            name: "last",
+            outcomes,
+            when: { text: "", holds: () => true },
+            run: (_, named) => Exit.succeed(named)
+          }
+        }).laid
+      assert.deepStrictEqual(
+        nodes.map(({ name, afterwards }) => [name, afterwards === true]),
+        [
+          ["named", false],
+          ["looking", true],
+          ["last", false]
+        ]
+      )
+      const { request, backendResponse, afterwards } = terminalSteps("test", [], nodes, [], () => ({
+        record: () => {}
+      }))
+      assert.deepStrictEqual(afterwards, backendResponse.slice(0, 1))
+      const { x, passage } = passing()
+      const backend: Backend = {
+        name: "b",
+        type: "unknown",
+        protocol: "http",
+        target: "b:1",
+        steps: request,
+        backendResponse,
+        afterwards,
+        response: [],
+        effective: () => ({}),
+        call
+      }
+      const defects: Array<unknown> = []
+      const reach = makeReach(
+        plainLoop(() => 0),
+        noHooks,
+        () => 0,
+        (defect) => defects.push(defect)
+      )
+      assert.strictEqual((yield* reach(passage, backend)).status, 200)
+      const before = passage.stoppedAt
+      assert.isUndefined(yield* again!(x, { name: "c" }, passage))
+      assert.isUndefined(yield* again!(x, { name: "long" }, passage))
+      assert.isUndefined(x.error)
+      assert.strictEqual(yield* again!(x, { name: "b" }, passage), refused)
+      assert.strictEqual(x.error, refused)
+      assert.deepStrictEqual(seen, ["a", "c", "b"])
+      assert.strictEqual(passage.stoppedAt, before)
+      assert.deepStrictEqual(defects, [])
+    })
+  )
+
+  it.effect("without a node that runs afterwards there is nothing that could let anything pass", () =>
+    Effect.gen(function* () {
+      assert.isTrue(Exit.isFailure(yield* Effect.exit(passing().passage.afterwards)))
+    })
+  )
 
   it("what nobody has left is a type error", () => {
     // @ts-expect-error: the first node leaves no size.

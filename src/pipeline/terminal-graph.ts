@@ -34,6 +34,16 @@ export interface OptionalNode<Slots extends AnySlot, Taken> extends GraphNode<Sl
 
 type Calling<Slots extends AnySlot> = Required<Pick<CompiledBackend<Slots>, "reads" | "call">>
 
+/**
+ * Has nodes run once more, when the phases are over, on something else than what was left then. Ends with why it must not pass, if it
+ * must not. One run at a time.
+ */
+export type Afterwards<Slots extends AnySlot, Taken> = (
+  exchange: Call<Slots>,
+  taken: Taken,
+  passage: Passage
+) => Effect.Effect<StageError | undefined>
+
 /** A graph in its making, as far as the node that leaves `Taken`; with `Called` it has its call. */
 export class TerminalGraph<Slots extends AnySlot, Taken, Called extends Partial<Calling<Slots>> = object> {
   readonly #slot: Slots
@@ -57,11 +67,31 @@ export class TerminalGraph<Slots extends AnySlot, Taken, Called extends Partial<
 
   /** Nodes that may be passed over, as many as the configuration has. */
   perhaps(nodes: ReadonlyArray<OptionalNode<Slots, Taken & object>>): TerminalGraph<Slots, Taken & object, Called> {
-    const laid = nodes.map(({ when, ...node }) => {
-      const holds: NonNullable<TerminalNode<Slots>["when"]>["holds"] = (x) => when.holds(x, this.#taken(x))
-      return { ...this.#laid(node), when: { text: when.text, holds } }
-    })
-    return new TerminalGraph<Slots, Taken & object, Called>(this.#slot, [...this.#nodes, ...laid], this.#called)
+    return this.#with(nodes.map((node) => this.#optional(node)))
+  }
+
+  /** Nodes that may be passed over, and behind them one, if there is one, that has them run once more, as often as it likes. */
+  afterwards(
+    nodes: ReadonlyArray<OptionalNode<Slots, Taken & object>>,
+    last: ((afterwards: Afterwards<Slots, Taken & object>) => OptionalNode<Slots, Taken & object>) | undefined
+  ): TerminalGraph<Slots, Taken & object, Called> {
+    if (last === undefined) return this.perhaps(nodes)
+    const run: Afterwards<Slots, Taken & object> = (x, taken, passage) =>
+      Effect.suspend(() => {
+        x.set(this.#slot, taken as SlotValue<Slots>)
+        return passage.afterwards
+      })
+    const again = nodes.map((node) => ({ ...this.#optional(node), afterwards: true }))
+    return this.#with([...again, this.#optional(last(run))])
+  }
+
+  #with(nodes: ReadonlyArray<TerminalNode<Slots>>): TerminalGraph<Slots, Taken & object, Called> {
+    return new TerminalGraph<Slots, Taken & object, Called>(this.#slot, [...this.#nodes, ...nodes], this.#called)
+  }
+
+  #optional({ when, ...node }: OptionalNode<Slots, Taken & object>): TerminalNode<Slots> {
+    const holds: NonNullable<TerminalNode<Slots>["when"]>["holds"] = (x) => when.holds(x, this.#taken(x))
+    return { ...this.#laid(node), when: { text: when.text, holds } }
   }
 
   /** The call takes what the last node before it left, and so does the first one on its answer. */

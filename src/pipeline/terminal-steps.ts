@@ -22,7 +22,7 @@ export const terminalSteps = (
   nodes: ReadonlyArray<TerminalNode<AnySlot>>,
   reads: ReadonlyArray<AnySlot>,
   times: StageTimes
-): Readonly<Record<TerminalNode<AnySlot>["phase"], ReadonlyArray<Step>>> => {
+): Readonly<Record<TerminalNode<AnySlot>["phase"] | "afterwards", ReadonlyArray<Step>>> => {
   const stepOf = ({ name, phase, run, outcomes, when, ...node }: TerminalNode<AnySlot>): Step => {
     const at = phase === "request" ? "backend" : phase
     return {
@@ -42,6 +42,12 @@ export const terminalSteps = (
       latency: new Latency(times(at, kind, name))
     }
   }
-  const stepsIn = (phase: TerminalNode<AnySlot>["phase"]) => nodes.filter((node) => node.phase === phase).map(stepOf)
-  return { request: stepsIn("request"), backendResponse: stepsIn("backendResponse") }
+  const steps = nodes.map((node) => ({ node, step: stepOf(node) }))
+  const those = (are: (node: TerminalNode<AnySlot>) => boolean) =>
+    steps.flatMap(({ node, step }) => (are(node) ? [step] : []))
+  return {
+    request: those(({ phase }) => phase === "request"),
+    backendResponse: those(({ phase }) => phase === "backendResponse"),
+    afterwards: those(({ afterwards }) => afterwards === true)
+  }
 }

@@ -1,5 +1,5 @@
 /** The contract of a terminal: the stage at the end of a route, which calls a backend and returns its response. */
-import type { Effect, Schema, Scope } from "effect"
+import type { Effect, Redacted, Schema, Scope } from "effect"
 import type { Answer } from "../http/message.ts"
 import type { UpstreamOptions } from "../services/upstreams.ts"
 import type { Exchange } from "./exchange.ts"
@@ -24,10 +24,15 @@ export interface TerminalNode<Slots extends AnySlot>
   readonly failOpen?: boolean | undefined
   /** Where the configuration of the node stands, if not where that of the terminal does. */
   readonly path?: ConfigPath | undefined
+  /** Whether it runs once more, when the phases are over, whenever its terminal says so. Default: no. */
+  readonly afterwards?: boolean | undefined
 }
 
 /** What compiling a terminal yields: its nodes in their order, and the call between them. */
-export type CompiledBackend<Slots extends AnySlot> = Pick<Backend, "type" | "protocol" | "target" | "keepsTime"> & {
+export type CompiledBackend<Slots extends AnySlot> = Pick<
+  Backend,
+  "type" | "protocol" | "target" | "keepsTime" | "endpoints"
+> & {
   /** Left out: none. */
   readonly nodes?: ReadonlyArray<TerminalNode<Slots>> | undefined
   /** What the call itself reads. Left out: all that the terminal does. */
@@ -58,15 +63,19 @@ export interface Terminal<
   readonly failsClosed?: ReadonlyArray<FailedReading> | undefined
   /** Policies of its backends that it applies itself, by configuration key. None of them runs as a stage there. */
   readonly applies?: ReadonlyArray<string>
+  /** Whether it keeps sessions at its backends. Then it is compiled for each set of credentials that they are shown. */
+  readonly keepsSessions?: boolean
   /**
    * Runs once per configuration and set of connection policies. `at` is where the configuration stands; problems carry whole
-   * paths. `name` is what the log calls the backend. `connections` is how they are opened.
+   * paths. `name` is what the log calls the backend. `connections` is how they are opened. `credentials` tells those that the proxy
+   * shows from others, for one that keeps sessions: they belong to these.
    */
   readonly compile: (
     config: S["Type"],
     at: ConfigPath,
     name: string,
-    connections: UpstreamOptions
+    connections: UpstreamOptions,
+    credentials: Redacted.Redacted<string> | undefined
   ) => Effect.Effect<CompiledBackend<Reads | Writes>, ReadonlyArray<ConfigProblem>, R | Scope.Scope>
 }
 // biome-ignore lint/suspicious/noExplicitAny: existential over every terminal.

@@ -50,4 +50,52 @@ describe("how long a call may take", () => {
   ])("%j: %j", (limits, expected) => {
     assert.deepStrictEqual(timeoutOf(limits), expected)
   })
+
+  it.each<readonly [Limits, readonly [timeout: number | undefined, patience: number | undefined]]>([
+    [{}, [undefined, undefined]],
+    [{ backend: 50 }, [undefined, 50]],
+    [{ request: 90 }, [50, undefined]],
+    [{ request: 90, backend: 49 }, [50, 49]],
+    [{ request: 90, backend: 50 }, [50, undefined]],
+    [{ request: 90, backend: 51 }, [50, undefined]]
+  ])("with a body on its way, %j: %j", ({ request, backend }, expected) => {
+    const body = { start: () => {}, resume: () => {}, cancel: () => {} }
+    const x = new Exchange(
+      new RequestHead("POST", "http", "example.com", "/", new HeaderList()),
+      body,
+      { address: "127.0.0.1", port: 1, rawAddress: "127.0.0.1", rawPort: 1 },
+      0,
+      60
+    )
+    x.set(timeouts, { request, backend })
+    let asked: ReadonlyArray<number | undefined> = []
+    const upstream: Upstream = {
+      send: ({ timeout, patience }) => {
+        asked = [timeout?.milliseconds, patience?.milliseconds]
+        return Effect.never
+      }
+    }
+    callUpstream(x, { called: 100 }, upstream)
+    assert.deepStrictEqual(asked, expected)
+  })
+
+  it("is told to whoever is called next, where the caller of gRPC tells it", () => {
+    const headers = new HeaderList(["content-type", "application/grpc", "grpc-timeout", "1S"])
+    const x = new Exchange(
+      new RequestHead("POST", "http", "example.com", "/", headers),
+      undefined,
+      { address: "127.0.0.1", port: 1, rawAddress: "127.0.0.1", rawPort: 1 },
+      0,
+      60
+    )
+    let told: string | undefined
+    const upstream: Upstream = {
+      send: ({ headers }) => {
+        told = headers.get("grpc-timeout")
+        return Effect.never
+      }
+    }
+    callUpstream(x, { called: 100 }, upstream)
+    assert.strictEqual(told, "960000u")
+  })
 })

@@ -1,6 +1,8 @@
 /** The request of an exchange, sent to an upstream. */
 import { type Effect, Exit } from "effect"
 import type { Address } from "../../spec/target.ts"
+import { isSource } from "../http/body.ts"
+import { passGrpcTimeout } from "../http/grpc.ts"
 import { familyOf } from "../http/ip.ts"
 import type { Answer } from "../http/message.ts"
 import {
@@ -11,7 +13,7 @@ import {
   type UpstreamTimedOut
 } from "../services/upstreams.ts"
 import { requestTimedOut } from "./deadline.ts"
-import type { TimedOut } from "./errors.ts"
+import { type InvalidGrpcTimeout, invalidGrpcTimeout, type TimedOut } from "./errors.ts"
 import type { Exchange } from "./exchange.ts"
 import type { Passage } from "./passage.ts"
 import { timeouts } from "./slots.ts"
@@ -36,10 +38,14 @@ export const callUpstream = (
   passage: Called,
   upstream: Upstream,
   own: number | undefined = passage.backend?.requestTimeout
-): Effect.Effect<Answer, UpstreamError | TimedOut> => {
+): Effect.Effect<Answer, UpstreamError | TimedOut | InvalidGrpcTimeout> => {
   const { request } = x
   const timeout = timeoutOf(x, passage, own)
   if (timeout !== undefined && timeout.milliseconds <= 0) return Exit.fail(timeout.failure("nothing sent"))
+  if (!passGrpcTimeout(request.method, request.headers, (passage.called ?? x.arrived) - x.arrived))
+    return Exit.fail(invalidGrpcTimeout)
+  // A body that its client still sends is no fault of the backend, and none of what it is given time for.
+  const isPatient = timeout !== undefined && timeout.failure !== late && isSource(x.requestBody)
   return upstream.send({
     method: request.method,
     pathAndQuery: request.pathAndQuery,
@@ -47,7 +53,8 @@ export const callUpstream = (
     headers: request.headers,
     body: x.requestBody,
     repeatable: x.repeatable,
-    timeout,
+    timeout: isPatient ? wholeOf(x, passage) : timeout,
+    patience: isPatient ? timeout : undefined,
     upgrade: x.upgrade,
     onInformation: x.inform
   })
@@ -55,17 +62,27 @@ export const callUpstream = (
 
 const late = () => requestTimedOut
 
+/** What is left to the whole request when its backend is called. */
+const leftOf = (x: Timed, { called }: Called): number | undefined => {
+  const limit = x.get(timeouts)?.request
+  return limit === undefined ? undefined : limit - ((called ?? x.arrived) - x.arrived)
+}
+
+const wholeOf = (x: Timed, passage: Called): CallTimeout<TimedOut> | undefined => {
+  const left = leftOf(x, passage)
+  return left === undefined ? undefined : { milliseconds: left, failure: late }
+}
+
 /** What is left to the whole request, or what one call may take, whichever ends first. */
 export const timeoutOf = (
   x: Timed,
-  { called, backend: of }: Called,
-  own: number | undefined = of?.requestTimeout
+  passage: Called,
+  own: number | undefined = passage.backend?.requestTimeout
 ): CallTimeout<UpstreamTimedOut | TimedOut> | undefined => {
   const limits = x.get(timeouts)
   if (limits === undefined) return own === undefined ? undefined : callTimeout(own)
-  const { request } = limits
   const backend = smaller(limits.backend, own)
-  const left = request === undefined ? undefined : request - ((called ?? x.arrived) - x.arrived)
+  const left = leftOf(x, passage)
   if (left !== undefined && (backend === undefined || left <= backend)) return { milliseconds: left, failure: late }
   return backend === undefined ? undefined : callTimeout(backend)
 }

@@ -16,6 +16,30 @@ export interface Peer {
   readonly rawPort: number
   /** The port at which it came in over loopback, and whether nobody but this machine reaches the listener there. */
   readonly loopback?: { readonly port: number; readonly only: boolean } | undefined
+  /** What its TLS handshake has said of it; absent without TLS. */
+  readonly tls?: PeerTls | undefined
+}
+
+/** What is known of a client by its TLS handshake. */
+export interface PeerTls {
+  /** The name that it asked for. */
+  readonly serverName: string | undefined
+  /** What its certificate says of it, if it has presented one that is trusted. */
+  readonly clientCertificate: ClientCertificate | undefined
+}
+
+/** A verified client certificate, as expressions read it. */
+export interface ClientCertificate {
+  readonly subject: string | undefined
+  readonly subjectCn: string | undefined
+  readonly issuer: string | undefined
+  readonly subjectAltNames: ReadonlyArray<string>
+  readonly spiffeId: string | undefined
+  readonly identity:
+    | { readonly trustDomain: string; readonly namespace: string; readonly serviceAccount: string }
+    | undefined
+  /** PEM. */
+  readonly certificate: string
 }
 
 /** How an exchange ended, told to those who asked with `onFinish`. */

@@ -15,19 +15,22 @@ export type { HostVariable } from "../cel/phases.ts"
 export { contentCodings, decoded } from "../http/content-coding.ts"
 export { queryCarrier } from "../http/credential.ts"
 export { formatTraceparent } from "../http/trace-context.ts"
+export { bearerOf } from "../pipeline/authentication/token.ts"
 export { CallTimes } from "../pipeline/call-times.ts"
 export { Capture } from "../pipeline/capture.ts"
 export type { ConnectionOptions } from "../pipeline/connection-policy.ts"
 export { within } from "../pipeline/deadline.ts"
 export { defaultBodyLimit } from "../pipeline/exchange.ts"
+export { fingerprint } from "../pipeline/fingerprint.ts"
 export { mcpAuthorizer } from "../pipeline/mcp-rules.ts"
 export type { OutboundWatch } from "../pipeline/outbound.ts"
 export type { Passage } from "../pipeline/passage.ts"
 export { placeLabels, placeOf } from "../pipeline/record.ts"
+export { revealedText } from "../pipeline/revealed.ts"
 export { type Asking, type Caller, type Reference, SubCalls } from "../pipeline/sub-calls.ts"
 // The contract.
 export { type Call, type CompiledBackend, type TerminalNode, terminal } from "../pipeline/terminal.ts"
-export { instead, type Left, type OptionalNode, TerminalGraph } from "../pipeline/terminal-graph.ts"
+export { type Afterwards, instead, type Left, type OptionalNode, TerminalGraph } from "../pipeline/terminal-graph.ts"
 // Calls to backends, within their time, and watched.
 export { callUpstream, ownAuthority, timeoutOf } from "../pipeline/upstream-call.ts"
 export { Discovery, type EndpointSet, type ServiceEndpoint } from "../services/discovery.ts"
@@ -43,6 +46,7 @@ export { Tokenizer } from "../services/tokenizer.ts"
 export {
   type Chosen,
   callTimeout,
+  shownBy,
   type Upstream,
   type UpstreamOptions,
   Upstreams,

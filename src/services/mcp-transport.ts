@@ -111,3 +111,13 @@ export interface McpTransport {
   /** Ends the connection. With headers, a session at the target is ended with them as well. */
   readonly close: (farewell: ReadonlyArray<string> | undefined) => void
 }
+
+/** What a channel that carries all messages of a target has no part in: it has no stream that could be paused or dropped. */
+export const sharedChannel = {
+  shared: true,
+  sessionId: () => undefined,
+  pause: () => {},
+  resume: () => {},
+  release: () => {},
+  abandon: () => {}
+} as const satisfies Partial<McpTransport>

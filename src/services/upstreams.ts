@@ -28,6 +28,8 @@ export interface UpstreamTls {
 
 /** TLS whose certificates are in files: others may be there while connections are in use. */
 export interface FollowedTls {
+  /** The files of the client certificate and its key. */
+  readonly client: { readonly certificate: string; readonly key: string } | undefined
   /** What holds now, and whatever holds later, as long as the scope. */
   readonly follow: (changed: (tls: UpstreamTls) => void) => Effect.Effect<UpstreamTls, never, Scope.Scope>
 }
@@ -60,6 +62,8 @@ export interface UpstreamOptions {
   readonly probes?: Probes | "none" | undefined
   /** Which addresses of a name are tried. Default: all, those of IPv4 first. */
   readonly addresses?: Addresses | undefined
+  /** Milliseconds for which nothing of a body, or of a connection that has left HTTP, may move. Default: any time. */
+  readonly bodyIdleTimeout?: number | undefined
   /** Default: none. */
   readonly tunnel?: UpstreamTunnel | undefined
 }
@@ -110,6 +114,8 @@ export interface UpstreamRequest<E = never> {
   readonly repeatable?: boolean
   /** `undefined`: the response headers may take as long as they like. */
   readonly timeout: CallTimeout<E> | undefined
+  /** Beside `timeout`: one that stands still while the body, which is on its way, keeps the call waiting. */
+  readonly patience?: CallTimeout<E> | undefined
   /** The protocol to upgrade to, if the client asked for one. */
   readonly upgrade: string | undefined
   /** Told about each 1xx response other than 101. */
@@ -182,9 +188,26 @@ export class UpstreamTimedOut extends Data.TaggedError("UpstreamTimedOut")<{
   }
 }
 
+/** Whoever would have had to move: its turn it was to send, or to take what was sent. */
+export type Silent = "client" | "backend"
+
+/** Nothing of the body of the request moved for as long as that may last, and there was no answer yet. */
+export class UpstreamIdle extends Data.TaggedError("UpstreamIdle")<{
+  readonly silent: Silent
+  readonly reached: Reached
+}> {
+  readonly status = this.silent === "client" ? 408 : 504
+  readonly reason = "Timeout"
+  readonly source = this.silent
+  override get message() {
+    return this.silent === "client" ? "the request body did not come in time" : "upstream call timeout"
+  }
+}
+
 export type UpstreamError =
   | UpstreamFailed
   | UpstreamTimedOut
+  | UpstreamIdle
   | UpgradeMismatched
   | UnknownTransferCoding
   | MalformedBody
@@ -210,6 +233,12 @@ export class Upstreams extends Context.Service<
     readonly openChosen: (options: UpstreamOptions) => Effect.Effect<Chosen, never, Scope.Scope>
   }
 >()("headgate/services/Upstreams") {}
+
+/** What connections with these options show of the proxy. Files stand for what is in them, which may be renewed. */
+export const shownBy = ({ tls, tunnel }: UpstreamOptions) => {
+  const shown = { client: tls?.client, authorization: tunnel?.authorization, clientOfProxy: tunnel?.tls?.client }
+  return Object.values(shown).some((each) => each !== undefined) ? shown : undefined
+}
 
 /** The options with `defaults` where they say nothing. */
 export const filled = (options: UpstreamOptions, defaults: UpstreamOptions): UpstreamOptions => {

@@ -7,5 +7,6 @@ export const backendAuth = declared(BackendAuth, {
   places: ["route", "backend"],
   onRoute: "backend",
   // Otherwise it is one that the caller brought along.
-  showsCredential: (auth) => !("passthrough" in auth || "oauthTokenExchange" in auth || "crossAppAccess" in auth)
+  showsCredential: (auth) =>
+    auth.credentials.length > 0 || !("passthrough" in auth || "oauthTokenExchange" in auth || "crossAppAccess" in auth)
 })

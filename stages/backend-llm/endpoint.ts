@@ -96,7 +96,7 @@ export const compileEndpoint = (
     for (const [path, type] of Object.entries(ai.routes ?? {}))
       if (type === "realtime") problems.push(unavailable(inAi(["routes", path]), "realtime"))
     const guards = yield* compileGuards(ai.promptGuard, (part) => inAi(["promptGuard", ...part]))
-    const watched = yield* Effect.mapError(compileWatched(config, policies.health), (found) =>
+    const watched = yield* Effect.mapError(compileWatched(config, policies), (found) =>
       found.map((problem) => ({ ...problem, path: [...pathOf("health"), ...problem.path] }))
     )
     const changes = yield* compileBodyChanges(ai, inAi)

@@ -6,7 +6,6 @@ import { Catalogs } from "../../src/protocols/llm/cost/catalogs.ts"
 import type { GuardOutcome } from "../../src/protocols/llm/guard/outcome.ts"
 import { places } from "../../src/protocols/llm/guard/texts.ts"
 import { type Accounting, makeAccounting } from "./account.ts"
-import type { Fork } from "./guarded-stream.ts"
 import { guardChecks } from "./series.ts"
 
 export interface Engine {
@@ -14,8 +13,6 @@ export interface Engine {
   readonly clock: () => number
   readonly random: () => number
   readonly tokenizer: Tokenizer["Service"]
-  /** Runs what a stream waits for, with the services and the clock of the configuration. */
-  readonly fork: Fork
   readonly guarded: (phase: "Request" | "Response", outcome: GuardOutcome) => void
 }
 
@@ -31,7 +28,6 @@ export const makeEngine = Effect.gen(function* () {
     random: yield* Random,
     accounting: makeAccounting(metrics, catalogs.current, clock),
     tokenizer: yield* Tokenizer,
-    fork: Effect.runForkWith(yield* Effect.context<never>()),
     guarded: (phase, { action }) => checks.series([phase, action]).record(1)
   }
   return engine

@@ -9,7 +9,7 @@ import { enrich } from "./enrich.ts"
 import { type Exchange, type ModelSlots, modelCall } from "./exchange.ts"
 import { guardPlaces } from "./guard-places.ts"
 import { guardRequest } from "./guard-request.ts"
-import { guardResponse, guardStream } from "./guard-response.ts"
+import { guardResponse, guardStream, isStreamGuarded } from "./guard-response.ts"
 import { negotiate } from "./negotiate.ts"
 import { observe } from "./observe.ts"
 import type { Selected } from "./selected.ts"
@@ -23,11 +23,13 @@ const { affinity, expressionSlots, jwt, modelAccess, timeouts, tokenBudgets } = 
 export const modelCalls = (
   engine: Engine,
   endpoints: ReadonlyArray<Endpoint>,
+  states: CompiledBackend<ModelSlots>["endpoints"],
   select: (x: Exchange) => Left<Selected>
 ): CompiledBackend<ModelSlots> => ({
   type: "ai",
   protocol: "llm",
   target: [...new Set(endpoints.map(({ provider }) => provider.name))].join(","),
+  endpoints: states,
   // The mock takes its time by itself.
   keepsTime: endpoints.every(({ destination }) => destination.type !== "mock"),
   ...graphOf(engine, endpoints, select).laid
@@ -65,9 +67,9 @@ const graphOf = (engine: Engine, endpoints: ReadonlyArray<Endpoint>, select: (x:
         run: translateBack(engine)
       }
     ])
-    .perhaps(guardPlaces(endpoints, "response").map(guardResponse(engine)))
-    .perhaps(
-      endpoints.some(({ guards }) => guards.streaming && guards.response.length > 0) ? [guardStream(engine)] : []
+    .afterwards(
+      guardPlaces(endpoints, "response").map(guardResponse(engine)),
+      endpoints.some(isStreamGuarded) ? guardStream : undefined
     )
 
 const isTokenPassed = ({ destination }: Endpoint): boolean => destination.type === "http" && destination.passesToken

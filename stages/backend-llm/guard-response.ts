@@ -1,30 +1,27 @@
-/** The guards over what a model says: each over an answer or an error that is whole, all of them over a stream as it passes. */
+/**
+ * The guards over what a model says: each is a node over an answer or an error that is whole, and, when the phases are over, over the pieces
+ * of a stream as it passes.
+ */
 import { Effect, Exit } from "effect"
 import { type Answer, slots } from "../../src/policy/policy.ts"
-import { defaultBodyLimit, type Left, type OptionalNode } from "../../src/policy/terminal.ts"
+import { type Afterwards, defaultBodyLimit, type Left, type OptionalNode } from "../../src/policy/terminal.ts"
 import { isObject } from "../../src/protocols/llm/formats/json.ts"
+import type { GuardOutcome } from "../../src/protocols/llm/guard/outcome.ts"
 import { GuardWindow } from "../../src/protocols/llm/guard/window.ts"
+import type { Endpoint } from "./endpoint.ts"
 import type { Engine } from "./engine.ts"
 import type { Exchange, ModelSlots } from "./exchange.ts"
 import type { GuardPlace } from "./guard-places.ts"
 import { GuardedStream } from "./guarded-stream.ts"
-import { askGuard, judgeText } from "./guards.ts"
-import type { Observed, Whole } from "./observe.ts"
-import { GuardRejected, LlmFailed } from "./refused.ts"
+import { askGuard, decided, type Guard } from "./guards.ts"
+import type { Observed, Piece, Whole } from "./observe.ts"
+import { LlmFailed } from "./refused.ts"
 import { replace } from "./translate-back.ts"
 
-const failed = { side: "response", status: 503, detail: "prompt guard failed", reason: "Guardrail" } as const
-const guardFailed = new LlmFailed(failed)
-const guardStopped = new LlmFailed({ ...failed, unforgiven: true })
-const invalid = new LlmFailed({
-  side: "response",
-  status: 502,
-  detail: "body is not JSON",
-  reason: "UpstreamFailure",
-  unforgiven: true
-})
+const undecided = { side: "response", status: 502, reason: "UpstreamFailure", unforgiven: true } as const
+const invalid = new LlmFailed({ ...undecided, detail: "body is not JSON" })
+const unreadable = new LlmFailed({ ...undecided, detail: "an event cannot be read" })
 
-/** Those over what is whole. */
 export const guardResponse =
   (engine: Engine) =>
   ({ path, failOpen, guards }: GuardPlace): OptionalNode<ModelSlots, Observed> => ({
@@ -34,70 +31,91 @@ export const guardResponse =
     outcomes: ["next", "fail"],
     reads: slots.expressionSlots,
     when: {
-      text: "the whole answer of a model with this guard",
-      holds: (_, { type, call }) => type === "whole" && call.conversation !== undefined && guards.has(call.endpoint)
+      text: "an answer of a model with this guard is whole, or a piece of it is about to pass",
+      holds: (_, { type, call }) =>
+        (type === "whole" || type === "piece") && call.conversation !== undefined && guards.has(call.endpoint)
     },
-    run: (x, observed) => (observed.type === "whole" ? judged(engine, guards, x, observed) : Exit.succeed(observed))
+    run: (x, observed) => {
+      const guard = guards.get(observed.call.endpoint)
+      if (guard === undefined) return Exit.succeed(observed)
+      const told = (outcome: GuardOutcome) => engine.guarded("Response", outcome)
+      switch (observed.type) {
+        case "whole":
+          return wholeJudged(guard, x, observed, told)
+        case "piece":
+          return pieceJudged(guard, x, observed, told)
+        default:
+          return Exit.succeed(observed)
+      }
+    }
   })
 
-const judged = (engine: Engine, guards: GuardPlace["guards"], x: Exchange, whole: Whole): Left<Whole> => {
+type Heard = (outcome: GuardOutcome) => void
+
+const wholeJudged = (guard: Guard, x: Exchange, whole: Whole, heard: Heard): Left<Whole> => {
   const { call, document, text, told } = whole
-  const { conversation, endpoint } = call
-  const guard = guards.get(endpoint)
-  if (conversation === undefined || guard === undefined) return Exit.succeed(whole)
+  const { conversation } = call
+  if (conversation === undefined) return Exit.succeed(whole)
   if (document === "answer" && !isObject(told)) return Exit.fail(invalid)
   // An error that is no JSON object is read as the text that it is.
   const read = isObject(told) ? told : { text: typeof told === "string" ? told : text }
-  const asked = askGuard(guard, x, conversation, document, read, (outcome) => engine.guarded("Response", outcome))
-  return Effect.flatMapEager(asked, (outcome): Left<Whole> => {
-    switch (outcome.type) {
-      case "failed":
-        return Exit.fail(guardStopped)
-      case "answered":
-        return Exit.fail(new GuardRejected(outcome.answer))
-      case "changed": {
-        const left = isObject(told) ? outcome.body : outcome.body["text"]
-        if (isObject(told)) replace(x.response!, left)
-        else plain(x.response!, left)
-        return Exit.succeed({ ...whole, told: left })
-      }
-      case "continue":
-        // The engine forgives it, and says so.
-        return outcome.action === "FailOpen" ? Exit.fail(guardFailed) : Exit.succeed(whole)
-    }
+  return decided("response", askGuard(guard, x, conversation, document, read, heard), whole, (body) => {
+    const left = isObject(told) ? body : body["text"]
+    if (isObject(told)) replace(x.response!, left)
+    else plain(x.response!, left)
+    return { ...whole, told: left }
   })
 }
+
+/** What would be masked passes, because some of it is with the client already; the guards behind see it masked. */
+const pieceJudged = (guard: Guard, x: Exchange, piece: Piece, heard: Heard): Left<Piece> =>
+  piece.told === undefined
+    ? Exit.fail(unreadable)
+    : decided("response", askGuard(guard, x, "completions", "answer", piece.told, heard), piece, (told) => ({
+        ...piece,
+        told
+      }))
 
 const plain = (answer: Answer, text: unknown): void => {
   answer.body = typeof text === "string" ? text : ""
   answer.headers.delete("content-length")
 }
 
-/** All of them over a stream: what they say of its text comes when the phases are over. */
-export const guardStream = (engine: Engine): OptionalNode<ModelSlots, Observed> => ({
+/** Whether guards of an endpoint judge streams. */
+export const isStreamGuarded = ({ guards: { response, streaming } }: Pick<Endpoint, "guards">): boolean =>
+  streaming && response.length > 0
+
+/** The text of a piece, as an answer that says it. */
+const saying = (text: string) => ({ choices: [{ message: { role: "assistant", content: text } }] })
+
+/** Has all of them judge what a stream says, piece by piece: with the context of the request, and no longer than it. */
+export const guardStream = (judged: Afterwards<ModelSlots, Observed>): OptionalNode<ModelSlots, Observed> => ({
   name: "guardStream",
   outcomes: ["next", "fail"],
-  reads: slots.expressionSlots,
   when: {
     text: "the stream of a model whose guards read streams",
-    holds: (_, { type, call }) => {
-      const { response, streaming } = call.endpoint.guards
-      return type === "stream" && streaming && response.length > 0 && call.conversation !== undefined
-    }
+    holds: (_, { type, call }) => type === "stream" && isStreamGuarded(call.endpoint) && call.conversation !== undefined
   },
-  run: (x, observed) => {
-    const { conversation, endpoint } = observed.call
+  run: (x, observed, passage) => {
+    const { call } = observed
+    const { conversation } = call
     if (observed.type !== "stream" || conversation === undefined) return Exit.succeed(observed)
     const answer = x.response!
     // Guards read events as the client does; a framing that is neither its own nor translated cannot be read.
     if (!answer.headers.get("content-type")?.includes("text/event-stream")) return Exit.fail(invalid)
-    answer.headers.delete("content-length")
-    answer.body = new GuardedStream(
-      observed.events,
-      new GuardWindow(conversation, defaultBodyLimit),
-      (text) => judgeText(endpoint.guards.response, x, text, (outcome) => engine.guarded("Response", outcome)),
-      engine.fork
-    )
-    return Exit.succeed(observed)
+    return Effect.withFiber(({ context }) => {
+      answer.headers.delete("content-length")
+      const guarded = new GuardedStream(observed.events, {
+        format: conversation,
+        window: new GuardWindow(conversation, defaultBodyLimit),
+        judge: (text) =>
+          judged(x, { type: "piece", call, told: text === undefined ? undefined : saying(text) }, passage),
+        fork: Effect.runForkWith(context),
+        told: x.watched ? (judgement) => x.note("judgement", judgement) : undefined
+      })
+      answer.body = guarded
+      x.onFinish(() => guarded.close())
+      return Exit.succeed(observed)
+    })
   }
 })

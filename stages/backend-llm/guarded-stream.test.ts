@@ -2,10 +2,12 @@ import { Buffer } from "node:buffer"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect } from "effect"
 import { type Body, BodyAborted, type BodySink, type BodySource } from "../../src/http/body.ts"
+import type { StageError } from "../../src/pipeline/stage.ts"
 import { blockedEvent, failedGuardMessage, GuardWindow } from "../../src/protocols/llm/guard/window.ts"
 import { StreamReader } from "../../src/protocols/llm/usage/stream.ts"
-import { GuardedStream, type Judge } from "./guarded-stream.ts"
+import { type Fork, GuardedStream, type Guarding, type Judge, type Judgement } from "./guarded-stream.ts"
 import { ObservedStream } from "./observed-stream.ts"
+import { GuardRejected, LlmFailed } from "./refused.ts"
 
 /** An event with enough text for a judgement of its own. */
 const event = (letter: string) =>
@@ -48,26 +50,48 @@ class Client implements BodySink {
   }
 }
 
+const fork: Fork = Effect.runFork
+const guarding = (judge: Judge, told?: Guarding["told"]): Guarding => ({
+  format: "completions",
+  window: new GuardWindow("completions", 1 << 20),
+  judge,
+  fork,
+  told
+})
+
+const unreadable = new LlmFailed({
+  side: "response",
+  status: 502,
+  detail: "an event cannot be read",
+  reason: "UpstreamFailure"
+})
+const refusal = (body: string) => new GuardRejected({ status: 403, body, headers: [] })
+
 /** A stream under a guard whose verdicts come when the test gives them. */
 const guarded = () => {
-  const verdicts: Array<Deferred.Deferred<string | undefined>> = []
+  const verdicts: Array<Deferred.Deferred<StageError | undefined>> = []
   const given = { interrupted: 0 }
-  const judge: Judge = () =>
-    Effect.suspend(() => {
-      const verdict = Deferred.makeUnsafe<string | undefined>()
+  const judge: Judge = (text) =>
+    Effect.suspend((): Effect.Effect<StageError | undefined> => {
+      if (text === undefined) return Effect.succeed(unreadable)
+      const verdict = Deferred.makeUnsafe<StageError | undefined>()
       verdicts.push(verdict)
       return Effect.onInterrupt(Deferred.await(verdict), () => Effect.sync(() => given.interrupted++))
     })
   const provider = new Provider()
   const client = new Client()
-  const stream = new GuardedStream(observed(provider), new GuardWindow("completions", 1 << 20), judge, Effect.runFork)
+  const told: Array<Judgement> = []
+  const stream = new GuardedStream(
+    observed(provider),
+    guarding(judge, (judgement) => told.push(judgement))
+  )
   stream.start(client)
   const say = (index: number, blocked?: string) =>
     Effect.andThen(
-      Deferred.succeed(verdicts[index]!, blocked),
+      Deferred.succeed(verdicts[index]!, blocked === undefined ? undefined : refusal(blocked)),
       Effect.promise(() => new Promise(setImmediate))
     )
-  return { provider, client, stream, verdicts, given, say }
+  return { provider, client, stream, verdicts, given, told, say }
 }
 
 describe("a stream under guard", () => {
@@ -136,7 +160,7 @@ describe("a stream under guard", () => {
       const { provider, client, say } = guarded()
       provider.sink.data(event("a"))
       yield* say(0, "no such talk")
-      assert.strictEqual(client.text, blockedEvent("no such talk"))
+      assert.strictEqual(client.text, blockedEvent("completions", "no such talk"))
       assert.strictEqual(client.ended, 1)
       assert.strictEqual(provider.cancelled, 1)
       assert.isFalse(provider.sink.data(event("b")))
@@ -150,9 +174,9 @@ describe("a stream under guard", () => {
       const client = new Client()
       const text = String(event("a"))
       const dying: Judge = () => Effect.die(new Error("broken"))
-      new GuardedStream(observed(text), new GuardWindow("completions", 1 << 20), dying, Effect.runFork).start(client)
+      new GuardedStream(observed(text), guarding(dying)).start(client)
       yield* Effect.promise(() => new Promise(setImmediate))
-      assert.strictEqual(client.text, blockedEvent(failedGuardMessage))
+      assert.strictEqual(client.text, blockedEvent("completions", failedGuardMessage))
       assert.strictEqual(client.ended, 1)
     })
   )
@@ -160,7 +184,7 @@ describe("a stream under guard", () => {
   it("what cannot be read is blocked, and what is too long breaks off", () => {
     const { provider, client } = guarded()
     provider.sink.data(Buffer.from("data: no json\n\n"))
-    assert.strictEqual(client.text, blockedEvent(failedGuardMessage))
+    assert.strictEqual(client.text, blockedEvent("completions", failedGuardMessage))
     assert.strictEqual(provider.cancelled, 1)
 
     const long = guarded()
@@ -194,16 +218,11 @@ describe("a stream under guard", () => {
   it("without a text there is nothing to judge, and the end comes at once", () => {
     const client = new Client()
     const never: Judge = () => Effect.die(new Error("there is nothing to judge"))
-    new GuardedStream(
-      observed(Buffer.from("data: [DONE]\n\n")),
-      new GuardWindow("completions", 1 << 20),
-      never,
-      Effect.runFork
-    ).start(client)
+    new GuardedStream(observed(Buffer.from("data: [DONE]\n\n")), guarding(never)).start(client)
     assert.strictEqual(client.text, "data: [DONE]\n\n")
     assert.strictEqual(client.ended, 1)
     const empty = new Client()
-    new GuardedStream(observed(undefined), new GuardWindow("completions", 1 << 20), never, Effect.runFork).start(empty)
+    new GuardedStream(observed(undefined), guarding(never)).start(empty)
     assert.deepStrictEqual([empty.text, empty.ended], ["", 1])
   })
 })

@@ -1,7 +1,8 @@
 /** A streamed answer under guard: what guards have not judged yet is held back; a judgement stops the stream or lets a window go. */
 import { Buffer } from "node:buffer"
-import { Effect, type Fiber } from "effect"
-import { type BodyAborted, PassingBody } from "../../src/policy/policy.ts"
+import { type Effect, Exit, type Fiber } from "effect"
+import { type BodyAborted, PassingBody, type StageError } from "../../src/policy/policy.ts"
+import type { GuardedFormat } from "../../src/protocols/llm/guard/texts.ts"
 import {
   blockedEvent,
   failedGuardMessage,
@@ -9,31 +10,56 @@ import {
   type WindowStep
 } from "../../src/protocols/llm/guard/window.ts"
 import type { EventBody } from "./event-body.ts"
+import { GuardRejected } from "./refused.ts"
 
-/** What a client is told instead of the rest; `undefined` when the text may pass. */
-export type Judge = (text: string) => Effect.Effect<string | undefined>
+/** Says why a text must not pass, if it must not. Without a text: what came cannot be read. */
+export type Judge = (text: string | undefined) => Effect.Effect<StageError | undefined>
 
-/** Starts what is waited for. */
+/** Starts what is waited for, with all that its request has. */
 export type Fork = <A>(effect: Effect.Effect<A>) => Fiber.Fiber<A>
+
+/** What is told of a judgement. */
+export interface Judgement {
+  /** Which one of the stream, from 1 on. */
+  readonly judgement: number
+  /** Bytes of text that were judged; of the stream, those held back until then, and those that the client has got now. */
+  readonly textBytes: number
+  readonly heldBytes: number
+  readonly passedBytes: number
+  readonly verdict: "pass" | "cut" | "given up"
+  /** Why the stream was cut. */
+  readonly reason?: string | undefined
+}
+
+export interface Guarding {
+  readonly format: GuardedFormat
+  readonly window: GuardWindow
+  readonly judge: Judge
+  readonly fork: Fork
+  /** Absent where nobody wants to know. */
+  readonly told: ((judgement: Judgement) => void) | undefined
+}
 
 export class GuardedStream extends PassingBody {
   readonly #events: EventBody
-  readonly #window: GuardWindow
-  readonly #judge: Judge
-  readonly #fork: Fork
-  #judging: Fiber.Fiber<void> | undefined
+  readonly #guarding: Guarding
+  #judging: Fiber.Fiber<StageError | undefined> | undefined
+  /** What is judged, while it is. */
+  #text: string | undefined
+  #judgements = 0
+  #passedBytes = 0
   #waiting = false
+  #pushed = false
   #full = false
   #ended = false
+  #failure: BodyAborted | undefined
   #over = false
 
-  constructor(events: EventBody, window: GuardWindow, judge: Judge, fork: Fork) {
+  constructor(events: EventBody, guarding: Guarding) {
     super(events)
     this.#events = events
-    events.heard = (event, data) => window.hear(event, data)
-    this.#window = window
-    this.#judge = judge
-    this.#fork = fork
+    this.#guarding = guarding
+    events.heard = (event, data) => guarding.window.hear(event, data)
   }
 
   override resume(): void {
@@ -41,26 +67,39 @@ export class GuardedStream extends PassingBody {
     if (!this.#waiting) super.resume()
   }
   override cancel(): void {
-    this.#over = true
-    this.#judging?.interruptUnsafe()
+    this.close()
     super.cancel()
+  }
+
+  /** Nobody wants the rest: what is judged is let go of. */
+  close(): void {
+    if (this.#over) return
+    this.#over = true
+    if (!this.#waiting) return
+    this.#judging?.interruptUnsafe()
+    this.#tell("given up")
   }
 
   data(chunk: Uint8Array): boolean {
     if (this.#over) return false
-    this.#take(this.#window.push(chunk, this.#events.boundary))
+    this.#pushed = true
+    this.#take(this.#guarding.window.push(chunk, this.#events.boundary))
+    this.#pushed = false
     return !this.#over && !this.#waiting && !this.#full
   }
   override end(): void {
     if (this.#over) return
     this.#ended = true
-    this.#take(this.#window.end())
+    this.#take(this.#guarding.window.end())
     this.#finish()
   }
+  /** What came before is for the client all the same. */
   override fail(error: BodyAborted): void {
     if (this.#over) return
-    this.#over = true
-    this.sink!.fail(error)
+    this.#failure = error
+    this.#ended = true
+    this.#take(this.#guarding.window.cut())
+    this.#finish()
   }
 
   #take(step: WindowStep): void {
@@ -71,46 +110,70 @@ export class GuardedStream extends PassingBody {
         this.#release(step.chunks)
         return
       case "unreadable":
-        this.#block(failedGuardMessage)
+        this.#ask(undefined)
         return
-      case "judge": {
-        this.#waiting = true
-        // A guard that dies has not said that the text may pass.
-        const judged = Effect.suspend(() => this.#judge(step.text))
-        const verdict = Effect.catchCause(judged, () => Effect.succeed(failedGuardMessage))
-        this.#judging = this.#fork(Effect.map(verdict, (blocked) => this.#judged(blocked)))
-      }
+      case "judge":
+        this.#ask(step.text)
     }
   }
 
-  #judged(blocked: string | undefined): void {
+  #ask(text: string | undefined): void {
+    const { fork, judge } = this.#guarding
+    this.#waiting = true
+    this.#text = text
+    this.#judgements++
+    this.#judging = fork(judge(text))
+    this.#judging.addObserver((exit) => this.#judged(exit))
+  }
+
+  /** Whoever dies has not said that the text may pass. */
+  #judged(exit: Exit.Exit<StageError | undefined>): void {
     if (this.#over) return
-    this.#waiting = false
-    if (blocked !== undefined) {
-      this.#block(blocked)
+    const refused = Exit.isSuccess(exit) ? exit.value : undefined
+    if (Exit.isFailure(exit) || refused !== undefined || this.#text === undefined) {
+      this.#block(refused)
       return
     }
-    this.#release(this.#window.pass())
-    this.#take(this.#window.next())
+    const { window } = this.#guarding
+    const heldBytes = window.bytes
+    const chunks = window.pass()
+    this.#waiting = false
+    this.#release(chunks)
+    this.#tell("pass", undefined, heldBytes)
+    this.#take(window.next())
     if (this.#ended) this.#finish()
-    else if (!this.#waiting && !this.#full) super.resume()
+    else if (!this.#waiting && !this.#full && !this.#pushed) super.resume()
   }
 
-  #block(message: string): void {
+  #block(refused: StageError | undefined): void {
     this.#over = true
+    this.#waiting = false
+    this.#tell("cut", refused?.message)
     super.cancel()
-    this.sink!.data(Buffer.from(blockedEvent(message), "utf8"))
+    const words = refused instanceof GuardRejected ? refused.content.body : failedGuardMessage
+    this.sink!.data(Buffer.from(blockedEvent(this.#guarding.format, words), "utf8"))
     this.sink!.end()
+  }
+
+  #tell(verdict: Judgement["verdict"], reason?: string, heldBytes = this.#guarding.window.bytes): void {
+    const { told } = this.#guarding
+    if (told === undefined) return
+    const textBytes = Buffer.byteLength(this.#text ?? "")
+    told({ judgement: this.#judgements, textBytes, heldBytes, passedBytes: this.#passedBytes, verdict, reason })
   }
 
   /** A window is small: it goes as a whole, even if the client is slow. */
   #release(chunks: ReadonlyArray<Uint8Array>): void {
-    for (const chunk of chunks) if (!this.sink!.data(chunk)) this.#full = true
+    for (const chunk of chunks) {
+      this.#passedBytes += chunk.length
+      if (!this.sink!.data(chunk)) this.#full = true
+    }
   }
 
   #finish(): void {
     if (this.#waiting || this.#over) return
     this.#over = true
-    this.sink!.end()
+    if (this.#failure === undefined) this.sink!.end()
+    else this.sink!.fail(this.#failure)
   }
 }

@@ -8,6 +8,7 @@ import {
   type PromptGuard,
   unavailable
 } from "../../src/policy/policy.ts"
+import type { Left } from "../../src/policy/terminal.ts"
 import type { JsonObject } from "../../src/protocols/llm/formats/json.ts"
 import type { ContentScope } from "../../src/protocols/llm/guard/assignment.ts"
 import { applyRegexGuard } from "../../src/protocols/llm/guard/evaluate.ts"
@@ -21,8 +22,8 @@ import {
 import { compileRegexGuard } from "../../src/protocols/llm/guard/regex-guard.ts"
 import { type Document, everyScope, type GuardedFormat } from "../../src/protocols/llm/guard/texts.ts"
 import type { GuardPhase } from "../../src/protocols/llm/guard/webhook.ts"
-import { failedGuardMessage } from "../../src/protocols/llm/guard/window.ts"
 import type { Exchange } from "./exchange.ts"
+import { GuardRejected, LlmFailed } from "./refused.ts"
 import { compileWebhook, type WebhookNeeds } from "./webhook.ts"
 
 type GuardConfig = NonNullable<PromptGuard["request"]>[number] | NonNullable<PromptGuard["response"]>[number]
@@ -150,28 +151,28 @@ export const askGuard = (
     return outcome
   })
 
-/** Judges a window of a streamed answer; what would be masked passes, because some of it is with the client already. */
-export const judgeText = (
-  guards: ReadonlyArray<Guard>,
-  x: Exchange,
-  text: string,
-  told: (outcome: GuardOutcome) => void
-): Effect.Effect<string | undefined> => {
-  const from = (index: number, body: JsonObject): Effect.Effect<string | undefined> => {
-    const guard = guards[index]
-    if (guard === undefined) return Exit.succeed(undefined)
-    return Effect.flatMapEager(askGuard(guard, x, "completions", "answer", body, told), (outcome) => {
-      switch (outcome.type) {
-        case "answered":
-          return Exit.succeed(outcome.answer.body)
-        case "failed":
-          return Exit.succeed(failedGuardMessage)
-        case "changed":
-          return from(index + 1, outcome.body)
-        case "continue":
-          return from(index + 1, body)
-      }
-    })
-  }
-  return from(0, { choices: [{ message: { role: "assistant", content: text } }] })
+const failing = (side: "request" | "response") => {
+  const failed = { side, status: 503, detail: "prompt guard failed", reason: "Guardrail" } as const
+  return { forgivable: new LlmFailed(failed), final: new LlmFailed({ ...failed, unforgiven: true }) }
 }
+const failures = { request: failing("request"), response: failing("response") } as const
+
+/** What an outcome means to the engine, which applies the fail modes and says so. `changed` gets what a guard has masked. */
+export const decided = <T>(
+  side: "request" | "response",
+  asked: Effect.Effect<GuardOutcome>,
+  judged: T,
+  changed: (body: JsonObject) => T
+): Left<T> =>
+  Effect.flatMapEager(asked, (outcome): Left<T> => {
+    switch (outcome.type) {
+      case "failed":
+        return Exit.fail(failures[side].final)
+      case "answered":
+        return Exit.fail(new GuardRejected(outcome.answer))
+      case "changed":
+        return Exit.succeed(changed(outcome.body))
+      case "continue":
+        return outcome.action === "FailOpen" ? Exit.fail(failures[side].forgivable) : Exit.succeed(judged)
+    }
+  })

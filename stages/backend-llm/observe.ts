@@ -6,7 +6,7 @@ import { Buffer } from "node:buffer"
 import { Effect, Exit } from "effect"
 import { type Answer, type BodyObserver, observe as copied } from "../../src/policy/policy.ts"
 import { contentCodings, decoded, defaultBodyLimit, type Left, type Passage } from "../../src/policy/terminal.ts"
-import { parseJson } from "../../src/protocols/llm/formats/json.ts"
+import { type JsonObject, parseJson } from "../../src/protocols/llm/formats/json.ts"
 import type { StreamTranslation } from "../../src/protocols/llm/translate/translator.ts"
 import { type UsageFormat, usageMembers } from "../../src/protocols/llm/usage/members.ts"
 import { readResponse } from "../../src/protocols/llm/usage/read.ts"
@@ -50,8 +50,15 @@ export interface ForeignStream {
   readonly translation: StreamTranslation
 }
 
+/** A piece of a stream in the client's words, when the phases are over: as an answer with its text, if it can be read. */
+export interface Piece {
+  readonly type: "piece"
+  readonly call: Prepared
+  readonly told: JsonObject | undefined
+}
+
 /** What came of a call, and who has to read it still: of what passes, nobody. */
-export type Observed = Whole | Streamed | ForeignStream | { readonly type: "passing"; readonly call: Prepared }
+export type Observed = Whole | Streamed | ForeignStream | Piece | { readonly type: "passing"; readonly call: Prepared }
 
 const unreadable = (encoding: string) =>
   new LlmFailed({
@@ -133,11 +140,14 @@ const decode = (answer: Answer, { upstreamFormat }: Prepared): LlmFailed | undef
 
 const whole = (x: Exchange, call: Prepared, document: Whole["document"]) =>
   Effect.mapEager(x.readResponseBody(), (bytes): Whole => {
-    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("utf8")
+    const text = textOf(bytes)
     const json = parseJson(text)
     const received = document === "error" ? (json ?? text) : json
     return { type: "whole", call, document, bytes, text, received, told: received }
   })
+
+const textOf = ({ buffer, byteOffset, length }: Uint8Array): string =>
+  Buffer.from(buffer, byteOffset, length).toString("utf8")
 
 /** Reads the usage of a whole answer from a copy of its bytes, as long as it is not larger than a body may be. */
 const readingCopy = (call: Prepared): BodyObserver => {
@@ -156,7 +166,8 @@ const readingCopy = (call: Prepared): BodyObserver => {
       if (failure !== undefined) return
       facts.complete = true
       if (size === 0 || size > defaultBodyLimit) return
-      addFacts(facts, readResponse(usageFormat(upstreamFormat), parseJson(Buffer.concat(chunks).toString("utf8"))))
+      const bytes = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
+      addFacts(facts, readResponse(usageFormat(upstreamFormat), parseJson(textOf(bytes))))
     }
   }
 }

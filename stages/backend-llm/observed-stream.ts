@@ -56,6 +56,8 @@ export class ObservedStream extends PassingBody implements EventBody {
   }
   override fail(error: BodyAborted): void {
     if (this.#over) return
+    // What was cut off in the middle is no event for a client.
+    this.heard = undefined
     this.#readRest()
     this.sink!.fail(error)
   }

@@ -4,7 +4,7 @@ import { EndpointHealth, type OpenCall } from "../../src/balance/endpoint-health
 import { isFailure } from "../../src/balance/judgement.ts"
 import { retryHint } from "../../src/balance/retry-hint.ts"
 import { type ConfigProblem, compileExpression, Monotonic } from "../../src/policy/policy.ts"
-import { Kept, KeptKind, type Passage } from "../../src/policy/terminal.ts"
+import { fingerprint, Kept, KeptKind, type Passage, shownBy } from "../../src/policy/terminal.ts"
 import type { Exchange } from "./exchange.ts"
 import type { EndpointConfig, EndpointPolicies } from "./schema.ts"
 
@@ -20,18 +20,21 @@ export interface Watched {
 
 const kind = new KeptKind<EndpointHealth>("health of an endpoint")
 
-/** Compiles the watch over an endpoint. Its health outlives a reload; problems carry paths below the policy. */
+/**
+ * Compiles the watch over an endpoint. Its health outlives a reload, and is that of a provider with one credential: what another one
+ * has used up says nothing of it. Problems carry paths below the policy.
+ */
 export const compileWatched = (
-  { name, provider, hostOverride, pathOverride, pathPrefix }: EndpointConfig,
-  policy: EndpointPolicies["health"]
+  { name, provider, hostOverride, pathOverride, pathPrefix, connections = {} }: EndpointConfig,
+  { health: policy, backendAuth }: EndpointPolicies
 ): Effect.Effect<Watched, ReadonlyArray<ConfigProblem>, Kept | Scope.Scope> =>
   Effect.gen(function* () {
     const { keep } = yield* Kept
     const clock = yield* Monotonic
-    const identity = JSON.stringify([name, provider, hostOverride, pathOverride, pathPrefix])
+    const credentials = [backendAuth, shownBy(connections)]
     const health = yield* keep(
       kind,
-      identity,
+      fingerprint([name, provider, hostOverride, pathOverride, pathPrefix, credentials]),
       Effect.sync(() => new EndpointHealth())
     )
     const unhealthy =

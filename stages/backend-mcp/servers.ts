@@ -1,6 +1,6 @@
 /** An `mcp` backend at work: requests go to the relay, which holds the sessions; what it knows of a request goes to the log. */
 import { createHash } from "node:crypto"
-import { Effect, Exit, Result } from "effect"
+import { Effect, Exit, type Redacted, Result } from "effect"
 import {
   type Answer,
   BackendAuthFailed,
@@ -21,6 +21,7 @@ import {
   Metrics,
   mcpAuthorizer,
   type Passage,
+  revealedText,
   timeoutOf,
   type UpstreamOptions,
   type UpstreamTimedOut,
@@ -30,6 +31,7 @@ import { noMcpFacts } from "../../src/protocols/mcp/call-record.ts"
 import { defaultLimits, type McpTarget, mcpBackendConfig } from "../../src/protocols/mcp/config.ts"
 import type { McpFacts, McpRelay, McpResponse, McpTimeLimit } from "../../src/protocols/mcp/contract.ts"
 import { McpFamily } from "../../src/protocols/mcp/family.ts"
+import { clientToken } from "../../src/protocols/mcp/headers.ts"
 import { makeServers } from "../../src/protocols/mcp/http/server.ts"
 import { McpProcess } from "../../src/protocols/mcp/process.ts"
 import { makeMcpRelay } from "../../src/protocols/mcp/relay.ts"
@@ -55,7 +57,8 @@ export const compileServers = (
   config: (typeof McpBackend)["Type"],
   at: ConfigPath,
   name: string,
-  connections: UpstreamOptions
+  connections: UpstreamOptions,
+  credentials: Redacted.Redacted<string> | undefined
 ) =>
   Effect.gen(function* () {
     const targets: Array<McpTarget> = []
@@ -81,8 +84,9 @@ export const compileServers = (
     const content = { targets, statefulMode, prefixMode, failureMode, dnsRebindingProtection }
     const { maxSessions: sessions, maxSessionsPerAddress: sessionsPerAddress, maxChildren: children } = config
     const limits = { ...defaultLimits, sessions, sessionsPerAddress, children }
+    const shown = [credentials, ...Array.from(callers, ([target, of]) => [target, of.credentials])]
     // Bounds are no part of what a backend is: its sessions outlive a change of them where their ids alone bring them back.
-    const backend = identify(JSON.stringify(content))
+    const backend = identify(revealedText([content, shown]))
     const { relay, current } = yield* (yield* Kept).keep(
       relays,
       `${backend} ${sessionTtl} ${sessions} ${sessionsPerAddress} ${children}`,
@@ -169,6 +173,8 @@ const relayed = (
   if (own?.inQuery === true) return Exit.fail(notInQuery)
   if (own !== undefined) configured.shows(own.lines)
   const rules = x.get(slots.mcpRules)
+  const headers = withoutCredentials(x.request.headers.flat, x.get(slots.credentialHeaders), alone, own?.lines)
+  const token = configured.handsOver ? x.get(slots.jwt)?.rawToken : undefined
   current.use(configured, x)
   // Recorded at the end of the request: a stream goes on to change them, and a client may leave before any response.
   let facts = noMcpFacts()
@@ -185,7 +191,7 @@ const relayed = (
       namedHost: passage.listener?.namesHosts === true || passage.route?.namesHosts === true,
       allowedOrigin: x.answerHeaders.get("access-control-allow-origin") !== undefined,
       loopback: x.peer.loopback,
-      headers: withoutCredentials(x.request.headers.flat, x.get(slots.credentialHeaders), alone, own?.lines),
+      headers: token === undefined ? headers : [...headers, clientToken, token],
       body,
       principal: principalOf(x),
       address: x.peer.address,

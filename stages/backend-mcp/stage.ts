@@ -23,9 +23,10 @@ export const backendMcp = terminal({
   outcomes: ["next", "fail"],
   maturity: { status: "stable", untrusted: "client+backend" },
   failsClosed: readings,
-  compile: (config, at, name, connections) =>
+  keepsSessions: true,
+  compile: (config, at, name, connections, credentials) =>
     Effect.gen(function* () {
       const { compileServers } = yield* Effect.promise(() => import("./servers.ts"))
-      return yield* compileServers(config, at, name, connections)
+      return yield* compileServers(config, at, name, connections, credentials)
     })
 })

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Scope } from "effect"
 import * as KeptLayer from "../../layers/kept.ts"
-import { whole } from "../../src/main/testing/whole.ts"
+import { plainRequest, whole } from "../../src/main/testing/whole.ts"
 import { Discovery, formatAddress, type ServiceEndpoint } from "../../src/policy/terminal.ts"
 import { openMembers } from "./endpoints.ts"
 
@@ -9,16 +9,6 @@ const endpoint = (host: string, capacity = 1): ServiceEndpoint => ({
   address: { kind: "tcp", host, port: 80, tls: false },
   capacity
 })
-
-const request = {
-  method: "GET",
-  scheme: "http",
-  authority: "shop.example",
-  path: "/",
-  headers: [],
-  body: undefined,
-  prefix: undefined
-} as const
 
 const configuration = `
 gateways: { default: { port: 8080 } }
@@ -141,13 +131,13 @@ describe("the endpoints of a service", () => {
       for (let second = 0; second < 3; second++)
         for (let change = 0; change < 100; change++) {
           service.list.current = [endpoint(`10.0.${second}.${change}`)]
-          const { status } = yield* send(request)
+          const { status } = yield* send(plainRequest)
           assert.strictEqual(status, 200)
           assert.strictEqual(world.called.at(-1), `GET 10.0.${second}.${change}:80/`)
           yield* Effect.provideContext(Effect.sleep(10), world.timing)
         }
       service.list.current = []
-      assert.strictEqual((yield* send(request)).status, 503)
+      assert.strictEqual((yield* send(plainRequest)).status, 503)
       assert.strictEqual(service.asked, asked)
       assert.deepStrictEqual(world.leaks(), [])
     }).pipe(Effect.scoped)
@@ -165,8 +155,8 @@ describe("the endpoints of a service", () => {
       const { world, send } = yield* Effect.provideService(whole(configuration, { backend }), Discovery, service)
       const soon = (seconds: number) =>
         Effect.gen(function* () {
-          for (let request_ = 0; request_ < seconds * 100; request_++) {
-            yield* Effect.forkChild(Effect.provideContext(send(request, { watched: false }), world.timing))
+          for (let each = 0; each < seconds * 100; each++) {
+            yield* Effect.forkChild(Effect.provideContext(send(plainRequest, { watched: false }), world.timing))
             yield* Effect.provideContext(Effect.sleep(10), world.timing)
           }
         })

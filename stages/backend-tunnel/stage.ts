@@ -20,11 +20,13 @@ export const backendTunnel = connectionPolicy({
     return Effect.gen(function* () {
       const { resolve } = yield* Proxies
       const found = yield* resolve({ ...proxy, policies }, at)
-      const { tunnel, requestTimeout, tls, connectTimeout, probes } = found.connections
+      const { tunnel, requestTimeout, bodyIdleTimeout, tls, connectTimeout, probes } = found.connections
       const problems: Array<ConfigProblem> = []
       if (tunnel !== undefined) problems.push({ path: at, message: "a proxy is not reached through another one" })
       if (requestTimeout !== undefined)
         problems.push({ path: at, message: "a proxy is asked for connections: connectTimeout bounds how long" })
+      if (bodyIdleTimeout !== undefined)
+        problems.push({ path: at, message: "nothing of a body is kept at a proxy: idleTimeout is for the backend" })
       let authorization: Redacted.Redacted<string> | undefined
       for (const { name, config, path } of found.policies) {
         if (name !== "backendAuth") {

@@ -1,4 +1,4 @@
-/** http: how long each call of a backend may take. */
+/** http: how long each call of a backend may take, and for how long its bodies may stand still. */
 import { Effect } from "effect"
 import { connectionPolicy } from "../../src/policy/connection.ts"
 import { unavailable } from "../../src/policy/policy.ts"
@@ -8,6 +8,10 @@ export const http = connectionPolicy({
   name: "http",
   schema: Http,
   maturity: { status: "stable", untrusted: "none" },
-  compile: ({ version, requestTimeout }) =>
-    version === undefined ? Effect.succeed({ requestTimeout }) : Effect.fail([unavailable(["version"], "version")])
+  compile: ({ version = "HTTP/1.1", requestTimeout, idleTimeout }) =>
+    version === "HTTP/1.1"
+      ? Effect.succeed({ requestTimeout, bodyIdleTimeout: idleTimeout })
+      : Effect.fail([{ ...http2, message: `${http2.message}: it comes with HTTP/2 of listeners` }])
 })
+
+const http2 = unavailable(["version"], "HTTP/2 towards backends")

@@ -1,17 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { whole } from "../../src/main/testing/whole.ts"
+import { plainRequest, whole } from "../../src/main/testing/whole.ts"
 import { HeaderList } from "../../src/policy/policy.ts"
-
-const request = {
-  method: "GET",
-  scheme: "http",
-  authority: "shop.example",
-  path: "/",
-  headers: [],
-  body: undefined,
-  prefix: undefined
-} as const
 
 const configuration = `
 gateways: { default: { port: 8080 } }
@@ -25,7 +15,7 @@ describe("retry", () => {
   it.live("tells the backend which try it is, from the second on", () =>
     Effect.gen(function* () {
       const { world, send } = yield* whole(configuration, { backend: busy })
-      assert.strictEqual((yield* send(request)).status, 503)
+      assert.strictEqual((yield* send(plainRequest)).status, 503)
       assert.deepStrictEqual(
         world.received.map(({ headers }) => new HeaderList([...headers]).get("x-retry-attempt")),
         [undefined, "1", "2", "3"]
@@ -39,7 +29,7 @@ describe("retry", () => {
       const client = Effect.gen(function* () {
         for (let at = 0; at < 40; at++)
           assert.strictEqual(
-            (yield* Effect.provideContext(send(request, { watched: false }), world.timing)).status,
+            (yield* Effect.provideContext(send(plainRequest, { watched: false }), world.timing)).status,
             503
           )
       })
@@ -50,7 +40,7 @@ describe("retry", () => {
       assert.isAtMost(world.received.length, asked * 1.3)
       // What was held back is free again.
       const before = world.received.length
-      yield* send(request)
+      yield* send(plainRequest)
       assert.strictEqual(world.received.length - before, 4)
       assert.deepStrictEqual(world.leaks(), [])
     }).pipe(Effect.scoped)

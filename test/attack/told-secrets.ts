@@ -6,9 +6,9 @@ import { Effect, Stream } from "effect"
 import { type Headgate, start } from "../../src/main/library.ts"
 import { watch } from "../../src/main/trace.ts"
 import { send } from "../client.ts"
-import { collector } from "../collector.ts"
+import { collector, startSampled } from "../collector.ts"
 import { nowhere, origin } from "../origin.ts"
-import { startHeadgate, until } from "../program.ts"
+import { until } from "../program.ts"
 import { attack, type Trial } from "./attack.ts"
 import { type Ask, answers, asks, configuration, held, secrets } from "./secret-requests.ts"
 
@@ -37,17 +37,10 @@ const open = Effect.gen(function* () {
       (watched): Attacked => ({ port: watched.port(8080)!, watched, session: "" })
     )
   // Spans leave a process of its own only.
-  const program = yield* Effect.acquireRelease(
-    Effect.promise(() =>
-      startHeadgate(["-c", configuration(backend.address, down, fixed)], {
-        ...env,
-        OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${sink.port}`,
-        OTEL_BSP_SCHEDULE_DELAY: "20",
-        OTEL_TRACES_SAMPLER: "always_on"
-      })
-    ),
-    (one) => Effect.promise(() => one[Symbol.asyncDispose]())
-  )
+  const program = yield* startSampled(configuration(backend.address, down, fixed), sink, {
+    ...env,
+    OTEL_METRICS_EXPORTER: "otlp"
+  })
   const gateways = [
     yield* inProcess("text"),
     yield* inProcess("json"),

@@ -104,8 +104,10 @@ describe("a client that goes away", () => {
   it.live("a body that is being read ends with an error", () =>
     Effect.gen(function* () {
       const read = yield* Deferred.make<string>()
-      const { port } = yield* edge((x) =>
-        Effect.match(x.readRequestBody(), {
+      let begun = false
+      const { port } = yield* edge((x) => {
+        begun = true
+        return Effect.match(x.readRequestBody(), {
           onSuccess: () => "whole",
           onFailure: ({ message }) => message
         }).pipe(
@@ -113,9 +115,9 @@ describe("a client that goes away", () => {
           Effect.uninterruptible,
           Effect.as(text(200, ""))
         )
-      )
+      })
       const client = new RawClient(port).send("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\nabc")
-      yield* Effect.sleep(20)
+      yield* Effect.promise(() => eventually(() => begun))
       client.socket.destroy()
       assert.strictEqual(yield* Deferred.await(read), "body ended early: the client went away")
     })
@@ -124,22 +126,23 @@ describe("a client that goes away", () => {
   it.live("an answer that comes too late is released", () =>
     Effect.gen(function* () {
       const body = new Tap()
-      const { port, outcomes } = yield* edge((x) =>
-        Effect.uninterruptible(
-          Effect.delay(
-            Effect.sync(() => {
-              x.response = { status: 200, headers: new HeaderList(), body }
-              return x.response
-            }),
-            30
-          )
+      const late = yield* Deferred.make<void>()
+      let begun = false
+      const { port, bound, outcomes } = yield* edge((x) => {
+        begun = true
+        return Effect.uninterruptible(
+          Effect.map(Deferred.await(late), () => {
+            x.response = { status: 200, headers: new HeaderList(), body }
+            return x.response
+          })
         )
-      )
+      })
       const client = new RawClient(port).send(get)
-      yield* Effect.sleep(10)
+      yield* Effect.promise(() => eventually(() => begun))
       client.socket.destroy()
-      yield* Effect.promise(() => eventually(() => body.cancelled))
-      assert.strictEqual(outcomes.length, 1)
+      yield* Effect.promise(() => eventually(() => bound.connections() === 0))
+      yield* Deferred.succeed(late, undefined)
+      yield* Effect.promise(() => eventually(() => body.cancelled && outcomes.length === 1))
     })
   )
 })
@@ -167,6 +170,7 @@ describe("a backend that breaks off", () => {
         const all = yield* Effect.promise(() => client.toEnd())
         assert.match(all, /abc/)
         assert.deepStrictEqual(parseResponses(client.received), [])
+        yield* Effect.promise(() => eventually(() => proxy.outcomes.length === 1))
         assert.match(ends.join(), /^body ended early: (reset|protocol)$/)
         assert.strictEqual(proxy.outcomes[0]?.status, 200)
         assert.match(proxy.outcomes[0]?.failure ?? "", /^body ended early/)

@@ -49,7 +49,7 @@ export class RawClient {
   }
 
   /** Waits until what was received looks so; fails after a while, and says what came instead. */
-  async until(holds: (client: this) => boolean, patience = 3000): Promise<this> {
+  async until(holds: (client: this) => boolean, patience = 20_000): Promise<this> {
     const deadline = Date.now() + patience
     while (!holds(this)) {
       const left = deadline - Date.now()
@@ -142,7 +142,7 @@ export const parseResponses = (bytes: Buffer, requests: ReadonlyArray<string> = 
 }
 
 /** Waits until something holds that no event tells. */
-export const eventually = async (holds: () => boolean, patience = 3000): Promise<void> => {
+export const eventually = async (holds: () => boolean, patience = 20_000): Promise<void> => {
   const deadline = Date.now() + patience
   while (!holds()) {
     if (Date.now() > deadline) throw new Error(`did not hold within ${patience} ms: ${holds}`)

@@ -29,7 +29,7 @@ const connected = async () => {
   }
   const unasked = { ask: () => assert.fail("an address needs no name"), follow: () => () => {} }
   const connection = await new Promise<Connection | Error>((done) =>
-    dialTo(target, settle(target, {}), clock.after, unasked).dial(home, done)
+    dialTo(target, settle(target, {}), clock.after, () => 0, unasked).dial(home, done)
   )
   assert.instanceOf(connection, Connection)
   while (sockets.length === 0) await new Promise(setImmediate)

@@ -1,5 +1,9 @@
+import { X509Certificate } from "node:crypto"
 import { once } from "node:events"
+import { readFileSync } from "node:fs"
 import { createServer, type Socket } from "node:net"
+import { join } from "node:path"
+import { createServer as createTlsServer } from "node:tls"
 import { assert, describe, it } from "@effect/vitest"
 import type { Known, Names } from "../../../src/services/names.ts"
 import type { Later } from "../../../src/services/timer.ts"
@@ -35,7 +39,7 @@ const dialled = async (connectTimeout: number) => {
     follow: () => () => {}
   }
   const settings = settle(target, { connectTimeout, tls: { verify: "nothing" } })
-  const { dial } = dialTo(target, settings, later, names)
+  const { dial } = dialTo(target, settings, later, () => 0, names)
   const home = {
     release: () => assert.fail("nothing is released"),
     lost: () => {},
@@ -79,6 +83,36 @@ describe("the time in which a connection must stand", () => {
     await closed
     assert.lengthOf(limit(), 0)
     assert.lengthOf(made, 1)
+    server.close()
+  })
+})
+
+describe("a session that a handshake left", () => {
+  it("is resumed until the certificate expires that was verified for it", async () => {
+    const pem = (name: string) => readFileSync(join(import.meta.dirname, "../../../test/http/fixtures/tls", name))
+    const [cert, key, ca] = [pem("server.pem"), pem("server.key"), pem("authority.pem")]
+    const resumed: Array<boolean> = []
+    const server = createTlsServer({ cert, key }, (socket) => {
+      resumed.push(socket.isSessionReused())
+      socket.on("error", () => {}).end()
+    }).listen(0, "127.0.0.1")
+    await once(server, "listening")
+    const target = { kind: "tcp", host: "127.0.0.1", port: portOf(server.address()), tls: true } as const
+    const settings = settle(target, { connectTimeout: 10_000, tls: { verify: "everything", root: ca.toString() } })
+    let now = Date.parse("2027-01-01")
+    const { later } = timers()
+    const noNames: Names["Service"] = { ask: () => assert.fail("an address"), follow: () => () => {} }
+    const { dial } = dialTo(target, settings, later, () => now, noNames)
+    const connect = () =>
+      new Promise<void>((resolve, reject) => {
+        const home = { release: () => {}, lost: () => resolve(), later, defect: reject, contain: reject }
+        dial(home, (made) => (made instanceof Error ? reject(made) : undefined))
+      })
+    await connect()
+    await connect()
+    now = Date.parse(new X509Certificate(cert).validTo)
+    await connect()
+    assert.deepStrictEqual(resumed, [false, true, false])
     server.close()
   })
 })

@@ -46,11 +46,15 @@ const families = {
   v6: { wanted: "v6", preferred: "v6" }
 } as const satisfies Readonly<Record<Addresses, { readonly wanted: Families; readonly preferred: "v4" | "v6" }>>
 
-/** @param later for time limits. */
+/**
+ * @param later for time limits.
+ * @param wall the time by which certificates expire.
+ */
 export const dialTo = (
   target: Address,
   settings: ConnectionSettings,
   later: Later,
+  wall: () => number,
   names: Names["Service"]
 ): Dialler => {
   const { connectTimeout, tunnel } = settings
@@ -75,7 +79,7 @@ export const dialTo = (
     // What the proxy says of a tunnel is read by itself.
     const common = { ...place, noDelay: true, allowHalfOpen: true, ...(through === undefined ? { onread } : {}) }
     if (secured === undefined) return connect(common)
-    if (session !== undefined && Date.now() >= session.until) session = undefined
+    if (session !== undefined && wall() >= session.until) session = undefined
     const options = {
       ...common,
       ...secured.options,

@@ -57,6 +57,7 @@ const others: { readonly [K in keyof ConnectionSettings]-?: ReadonlyArray<Connec
   maxConnections: [1],
   probes: ["none", { time: 1, interval: 180_000, retries: 9 }],
   addresses: ["all", "v4", "v6"],
+  bodyIdleTimeout: [1],
   tunnel: [
     tunnel,
     { ...tunnel, proxy: { ...tunnel.proxy, host: "other" } },

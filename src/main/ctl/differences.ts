@@ -1,9 +1,9 @@
 /** What changed from one configuration to another, part by part, with the places in both files. Credentials are compared, not shown. */
-import { Redacted } from "effect"
 import { formatPath, type Path } from "../../../spec/config/path.ts"
 import type { Positions } from "../../../spec/config/positions.ts"
-import { type Hidden, nothingHidden } from "../../pipeline/hidden.ts"
+import type { Hidden } from "../../pipeline/hidden.ts"
 import { masked } from "../../pipeline/masked.ts"
+import { revealed } from "../../pipeline/revealed.ts"
 import type { Normalised } from "../../routing/normalised.ts"
 import { type Part, type PartKind, partsOf } from "./parts.ts"
 
@@ -131,22 +131,6 @@ type Fields = Readonly<Record<string, unknown>>
 
 const isRecord = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value)
-
-/** A value as plain data, credentials and all: to be compared, never to be shown. Its keys are those that are shown. */
-const revealed = (value: unknown, hidden: Hidden = nothingHidden): unknown => {
-  if (Redacted.isRedacted(value)) return { credential: revealed(Redacted.value(value)) }
-  if (value instanceof URL || value instanceof Date) return value.toJSON()
-  if (value instanceof RegExp) return value.source
-  if (value instanceof Uint8Array) return Buffer.from(value).toString("base64")
-  if (typeof value === "bigint") return value.toString()
-  if (Array.isArray(value)) return value.map((each) => revealed(each, hidden))
-  if (!isRecord(value)) return value
-  return Object.fromEntries(
-    Object.entries(value).flatMap(([key, inner]) =>
-      inner === undefined ? [] : [[hidden.keys.get(key) ?? key, revealed(inner, hidden)]]
-    )
-  )
-}
 
 const same = (a: unknown, b: unknown): boolean => {
   if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((each, i) => same(each, b[i]))

@@ -14,7 +14,7 @@ import type { AssembledBind } from "../../compile/assemble.ts"
 import { HeldBytes } from "../../http/held-bytes.ts"
 import type { Answer } from "../../http/message.ts"
 import { CallTimes, primaryCalls } from "../../pipeline/call-times.ts"
-import type { Defect } from "../../pipeline/errors.ts"
+import { type Defect, NotFound } from "../../pipeline/errors.ts"
 import type { Exchange, Settings } from "../../pipeline/exchange.ts"
 import { Passage } from "../../pipeline/passage.ts"
 import { makeRecorder } from "../../pipeline/record.ts"
@@ -109,7 +109,9 @@ export const startGateway = <R>(
 
     /** Where a bind listens, by the port of the configuration: what its socket is known by from one snapshot to the next. */
     const placeOf = ({ address, port }: AssembledBind) => addressOf(address ?? options.host, port)
-    const indexed = ({ assembled }: Snapshot) => new Map(assembled.binds.map((bind) => [show(placeOf(bind)), bind]))
+    /** A socket speaks TLS or does not, as long as it is open. */
+    const keyOf = (bind: AssembledBind) => `${show(placeOf(bind))}${bind.tls === undefined ? "" : " with TLS"}`
+    const indexed = ({ assembled }: Snapshot) => new Map(assembled.binds.map((bind) => [keyOf(bind), bind]))
     let bindsByPlace = indexed(current)
     const sockets = new Map<string, Open>()
 
@@ -147,7 +149,7 @@ export const startGateway = <R>(
           record(passage, outcome)
         })
         try {
-          const listener = bindsByPlace.get(place)?.listenerFor(x.request.host)
+          const listener = bindsByPlace.get(place)?.listenerFor(x.request.host, x.peer.tls) ?? noBind
           const sampled = spans === undefined ? undefined : sampler(x)
           if (sampled !== undefined) passage.watchedBy(new Spans(sampled.parent, clocks.monotonic, spans!.add))
           if (watchers.waiting) {
@@ -165,10 +167,12 @@ export const startGateway = <R>(
       Effect.gen(function* () {
         const scope = yield* Scope.make()
         const place = placeOf(bind)
+        const key = keyOf(bind)
         const bound = yield* listen({
           address: options.ephemeral && place._tag !== "Unix" ? { ...place, port: 0 } : place,
           setting: settingOf(bind),
-          handle: handle(show(place)),
+          handle: handle(key),
+          tls: bind.tls === undefined ? undefined : () => bindsByPlace.get(key)?.tls ?? bind.tls,
           clocks,
           limits: () => current.frontend.limits,
           defect: (cause) => tell("connection", cause),
@@ -195,12 +199,13 @@ export const startGateway = <R>(
         })
         for (const [place, bind] of needed) {
           if (sockets.has(place)) continue
-          const inTheWay =
-            placeOf(bind)._tag === "Unix"
-              ? []
-              : [...sockets].flatMap(([other, open]) =>
-                  open.bind.port === bind.port && !needed.has(other) ? [open] : []
-                )
+          const inTheWay = [...sockets].flatMap(([other, open]) =>
+            (placeOf(bind)._tag === "Unix"
+              ? show(placeOf(open.bind)) === show(placeOf(bind))
+              : open.bind.port === bind.port) && !needed.has(other)
+              ? [open]
+              : []
+          )
           const open = yield* openSocket(bind).pipe(
             Effect.catchIf(
               ({ code }) => code === "EADDRINUSE" && inTheWay.length > 0,
@@ -222,7 +227,7 @@ export const startGateway = <R>(
     /** Opens a socket again that gave way. The connections of the old one end as those of a socket that is not needed. */
     const comeBack = (bind: AssembledBind) =>
       Effect.gen(function* () {
-        const place = show(placeOf(bind))
+        const place = keyOf(bind)
         const before = sockets.get(place)
         const again = yield* Effect.result(openSocket(bind))
         if (Result.isSuccess(again)) sockets.set(place, again.success)
@@ -248,11 +253,25 @@ export const startGateway = <R>(
       held.record(snapshots.size)
       current = next
       bindsByPlace = indexed(next)
+      for (const [place, bind] of bindsByPlace) {
+        bind.tls?.whenReplaced(() => readmit(place))
+        readmit(place)
+      }
       for (const [place, open] of opened) {
         sockets.set(place, open)
         log.log("info", "proxy", "started bind", { bind: open.bind.key, address: open.bound.addresses.join(",") })
       }
       synchronized.record(1)
+    }
+
+    /** Whoever would not be let in any more has no business here: its certificate may have been withdrawn. */
+    const readmit = (place: string) => {
+      const ended = sockets.get(place)?.bound.readmit("its connection is not admitted any more") ?? 0
+      if (ended > 0)
+        log.log("info", "proxy", "connections that would not be admitted any more were ended", {
+          bind: bindsByPlace.get(place)?.key ?? "",
+          connections: String(ended)
+        })
     }
 
     /** The next configuration may want their ports back. */
@@ -319,7 +338,7 @@ export const startGateway = <R>(
         current.assembled.binds.map((bind) => ({
           key: bind.key,
           configured: bind.port,
-          port: sockets.get(show(placeOf(bind)))?.bound.port
+          port: sockets.get(keyOf(bind))?.bound.port
         })),
       drain: Effect.suspend(() =>
         Effect.forEach(sockets.values(), ({ bound }) => bound.drain(options.drain), {
@@ -329,6 +348,9 @@ export const startGateway = <R>(
       )
     }
   })
+
+/** What is left of a port that the configuration does not have any more. */
+const noBind = new NotFound({ what: "listener" })
 
 const closeAll = (open: Iterable<Open>) =>
   Effect.forEach(open, ({ scope }) => Scope.close(scope, Exit.void), { concurrency: "unbounded", discard: true })

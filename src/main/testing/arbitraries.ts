@@ -7,6 +7,8 @@ import { spoken, type Vocabulary, vocabulary } from "./vocabulary.ts"
 export interface Content {
   readonly chunks: ReadonlyArray<string>
   readonly streamed: boolean
+  /** Of a streamed one: why it breaks off behind its chunks. Default: it ends there. */
+  readonly breaks?: string | undefined
 }
 
 /** A request as a client sends it. */

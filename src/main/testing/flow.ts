@@ -1,20 +1,22 @@
 /** Bodies in memory: sources that push their chunks turn by turn, and know whether somebody released them. */
 import { Effect } from "effect"
-import { type Body, type BodyAborted, type BodySink, type BodySource, isSource } from "../../http/body.ts"
+import { type Body, BodyAborted, type BodySink, type BodySource, isSource } from "../../http/body.ts"
 import type { Content } from "./arbitraries.ts"
 
 /** A source of chunks. Each of them comes in a turn of the event loop of its own. */
 export class Flow implements BodySource {
   readonly name: string
   readonly #chunks: Array<Uint8Array>
+  readonly #breaks: string | undefined
   #sink: BodySink | undefined
   #waiting = false
   /** Every byte was handed over, or somebody said that nobody wants the rest. */
   released = false
 
-  constructor(name: string, chunks: ReadonlyArray<string>) {
+  constructor(name: string, { chunks, breaks }: Pick<Content, "chunks" | "breaks">) {
     this.name = name
     this.#chunks = chunks.map((chunk) => Buffer.from(chunk))
+    this.#breaks = breaks
   }
   start(sink: BodySink): void {
     if (this.#sink !== undefined) throw new Error(`the body of a ${this.name} was started twice`)
@@ -35,7 +37,8 @@ export class Flow implements BodySource {
       const chunk = this.#chunks.shift()
       if (chunk === undefined) {
         this.released = true
-        this.#sink!.end()
+        if (this.#breaks === undefined) this.#sink!.end()
+        else this.#sink!.fail(new BodyAborted({ source: "backend", detail: this.#breaks }))
       } else if (this.#sink!.data(chunk)) this.#next()
       else this.#waiting = true
     })
@@ -71,7 +74,7 @@ export const collect = (body: Body): Effect.Effect<Collected> => {
 export const bodyOf = (name: string, content: Content | undefined, flows: Array<Flow>): Body => {
   if (content === undefined) return undefined
   if (!content.streamed) return Buffer.from(content.chunks.join(""))
-  const flow = new Flow(name, content.chunks)
+  const flow = new Flow(name, content)
   flows.push(flow)
   return flow
 }

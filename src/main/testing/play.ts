@@ -12,6 +12,7 @@ import { Passage } from "../../pipeline/passage.ts"
 import type { Listener } from "../../pipeline/route.ts"
 import { observedLoop, plainLoop, type StageFinished } from "../../pipeline/run.ts"
 import { makeServe, noHooks } from "../../pipeline/serve.ts"
+import type { StageError } from "../../pipeline/stage.ts"
 import { Trace } from "../../pipeline/trace.ts"
 import { type Watch, watchHooks, watchStages } from "../../pipeline/watch.ts"
 import type { Content, Request } from "./arbitraries.ts"
@@ -120,7 +121,7 @@ export interface PlayOptions {
 
 /** Plays a request. Interrupting it does what the edge does when a client goes away. */
 export const play = (
-  listener: Listener | undefined,
+  listener: Listener | StageError,
   request: Request,
   world: World,
   watched: boolean,

@@ -42,7 +42,9 @@ interface Visit {
 /** The nodes that a request came by, in their order. */
 const visits = ({ stages, events }: Played, ids: Drawn["ids"]): ReadonlyArray<Visit> => {
   const visitsOf = (some: Played["stages"]): ReadonlyArray<Visit> =>
-    some.map(({ step, outcome }) => ({ id: ids.get(step) ?? `an unknown ${step.node}`, leaving: leaving[outcome] }))
+    some
+      .filter(({ afterwards }) => !afterwards)
+      .map(({ step, outcome }) => ({ id: ids.get(step) ?? `an unknown ${step.node}`, leaving: leaving[outcome] }))
   const of = (...phases: ReadonlyArray<Step["phase"]>): ReadonlyArray<Visit> =>
     visitsOf(stages.filter(({ step }) => phases.includes(step.phase)))
   const told = (type: string) =>

@@ -2,6 +2,7 @@
 import { Context, Effect, Exit, Layer, Scope } from "effect"
 import * as Prometheus from "../../../layers/metrics/prometheus.ts"
 import type { Plan } from "../../pipeline/attempts.ts"
+import { NotFound } from "../../pipeline/errors.ts"
 import { stepIds } from "../../pipeline/graph.ts"
 import type { Listener } from "../../pipeline/route.ts"
 import { McpProcess } from "../../protocols/mcp/process.ts"
@@ -21,6 +22,17 @@ export interface WholeOptions<R = Ports> extends WorldOptions {
   readonly distribution?: Distribution<R> | undefined
   /** How often every route may call its backend for one request. Default: as configured. */
   readonly plan?: Plan | undefined
+}
+
+/** A request with nothing about it. */
+export const plainRequest: Request = {
+  method: "GET",
+  scheme: "http",
+  authority: "shop.example",
+  path: "/",
+  headers: [],
+  body: undefined,
+  prefix: undefined
 }
 
 /** A compiled configuration, and the world around it. */
@@ -73,14 +85,16 @@ export const whole = <R = Ports>(
       metrics: Effect.promise(async () => (await Context.get(built, Metrics).scrape()).text),
       send: (request, { port, watched = true, answered } = {}) => {
         const bind = port === undefined ? binds[0] : binds.find((each) => each.port === port)
-        const listener = bind?.listenerFor(request.authority.replace(/:[0-9]+$/, ""))
-        return play(listener && planned(listener, options.plan), request, world, watched, {
+        const listener = bind?.listenerFor(request.authority.replace(/:[0-9]+$/, ""), undefined) ?? noBind
+        return play("_tag" in listener ? listener : planned(listener, options.plan), request, world, watched, {
           paths: snapshot.frontend.limits.paths,
           answered
         })
       }
     }
   })
+
+const noBind = new NotFound({ what: "bind" })
 
 const planned = (listener: Listener, plan: Plan | undefined): Listener =>
   plan === undefined

@@ -255,9 +255,11 @@ export class World {
     return {
       send: (request) => {
         const call = this.call(formatAddress(target), request)
-        const { timeout } = request
-        if (timeout === undefined) return call
-        const { milliseconds, failure } = timeout
+        const { timeout, patience } = request
+        // Bodies of clients come at once.
+        const limit = (timeout?.milliseconds ?? Infinity) < (patience?.milliseconds ?? Infinity) ? timeout : patience
+        if (limit === undefined) return call
+        const { milliseconds, failure } = limit
         const orElse = () => Effect.suspend(() => Effect.fail(failure("sent")))
         return Effect.timeoutOrElse(call, { duration: milliseconds, orElse })
       }

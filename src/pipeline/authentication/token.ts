@@ -2,6 +2,7 @@
 import { Buffer } from "node:buffer"
 import { doubtOf } from "../../cel/json-text.ts"
 import type { JsonObject } from "../../cel/value.ts"
+import { TokenBearer } from "./identity.ts"
 
 export interface ParsedToken {
   readonly algorithm: string
@@ -59,6 +60,12 @@ export const parseToken = (text: string): ParsedToken | Unparsable => {
     signed: text.slice(0, second),
     signature
   }
+}
+
+/** The bearer of a token that was verified before. */
+export const bearerOf = (verified: string): TokenBearer => {
+  const token = parseToken(verified)
+  return new TokenBearer("part" in token ? {} : token.claims, verified)
 }
 
 /** Buffers decode whatever they can; here bytes have one text, so that a token does not have several. */

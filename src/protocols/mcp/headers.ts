@@ -44,6 +44,12 @@ const ownHeaders = new Set([
   "upgrade"
 ])
 
+/**
+ * The line by which the token that a client was recognised by goes with the headers of its request to whatever is sent for it. Its
+ * name is none of a header, so that no client sends it and no connection takes it.
+ */
+export const clientToken = "token of the client"
+
 /** A copy of the client's headers, names in lower case, without those that the relay or its transports own. */
 export const forwardedHeaders = (headers: ReadonlyArray<string>): Array<string> => {
   const out: Array<string> = []

@@ -3,6 +3,7 @@
  * tool. It has nothing to say by itself, and no session.
  */
 
+import { valueIn } from "../../json/text.ts"
 import type { McpOutgoing, McpTransport, McpTransportEvents, TargetFailure } from "../../services/mcp-transport.ts"
 import type { McpTarget } from "./config.ts"
 import { decodeMessage, errorMessage, idText, isNotJsonRpc, type RpcRequest, resultMessage } from "./envelope.ts"
@@ -32,7 +33,7 @@ const agreed = (asked: Json | undefined): string =>
   typeof asked === "string" && isKnown(asked) && !isModern(asked) ? asked : latestLegacyVersion
 
 /** What a server that only has tools answers. */
-const answers: Readonly<Record<string, (api: OpenApiInterface, params: Json | undefined) => Json>> = {
+const answers: Readonly<Record<string, (api: OpenApiInterface, params: unknown) => Json>> = {
   initialize: (api, params) => ({
     protocolVersion: agreed(isObject(params) ? params["protocolVersion"] : undefined),
     capabilities: { tools: {} },
@@ -63,7 +64,7 @@ export const openApiTransport = (
     { operations }: OpenApiInterface,
     stream: number,
     id: string,
-    params: Json | undefined,
+    params: unknown,
     headers: ReadonlyArray<string>
   ) => {
     const { name, arguments: args } = isObject(params) ? params : {}
@@ -94,9 +95,9 @@ export const openApiTransport = (
     if (open.has(stream)) open.set(stream, stop)
   }
 
-  const answered = (described: OpenApiInterface, request: RpcRequest, { stream, message, headers }: McpOutgoing) => {
+  const answered = (described: OpenApiInterface, request: RpcRequest, { stream, headers }: McpOutgoing) => {
     const id = idText(request)
-    const { params } = JSON.parse(message) as { readonly params?: Json }
+    const params = request.params && valueIn(request.text, request.params)
     if (request.method === "tools/call") return call(described, stream, id, params, headers)
     const answer = Object.hasOwn(answers, request.method) ? answers[request.method] : undefined
     say(

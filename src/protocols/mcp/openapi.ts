@@ -4,6 +4,7 @@
  */
 import { Buffer } from "node:buffer"
 import { Result } from "effect"
+import { clientToken } from "./headers.ts"
 import { isObject, type Json, type JsonObject } from "./openapi-json.ts"
 import { References } from "./openapi-references.ts"
 
@@ -211,7 +212,7 @@ export interface OpenApiRequest {
   readonly body: string | Uint8Array | undefined
 }
 
-const ownHeaders = new Set(["content-length", "content-type", "transfer-encoding", "host"])
+const ownHeaders = new Set(["content-length", "content-type", "transfer-encoding", "host", clientToken])
 
 /** RFC 3986: everything but unreserved characters. Half a character, which no URI can hold, is replaced, as in every URL. */
 const encoded = (text: string): string =>

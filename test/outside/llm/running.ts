@@ -25,11 +25,11 @@ export interface Headgate {
   readonly stop: () => Promise<void>
 }
 
-export const sleep = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
+const sleep = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
 
 /** Waits until something is there. */
 export const eventually = async <A>(look: () => A | undefined | Promise<A | undefined>, what: string): Promise<A> => {
-  for (let i = 0; i < 200; i++) {
+  for (const start = performance.now(); performance.now() - start < 20_000; ) {
     const found = await look()
     if (found !== undefined) return found
     await sleep(15)

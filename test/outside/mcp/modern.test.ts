@@ -1,16 +1,9 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client"
+import { until } from "../../program.ts"
 import { everythingStdio, httpTarget } from "./everything.ts"
 import { type ModernFixture, startModernFixture } from "./fixture-modern.ts"
 import { startRelay } from "./relay-server.ts"
-
-const until = async (what: string, condition: () => boolean) => {
-  for (const start = performance.now(); performance.now() - start < 5_000; ) {
-    if (condition()) return
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
-  assert.fail(`it did not happen: ${what}`)
-}
 
 let fixtures: ReadonlyArray<ModernFixture> = []
 beforeAll(async () => {

@@ -2,18 +2,11 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js"
 import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js"
+import { until } from "../../program.ts"
 import { connect1, connect2, type OfficialClient } from "./clients.ts"
 import { type EverythingServer, everythingStdio, httpTarget, startEverything } from "./everything.ts"
 import { startFixture } from "./fixture-http.ts"
 import { type RelayServer, startRelay } from "./relay-server.ts"
-
-const until = async (what: string, condition: () => boolean) => {
-  for (const start = performance.now(); performance.now() - start < 8_000; ) {
-    if (condition()) return
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
-  assert.fail(`it did not happen: ${what}`)
-}
 
 const firstText = (result: Readonly<Record<string, unknown>>) =>
   (result["content"] as ReadonlyArray<{ readonly text?: string }>)[0]?.text ?? ""

@@ -199,10 +199,14 @@ describe("guarding a stream", () => {
     assert.deepStrictEqual(window.end(), { type: "hold" })
   })
 
-  it("a blocked stream ends with an event that says so", () => {
+  it("a blocked stream ends with an event that clients of its format take for an error", () => {
+    const error = '{"type":"guardrail_blocked","code":"guardrail_intervention","message":"no"}'
+    for (const format of ["completions", "responses"] as const)
+      assert.strictEqual(blockedEvent(format, "no"), `data: {"error":${error}}\n\n`)
+    assert.strictEqual(blockedEvent("messages", "no"), `event: error\ndata: {"type":"error","error":${error}}\n\n`)
     assert.strictEqual(
-      blockedEvent("no"),
-      'data: {"error":{"type":"guardrail_blocked","code":"guardrail_intervention","message":"no"}}\n\n'
+      blockedEvent("generateContent", "no"),
+      'data: {"error":{"type":"guardrail_blocked","code":403,"message":"no","status":"PERMISSION_DENIED"}}\n\n'
     )
   })
 

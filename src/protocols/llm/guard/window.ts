@@ -23,9 +23,29 @@ export type WindowStep =
 
 const hold: WindowStep = { type: "hold" }
 
-/** The event that ends a blocked stream; no `[DONE]` follows it. */
-export const blockedEvent = (message: string): string =>
-  encodeSse({ data: JSON.stringify({ error: { type: "guardrail_blocked", code: "guardrail_intervention", message } }) })
+const blocked = (message: string, more: object = {}) => ({
+  type: "guardrail_blocked",
+  code: "guardrail_intervention",
+  message,
+  ...more
+})
+
+/**
+ * The event that ends a blocked stream; no `[DONE]` follows it. Clients must take it for an error: those of messages pass over what has no
+ * name, those of generateContent look for a status.
+ */
+export const blockedEvent = (format: GuardedFormat, message: string): string => {
+  switch (format) {
+    case "messages":
+      return encodeSse({ event: "error", data: JSON.stringify({ type: "error", error: blocked(message) }) })
+    case "generateContent":
+      return encodeSse({
+        data: JSON.stringify({ error: blocked(message, { code: 403, status: "PERMISSION_DENIED" }) })
+      })
+    default:
+      return encodeSse({ data: JSON.stringify({ error: blocked(message) }) })
+  }
+}
 
 /** What a guard that fails closed says there. */
 export const failedGuardMessage = "Content blocked by guardrail policy"
@@ -69,6 +89,7 @@ export class GuardWindow {
   private readonly overlaps = new Map<string, string>()
   private judging: { readonly texts: ReadonlyMap<string, string>; readonly boundary: number } | undefined
   private ended = false
+  private broken = false
   private unreadable = false
 
   /** `maxHeldBytes`: the buffer limit; a stream that holds more is judged, or released if there is no text in it. */
@@ -105,6 +126,17 @@ export class GuardWindow {
     return this.next()
   }
 
+  /** The stream broke off: what is left is judged and released, but for an event that is not over. */
+  cut(): WindowStep {
+    this.broken = true
+    return this.end()
+  }
+
+  /** How much is held back. */
+  get bytes(): number {
+    return this.heldBytes
+  }
+
   /** The judged text may pass: its bytes. What arrived meanwhile stays held; `next` says what to do with it. */
   pass(): ReadonlyArray<Buffer> {
     const judged = this.judging
@@ -133,9 +165,9 @@ export class GuardWindow {
     return chunks.length === 0 ? hold : { type: "release", chunks }
   }
 
-  /** Up to where the text is known: the end of the last whole event, and at the end everything. */
+  /** Up to where the text is known: the end of the last whole event, and when all has come everything. */
   private boundary(): number {
-    return this.ended ? this.releasedBytes + this.heldBytes : this.whole
+    return this.ended && !this.broken ? this.releasedBytes + this.heldBytes : this.whole
   }
 
   private take(boundary: number): ReadonlyArray<Buffer> {

@@ -1,6 +1,12 @@
 /** HTTP with SSE as of 2024-11-05: one event stream for everything the target says, and an endpoint that it names. */
 import { Effect } from "effect"
-import type { McpOutgoing, McpTransport, McpTransportEvents, TargetFailure } from "../../../services/mcp-transport.ts"
+import {
+  type McpOutgoing,
+  type McpTransport,
+  type McpTransportEvents,
+  sharedChannel,
+  type TargetFailure
+} from "../../../services/mcp-transport.ts"
 import type { McpUpstreamRequest } from "./contract.ts"
 import { eventSource } from "./event-source.ts"
 import { TargetCall, type Upstream } from "./target-call.ts"
@@ -119,8 +125,7 @@ export const legacySseTransport = (upstream: Upstream, path: string, events: Mcp
   }
 
   return {
-    shared: true,
-    sessionId: () => undefined,
+    ...sharedChannel,
     send: (message) => {
       if (over) return
       if (postPath !== undefined) return post(message)
@@ -130,10 +135,6 @@ export const legacySseTransport = (upstream: Upstream, path: string, events: Mcp
       if (listening === undefined) connect(message.headers)
     },
     listen: (stream) => events.onOpen(stream),
-    pause: () => {},
-    resume: () => {},
-    release: () => {},
-    abandon: () => {},
     close: () => {
       end()
       for (const call of posts.values()) call.abort()

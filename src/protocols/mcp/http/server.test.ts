@@ -7,6 +7,7 @@ import { TestClock } from "effect/testing"
 import { vi } from "vitest"
 import { upstreamTo } from "../../../../test/http/edge.ts"
 import { callerTo } from "../../../../test/mcp-caller.ts"
+import { until } from "../../../../test/program.ts"
 import type { Answer } from "../../../http/message.ts"
 import type { StageError } from "../../../pipeline/stage.ts"
 import type { McpEventMark, McpTransport, TargetFailure } from "../../../services/mcp-transport.ts"
@@ -23,14 +24,6 @@ interface Reports {
   readonly opened: Array<number>
   readonly ends: Array<readonly [stream: number, failure: TargetFailure | undefined]>
   readonly deaths: Array<TargetFailure>
-}
-
-const until = async (what: string, condition: () => boolean) => {
-  for (const start = performance.now(); performance.now() - start < 5_000; ) {
-    if (condition()) return
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
-  assert.fail(`it did not happen: ${what}`)
 }
 
 /** A target, and a transport to it. */

@@ -1,6 +1,6 @@
 /** What logs and traces do not show of the requests of a configuration. */
 import { type Hidden, placesOf } from "../pipeline/hidden.ts"
-import type { Normalised } from "../routing/normalised.ts"
+import type { Normalised } from "./normalised.ts"
 
 export const hiddenOf = (config: Normalised, keys: Hidden["keys"]): Hidden => {
   const { headers, parameters } = placesOf(config)
