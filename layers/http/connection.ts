@@ -3,7 +3,7 @@
  * a client pipelines wait their turn, because only safe ones could be served side by side (RFC 9112 9.3.2).
  */
 import type { Socket } from "node:net"
-import type { Effect, Fiber } from "effect"
+import { type Effect, Exit, type Fiber } from "effect"
 import { isLoopback } from "../../spec/standalone/address.ts"
 import type { Body } from "../../src/http/body.ts"
 import { type Framed, frameRequest, type Malformed } from "../../src/http/framing.ts"
@@ -50,7 +50,9 @@ export interface Limits {
 /** What all connections of a listener share. */
 export interface Serving {
   readonly handle: (exchange: Exchange) => Effect.Effect<Answer>
-  readonly run: (effect: Effect.Effect<Answer>) => Fiber.Fiber<Answer>
+  /** Whether the connection of a client may stay; `undefined` where nothing decides about it. */
+  readonly admit: (peer: Peer) => Effect.Effect<boolean> | undefined
+  readonly run: <A>(effect: Effect.Effect<A>) => Fiber.Fiber<A>
   readonly clocks: Clocks
   readonly limits: () => Limits
   /** The most bytes of a request's head. */
@@ -87,6 +89,8 @@ export class Connection implements Host, Incoming {
   #rest: Buffer | undefined = undefined
   #tunnel: Tunnel | undefined = undefined
   #paused = false
+  /** Nobody has said yet whether the client may be here. */
+  #undecided = false
   /** When it last became idle; `undefined` while a request is under way. */
   #idleSince: number | undefined
   /** When the sweep first saw that a head had begun. */
@@ -117,6 +121,31 @@ export class Connection implements Host, Incoming {
     const drained = contained(this, () => this.#active?.drained())
     // The reason of an error is always the same: the connection is gone, and `close` follows.
     socket.on("data", received).on("end", ended).on("drain", drained).on("error", ignore)
+  }
+
+  /** What was decided of the connection; until that is known nothing is read of it. */
+  admitted(decision: Effect.Effect<boolean>): void {
+    if (Exit.isExit(decision)) {
+      this.#decided(decision as Exit.Exit<boolean>)
+      return
+    }
+    this.#undecided = true
+    this.#flow()
+    const { socket } = this
+    const fiber = this.run(decision)
+    const gone = contained(this, () => fiber.interruptUnsafe())
+    socket.on("close", gone)
+    const decided = contained(this, (exit: Exit.Exit<boolean>) => {
+      socket.off("close", gone)
+      this.#decided(exit)
+    })
+    fiber.addObserver(decided)
+  }
+
+  #decided(exit: Exit.Exit<boolean>): void {
+    this.#undecided = false
+    if (Exit.isSuccess(exit) && exit.value) this.#flow()
+    else this.socket.destroy()
   }
 
   get run(): Serving["run"] {
@@ -216,7 +245,7 @@ export class Connection implements Host, Incoming {
 
   /** Reads from the socket as long as there is room for what comes. */
   #flow(): void {
-    const paused = this.#rest !== undefined || this.#upload?.full === true
+    const paused = this.#undecided || this.#rest !== undefined || this.#upload?.full === true
     if (paused === this.#paused) return
     this.#paused = paused
     if (paused) this.socket.pause()
