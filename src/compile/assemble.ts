@@ -334,6 +334,7 @@ const compiledWay = (
   random: Random
 ): CompiledRoute => {
   const choice = weightedChoice(backends)
+  const eligible = backends.filter(({ weight }) => weight > 0)
   return {
     route: {
       key: source.key,
@@ -345,6 +346,7 @@ const compiledWay = (
       response,
       effective: graph.effective,
       hasEndpoints: backends.some(({ value }) => "type" in value && value.type === "service"),
+      mayLeadNowhere: eligible.length === 0 || eligible.some(({ value }) => "_tag" in value),
       choose: () => choice(random) ?? noneEligible
     },
     backends: backends.flatMap(({ value }) => ("_tag" in value ? [] : [value]))

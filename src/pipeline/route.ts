@@ -63,6 +63,8 @@ export interface Route {
   readonly plan?: Plan | undefined
   /** Whether one of its backends has several endpoints. */
   readonly hasEndpoints?: boolean | undefined
+  /** Whether that may come to no backend at all. */
+  readonly mayLeadNowhere?: boolean | undefined
   /** Chooses a backend by weight, once for a request; a failure says why there is none. */
   readonly choose: (exchange: Exchange) => Backend | StageError
 }
