@@ -345,12 +345,8 @@ const compiledWay = (
       steps: graph.request,
       response,
       effective: graph.effective,
-<<<<<<< HEAD
-      hasEndpoints: backends.some(({ value }) => "type" in value && value.type === "service"),
       mayLeadNowhere: eligible.length === 0 || eligible.some(({ value }) => "_tag" in value),
-=======
       elsewhere: elsewhereOf(backends.flatMap(({ value }) => ("_tag" in value ? [] : [value]))),
->>>>>>> main
       choose: () => choice(random) ?? noneEligible
     },
     backends: backends.flatMap(({ value }) => ("_tag" in value ? [] : [value]))

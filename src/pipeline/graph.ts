@@ -172,12 +172,12 @@ class Drawing {
 /** What may be followed by another attempt: whatever one comes to, or a connection that was not made. */
 type Repeated = "anything" | "failed calls"
 
-const repeatedBy = ({ plan, hasEndpoints, steps }: Route): Repeated | undefined =>
+const repeatedBy = ({ plan, elsewhere, steps }: Route): Repeated | undefined =>
   plan !== undefined || steps.some(({ writes }) => writes.includes(planned))
     ? "anything"
-    : hasEndpoints === true
-      ? "failed calls"
-      : undefined
+    : elsewhere === undefined
+      ? undefined
+      : "failed calls"
 
 /** The ways on from a node. Not every failure is forgiven. */
 const kindsOf = ({ outcomes, failOpen }: DrawnStep): ReadonlyArray<GraphEdge["kind"]> =>

@@ -61,14 +61,12 @@ export interface Route {
   readonly effective: EffectivePolicies
   /** Default: that of a policy; without one the backend is called once. */
   readonly plan?: Plan | undefined
-  /** Whether one of its backends has several endpoints. */
-  readonly hasEndpoints?: boolean | undefined
-  /** Whether that may come to no backend at all. */
-  readonly mayLeadNowhere?: boolean | undefined
   /** That where no policy says, if one of its backends may be called elsewhere. */
   readonly elsewhere?: Plan | undefined
   /** Chooses a backend by weight, once for a request; a failure says why there is none. */
   readonly choose: (exchange: Exchange) => Backend | StageError
+  /** Whether that may come to no backend at all. */
+  readonly mayLeadNowhere?: boolean | undefined
 }
 
 /** A connection policy in force at a backend. */
