@@ -77,6 +77,15 @@ export const RuleOutcome = Schema.Struct({
 })
 export type RuleOutcome = typeof RuleOutcome.Type
 
+/** What is decided about where one request names, or asks for, many things: tools, prompts, resources and tasks of MCP servers. */
+export const McpItem = Schema.Struct({
+  kind: Schema.Literals(["tool", "prompt", "resource", "task"]),
+  target: text("The MCP server, by the name of the target."),
+  name: text("Name of the tool or prompt at the server, URI or template of the resource, id of the task."),
+  method: text("The method in whose course it is decided, as tools/list.")
+})
+export type McpItem = typeof McpItem.Type
+
 /** A node of a policy. */
 const stageName = {
   kind: text("The policy, by its configuration key."),
@@ -99,7 +108,10 @@ const stageMessages = [
   Schema.Struct({
     type: Schema.Literal("authorizationResult"),
     rules: Schema.Array(RuleOutcome),
-    result: Schema.Literals(["allow", "deny"])
+    result: Schema.Literals(["allow", "deny"]),
+    item: Schema.optionalKey(McpItem).annotateKey({
+      description: "What was decided about, where that is not the request as a whole."
+    })
   }),
   Schema.Struct({
     type: Schema.Literal("llmRouteResolved"),
@@ -133,6 +145,11 @@ export type StageMessage = (typeof stageMessages)[number]["Type"]
 
 const madeBy = Schema.optionalKey(StageName).annotateKey({
   description: "The stage that makes the call. Absent on the call of the backend, and on what a call needs by itself."
+})
+
+const called = Schema.optionalKey(Schema.String).annotateKey({
+  description:
+    "What is asked of the server, where one request asks many things of it: method and item of MCP, as `tools/call search`."
 })
 
 export const TraceMessage = Schema.Union([
@@ -170,12 +187,14 @@ export const TraceMessage = Schema.Union([
   Schema.Struct({
     type: Schema.Literal("backendCallStart"),
     target: text("address:port or unix:path."),
+    call: called,
     by: madeBy
   }),
   Schema.Struct({
     type: Schema.Literal("backendCallResult"),
     status: nullable(Schema.Int),
     error: nullable(Schema.String),
+    call: called,
     by: madeBy
   }),
   Schema.Struct({

@@ -74,27 +74,27 @@ export class Trace implements Watch {
   }
 
   outbound(call: OutboundCall, by?: Step): OutboundWatch {
-    return this.#outbound(call, [], by === undefined ? {} : { by: this.#named(by) })
+    return this.#outbound(call, [], by)
   }
 
-  #outbound(
-    { scope, target }: OutboundCall,
-    outer: ReadonlyArray<string>,
-    by: { readonly by?: StageName }
-  ): OutboundWatch {
+  #outbound({ scope, target, call }: OutboundCall, outer: ReadonlyArray<string>, by: Step | undefined): OutboundWatch {
     const scopes = [...outer, scope]
+    const about = {
+      ...(call === undefined ? {} : { call }),
+      ...(by === undefined ? {} : { by: this.#named(by) })
+    }
     const start = micros(this.#settings.clock() - this.#began)
-    this.#tell({ type: "backendCallStart", target, ...by }, "info", null, scopes)
+    this.#tell({ type: "backendCallStart", target, ...about }, "info", null, scopes)
     const ended = ({ status, error }: OutboundResult) => {
       if (!this.#open.delete(ended)) return
       const result = { status: status ?? null, error: error ?? null }
-      this.#tell({ type: "backendCallResult", ...result, ...by }, severityOf(result.status, error), start, scopes)
+      this.#tell({ type: "backendCallResult", ...result, ...about }, severityOf(result.status, error), start, scopes)
     }
     this.#open.add(ended)
     return {
       context: undefined,
       ended,
-      outbound: (call) => this.#outbound(call, scopes, {})
+      outbound: (call) => this.#outbound(call, scopes, undefined)
     }
   }
 
