@@ -22,10 +22,7 @@ describe("mode dynamicCa", () => {
       const { port } = yield* serving(gateway())
       for (const name of ["a.example", "b.a.example", `${"long-label-".repeat(5)}.${"long-label-".repeat(5)}.example`])
         assert.strictEqual(yield* asked(port, name, { ...trusting, servername: name }), `200 ${name}`)
-      assert.strictEqual(
-        yield* asked(port, "a.example", { servername: "a.example" }),
-        "SELF_SIGNED_CERT_IN_CHAIN"
-      )
+      assert.strictEqual(yield* asked(port, "a.example", { servername: "a.example" }), "SELF_SIGNED_CERT_IN_CHAIN")
       const client = yield* connected(port, { ...trusting, servername: "a.example" })
       const shown = client.socket.getPeerX509Certificate()!
       assert.strictEqual(shown.subjectAltName, "DNS:a.example")

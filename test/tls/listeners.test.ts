@@ -2,6 +2,7 @@
 import { connect as connectPlain } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { watching } from "../../src/main/trace.ts"
 import { as, asked, at, connected, logged, pem, serving, showing, telling } from "./edge.ts"
 
 const one = (route: string, more = "") => `
@@ -222,6 +223,25 @@ describe("client certificates", () => {
         ].join("|")}`
       )
       yield* logged(log, /src\.identity=spiffe:\/\/cluster\.local\/ns\/shop\/sa\/cart/)
+    })
+  )
+
+  it.live("a trace tells it with the request", () =>
+    Effect.gen(function* () {
+      const { port, gateway } = yield* serving(one(who, trusting))
+      const events = yield* Effect.promise(() => watching(gateway))
+      yield* asked(port, "localhost", as("client"))
+      const found = yield* Effect.promise(async () => {
+        for await (const { message } of events)
+          if (message.type === "requestSnapshot") return message.requestState.source
+        return undefined
+      })
+      assert.deepInclude(found, {
+        serverName: "localhost",
+        subject: "CN=subject.example",
+        issuer: "CN=authority",
+        subjectAltNames: ["client.example"]
+      })
     })
   )
 
