@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Schema } from "effect"
 import { parse } from "yaml"
+import { traceProblems } from "../src/main/testing/order.ts"
 import { whole } from "../src/main/testing/whole.ts"
 import type { BackendSaid, Received } from "../src/main/testing/world.ts"
 import type { TraceEvent } from "../src/main/trace.ts"
@@ -147,6 +148,7 @@ describe("a stream under guard", () => {
           yield* Fiber.interrupt(sending)
         }
         const events = world.traces.at(-1)!
+        assert.deepStrictEqual(traceProblems(events), [])
         assert.deepStrictEqual(toldOf(events), each.told)
         const last = events.at(-1)?.message
         assert.strictEqual(

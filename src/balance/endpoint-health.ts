@@ -60,6 +60,11 @@ export class EndpointHealth {
     return this.#answers
   }
 
+  /** How many calls are under way. */
+  get pending(): number {
+    return this.#pending
+  }
+
   /** Seconds, of the answers that there were. */
   get sampled(): number | undefined {
     return this.#latency

@@ -20,7 +20,7 @@ import { chainKey, delegates, selection, type Tabled } from "../routing/selectio
 import { compileRoutes, type RouteEntry, type RouteTable } from "../routing/table.ts"
 import { missing } from "../routing/unavailable.ts"
 import { type Random, weightedChoice } from "../routing/weights.ts"
-import { Backends } from "./backends.ts"
+import { Backends, type ChoosingBackend } from "./backends.ts"
 import { compileListenerTls, type FollowedListenerTls, tlsDefaults } from "./listener-tls.ts"
 import { Lookup } from "./lookup.ts"
 import { availableIn, type Parts } from "./parts.ts"
@@ -50,6 +50,7 @@ export interface ServedRoute {
 export interface Assembled {
   readonly binds: ReadonlyArray<AssembledBind>
   readonly routes: ReadonlyArray<ServedRoute>
+  readonly choosing: ReadonlyArray<ChoosingBackend>
 }
 
 export const assemble = <R extends Registry>(
@@ -118,10 +119,11 @@ class Assembly {
         const assembled = yield* this.#bind(bind)
         if (assembled !== undefined) binds.push(assembled)
       }
+      const { choosing } = this.#backends
       yield* Effect.scoped(this.#unreached())
       const problems = this.#problems.list
       if (problems.length > 0) return yield* Effect.fail(problems)
-      return { binds, routes: this.#routes }
+      return { binds, routes: this.#routes, choosing }
     })
   }
 

@@ -3,6 +3,7 @@
  * through there. Routing decides between them; the engine only walks.
  */
 import type { Effect, Redacted } from "effect"
+import type { EndpointState } from "../../spec/live-endpoints.ts"
 import type { Answer } from "../http/message.ts"
 import type { Plan } from "./attempts.ts"
 import type { Exchange } from "./exchange.ts"
@@ -95,6 +96,8 @@ export interface Backend {
   /** All response nodes: gateway, route and backend. */
   readonly response: ReadonlyArray<Step>
   readonly effective: EffectivePolicies
+  /** How those of its endpoints do that it chooses between, where it chooses. */
+  readonly endpoints?: (() => ReadonlyArray<EndpointState>) | undefined
   /** Whether its calls fail by themselves when the time of the request is up. Otherwise the engine watches the time. */
   readonly keepsTime?: boolean | undefined
   /** Calls it. The effect ends with the response head; the body follows through the answer. */

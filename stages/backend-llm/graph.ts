@@ -23,11 +23,13 @@ const { affinity, expressionSlots, jwt, modelAccess, timeouts, tokenBudgets } = 
 export const modelCalls = (
   engine: Engine,
   endpoints: ReadonlyArray<Endpoint>,
+  states: CompiledBackend<ModelSlots>["endpoints"],
   select: (x: Exchange) => Left<Selected>
 ): CompiledBackend<ModelSlots> => ({
   type: "ai",
   protocol: "llm",
   target: [...new Set(endpoints.map(({ provider }) => provider.name))].join(","),
+  endpoints: states,
   // The mock takes its time by itself.
   keepsTime: endpoints.every(({ destination }) => destination.type !== "mock"),
   ...graphOf(engine, endpoints, select).laid

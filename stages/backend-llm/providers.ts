@@ -2,6 +2,7 @@
 import type { Buffer } from "node:buffer"
 import { Effect, Exit, Result } from "effect"
 import { type Candidate, choose } from "../../src/balance/choice.ts"
+import { statesOf } from "../../src/balance/endpoint-state.ts"
 import { type ConfigProblem, slots } from "../../src/policy/policy.ts"
 import type { Left } from "../../src/policy/terminal.ts"
 import { isObject, type JsonObject, parseJson } from "../../src/protocols/llm/formats/json.ts"
@@ -47,7 +48,12 @@ export const compileProviders = (config: AiConfig) =>
     }
     if (problems.length > 0) return yield* Effect.fail(problems)
     const endpoints = groups.flatMap((group) => group.map(({ endpoint }) => endpoint))
-    return modelCalls(engine, endpoints, (x) => offered(engine, groups, x))
+    const states = () =>
+      groups.flatMap((group, index) => {
+        const all = statesOf(group, engine.clock())
+        return groups.length === 1 ? all : all.map((state) => ({ ...state, group: index }))
+      })
+    return modelCalls(engine, endpoints, states, (x) => offered(engine, groups, x))
   })
 
 const compileProvider = (config: EndpointConfig) =>

@@ -41,6 +41,9 @@ const anywhere: ReadonlySet<string> = new Set([
 /** What comes again for each attempt at the backend comes behind this. */
 const beforeAttempts = order.indexOf("requestSnapshot route policies")
 
+/** What runs once more for the pieces of an answer comes again behind this. */
+const whileItPasses = order.indexOf("responseSnapshot final response")
+
 const rank = new Map(order.map((kind, index) => [kind, index]))
 
 const kindOf = ({ message }: TraceEvent): string =>
@@ -77,7 +80,7 @@ export const traceProblems = (events: ReadonlyArray<TraceEvent>): ReadonlyArray<
     }
     const kind = kindOf(event)
     if (event.message.type === "policyEvent" && event.message.kind === "attempt") last = beforeAttempts
-    if (anywhere.has(kind)) continue
+    if (anywhere.has(kind) || (kind === "policy backendResponse" && last >= whileItPasses)) continue
     const place = rank.get(kind)
     if (place === undefined) problems.push(`${kind} has no place in the order`)
     else if (place < last) problems.push(`${kind} came after ${order[last]}`)
