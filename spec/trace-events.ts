@@ -180,7 +180,7 @@ export const TraceMessage = Schema.Union([
   }),
   Schema.Struct({
     type: Schema.Literal("policySelection"),
-    phase: text("gateway, route or backend."),
+    phase: text("connection, gateway, route or backend."),
     effectivePolicy: Schema.Record(Schema.String, anything)
   }),
   Schema.Struct({

@@ -4,6 +4,7 @@
  */
 import { Effect, Result, type Scope } from "effect"
 import { emptySite, responseSteps, type SiteGraph } from "../pipeline/compile.ts"
+import type { Admission } from "../pipeline/contact.ts"
 import { NoBackend } from "../pipeline/errors.ts"
 import { StageTimes } from "../pipeline/latency.ts"
 import type { Registry, Services } from "../pipeline/registry.ts"
@@ -50,6 +51,8 @@ export interface ServedRoute {
 export interface Assembled {
   readonly binds: ReadonlyArray<AssembledBind>
   readonly routes: ReadonlyArray<ServedRoute>
+  /** What decides about the connections of clients, if anything does. */
+  readonly admission: Admission | undefined
   readonly choosing: ReadonlyArray<ChoosingBackend>
 }
 
@@ -85,6 +88,7 @@ class Assembly {
   readonly #attachedTo: (listener: Normalised.Listener | undefined) => Attached
   readonly #backends: Backends
   readonly #routes: Array<ServedRoute> = []
+  #admission: Admission | undefined = undefined
   readonly #reached = new Set<Normalised.RouteGroup>()
   readonly #tlsDefaults: ReturnType<typeof tlsDefaults>
 
@@ -114,6 +118,10 @@ class Assembly {
       const binds: Array<AssembledBind> = []
       for (const problem of yield* missing(this.#config, this.#parts.specs, availableIn(this.#parts)))
         this.#problems.add(problem)
+      const { frontend } = this.#config
+      this.#admission = yield* this.#sites.admission(
+        this.#merge.frontend([{ level: "gateway", key: "", policies: frontend.policies }])
+      )
       for (const problem of this.#tlsDefaults.problems) this.#problems.add(problem)
       for (const bind of this.#config.binds) {
         const assembled = yield* this.#bind(bind)
@@ -123,7 +131,7 @@ class Assembly {
       yield* Effect.scoped(this.#unreached())
       const problems = this.#problems.list
       if (problems.length > 0) return yield* Effect.fail(problems)
-      return { binds, routes: this.#routes, choosing }
+      return { binds, routes: this.#routes, admission: this.#admission, choosing }
     })
   }
 
@@ -200,6 +208,7 @@ class Assembly {
         bind: bind.key,
         gateway: `${source.gatewayNamespace}/${source.gatewayName}`,
         namesHosts: namesHosts([source.hostname]),
+        admission: this.#admission,
         steps: gateway.request,
         response: responseSteps(this.#parts.registry, "response", [gateway]),
         effective: gateway.effective,

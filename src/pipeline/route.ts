@@ -6,6 +6,7 @@ import type { Effect, Redacted } from "effect"
 import type { EndpointState } from "../../spec/live-endpoints.ts"
 import type { Answer } from "../http/message.ts"
 import type { Plan } from "./attempts.ts"
+import type { Admission } from "./contact.ts"
 import type { Exchange } from "./exchange.ts"
 import type { Passage } from "./passage.ts"
 import type { Step } from "./run.ts"
@@ -27,6 +28,8 @@ export interface Listener {
   readonly gateway: string
   /** Whether it is for host names of its own: a request that comes here has named one of them. */
   readonly namesHosts?: boolean | undefined
+  /** What has decided about the connection before. */
+  readonly admission?: Admission | undefined
   readonly steps: ReadonlyArray<Step>
   /** The response nodes in force when a request stops before it has a route. */
   readonly response: ReadonlyArray<Step>

@@ -16,16 +16,17 @@ import type { Passage } from "./passage.ts"
 import { render } from "./render.ts"
 import type { Backend, Listener, Route, Selection } from "./route.ts"
 import { errorOf, type Loop, type PhaseOutcome, type Step } from "./run.ts"
+import type { RequestSite } from "./site.ts"
 import { plan as planned, timeouts } from "./slots.ts"
-import { next, type Site, type StageError } from "./stage.ts"
+import { next, type StageError } from "./stage.ts"
 
 /** What is told between the phases. The hooks of the plain form do nothing. */
 export interface Hooks {
   readonly started: (passage: Passage) => void
   /** Before the nodes of a request phase. */
-  readonly entering: (passage: Passage, site: Site) => void
+  readonly entering: (passage: Passage, site: RequestSite) => void
   /** After the nodes of a request phase, when none of them stopped the request. */
-  readonly passed: (passage: Passage, site: Site) => void
+  readonly passed: (passage: Passage, site: RequestSite) => void
   readonly selected: (passage: Passage, selection: Selection) => void
   readonly calling: (passage: Passage, backend: Backend) => void
   /** The backend answered, or failed to. */

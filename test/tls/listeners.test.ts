@@ -226,6 +226,15 @@ describe("client certificates", () => {
     })
   )
 
+  it.live("networkAuthorization reads it before there is any request", () =>
+    Effect.gen(function* () {
+      const rules = `frontendPolicies: { networkAuthorization: { rules: ['"client.example" in source.subjectAltNames'] } }`
+      const { port } = yield* serving(`${rules}\n${one(who, trusting)}`)
+      assert.strictEqual(yield* asked(port, "localhost", as("client")), known)
+      assert.include(turnedAway, yield* asked(port, "localhost", as("client-renewed")))
+    })
+  )
+
   it.live("a trace tells it with the request", () =>
     Effect.gen(function* () {
       const { port, gateway } = yield* serving(one(who, trusting))

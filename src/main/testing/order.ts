@@ -6,6 +6,8 @@ import { llmBodyStages, TraceEvent } from "../../../spec/trace-events.ts"
 const order = [
   "requestStarted",
   "requestSnapshot initial request",
+  "policySelection connection",
+  "policy connection",
   "policySelection gateway",
   "policy gateway",
   "requestSnapshot gateway policies",
@@ -88,7 +90,9 @@ export const traceProblems = (events: ReadonlyArray<TraceEvent>): ReadonlyArray<
     last = Math.max(last, place ?? last)
   }
   const kinds = new Set(events.map(kindOf))
-  if (events[0]?.message.type !== "requestStarted") problems.push("requestStarted is not the first event")
+  // Over a connection that was refused comes no request.
+  const refused = kinds.has("policy connection") && !kinds.has("requestStarted") && kinds.has("requestFinished")
+  if (!refused && events[0]?.message.type !== "requestStarted") problems.push("requestStarted is not the first event")
   if (events.at(-1)?.message.type !== "requestFinished") problems.push("requestFinished is not the last event")
   for (const [whose, open] of calls) if (open > 0) problems.push(`a call of ${whose} has no end`)
   if (kinds.has("backendCallStart") !== kinds.has("backendCallResult"))
