@@ -3,6 +3,7 @@
  * All problems are found in one go; nothing is served before there are none.
  */
 import { Effect, Result, type Scope } from "effect"
+import type { Plan } from "../pipeline/attempts.ts"
 import { emptySite, responseSteps, type SiteGraph } from "../pipeline/compile.ts"
 import type { Admission } from "../pipeline/contact.ts"
 import { NoBackend } from "../pipeline/errors.ts"
@@ -324,7 +325,6 @@ const noneEligible = new NoBackend({ detail: "no valid backends" })
 
 // What requests run through is made by functions of their own: a closure keeps all that is in scope where it was made, and
 // that of compiling is several times larger than its result.
-
 const compiledWay = (
   source: Normalised.Route,
   namesHosts: boolean,
@@ -344,9 +344,15 @@ const compiledWay = (
       steps: graph.request,
       response,
       effective: graph.effective,
-      hasEndpoints: backends.some(({ value }) => "type" in value && value.type === "service"),
+      elsewhere: elsewhereOf(backends.flatMap(({ value }) => ("_tag" in value ? [] : [value]))),
       choose: () => choice(random) ?? noneEligible
     },
     backends: backends.flatMap(({ value }) => ("_tag" in value ? [] : [value]))
   }
+}
+
+/** What holds for all backends of a route: which of them it will be is not known yet. */
+const elsewhereOf = (backends: ReadonlyArray<Backend>): Plan | undefined => {
+  const plans = backends.flatMap((backend) => backend.elsewhere ?? [])
+  return plans.find(({ unsent }) => unsent !== true) ?? plans[0]
 }
