@@ -24,6 +24,8 @@ const Case = Schema.Struct({
   /** Why the request failed, as the trace and the record of it say. */
   error: Schema.optionalKey(Schema.String),
   checks: Schema.Record(Schema.String, Schema.Int),
+  /** The tokens that are charged for what the provider has said until then: at least one for each event. */
+  output: Schema.Int,
   /** Milliseconds that it took. Default: none. */
   took: Schema.optionalKey(Schema.Int)
 })
@@ -161,6 +163,9 @@ describe("a stream under guard", () => {
           Object.fromEntries(found.map(([, action, count]) => [action, Number(count)])),
           each.checks
         )
+        const [, output = "0"] =
+          /gen_ai_client_token_usage_sum\{[^}]*gen_ai_token_type="output"[^}]*\} (\d+)/.exec(text) ?? []
+        assert.strictEqual(Number(output), each.output)
         assert.strictEqual(world.clock() - began, each.took ?? each.leaves ?? 0)
         assert.deepStrictEqual(asked, [])
         assert.deepStrictEqual(world.leaks(), [])
