@@ -48,7 +48,9 @@ export const watchFile = ({ file, known, debounce, changed }: WatchOptions): Eff
     folders.watch(foldersOf(path))
     // What was written between the reading of `known` and now has caused no event.
     Queue.offerUnsafe(events, true)
-    yield* Effect.forkScoped(Effect.forever(Effect.andThen(Queue.take(events), look)))
+    // A log in the same folder is written many times a second: what comes during the pause is one event.
+    const pause = Effect.sleep(debounce)
+    yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.andThen(Queue.take(events), look), pause)))
   })
 
 /** The folder of the file, and that of the file behind it when it is a link. */

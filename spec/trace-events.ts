@@ -36,7 +36,14 @@ export const RequestState = Schema.Struct({
     address: text("The client's address."),
     port: Schema.Int.annotate({ description: "The client's port." }),
     rawAddress: text("The address of the TCP peer."),
-    rawPort: Schema.Int.annotate({ description: "The port of the TCP peer." })
+    rawPort: Schema.Int.annotate({ description: "The port of the TCP peer." }),
+    serverName: Schema.optionalKey(text("The name that it asked for in its TLS handshake.")),
+    subject: Schema.optionalKey(text("Whose its verified client certificate is.")),
+    issuer: Schema.optionalKey(text("Who has issued that certificate.")),
+    subjectAltNames: Schema.optionalKey(
+      Schema.Array(Schema.String).annotate({ description: "The alternative names of its subject." })
+    ),
+    spiffeId: Schema.optionalKey(text("The SPIFFE identity among them."))
   }),
   env: Schema.Struct({
     podName: nullable(Schema.String),
@@ -77,10 +84,21 @@ export const RuleOutcome = Schema.Struct({
 })
 export type RuleOutcome = typeof RuleOutcome.Type
 
+/** What is decided about where one request names, or asks for, many things: tools, prompts, resources and tasks of MCP servers. */
+export const McpItem = Schema.Struct({
+  kind: Schema.Literals(["tool", "prompt", "resource", "task"]),
+  target: text("The MCP server, by the name of the target."),
+  name: text("Name of the tool or prompt at the server, URI or template of the resource, id of the task."),
+  method: text("The method in whose course it is decided, as tools/list.")
+})
+export type McpItem = typeof McpItem.Type
+
 /** A node of a policy. */
 const stageName = {
   kind: text("The policy, by its configuration key."),
-  phase: text("The phase in which its node ran."),
+  phase: text(
+    "The phase of its node. One of backendResponse may run once more, for each piece of an answer that passes."
+  ),
   node: text("The node of the policy's graph."),
   source: text("The path of its configuration, with line and column when known.")
 }
@@ -99,7 +117,10 @@ const stageMessages = [
   Schema.Struct({
     type: Schema.Literal("authorizationResult"),
     rules: Schema.Array(RuleOutcome),
-    result: Schema.Literals(["allow", "deny"])
+    result: Schema.Literals(["allow", "deny"]),
+    item: Schema.optionalKey(McpItem).annotateKey({
+      description: "What was decided about, where that is not the request as a whole."
+    })
   }),
   Schema.Struct({
     type: Schema.Literal("llmRouteResolved"),
@@ -135,6 +156,11 @@ const madeBy = Schema.optionalKey(StageName).annotateKey({
   description: "The stage that makes the call. Absent on the call of the backend, and on what a call needs by itself."
 })
 
+const called = Schema.optionalKey(Schema.String).annotateKey({
+  description:
+    "What is asked of the server, where one request asks many things of it: method and item of MCP, as `tools/call search`."
+})
+
 export const TraceMessage = Schema.Union([
   Schema.Struct({ type: Schema.Literal("requestStarted") }),
   Schema.Struct({
@@ -154,7 +180,7 @@ export const TraceMessage = Schema.Union([
   }),
   Schema.Struct({
     type: Schema.Literal("policySelection"),
-    phase: text("gateway, route or backend."),
+    phase: text("connection, gateway, route or backend."),
     effectivePolicy: Schema.Record(Schema.String, anything)
   }),
   Schema.Struct({
@@ -170,12 +196,14 @@ export const TraceMessage = Schema.Union([
   Schema.Struct({
     type: Schema.Literal("backendCallStart"),
     target: text("address:port or unix:path."),
+    call: called,
     by: madeBy
   }),
   Schema.Struct({
     type: Schema.Literal("backendCallResult"),
     status: nullable(Schema.Int),
     error: nullable(Schema.String),
+    call: called,
     by: madeBy
   }),
   Schema.Struct({

@@ -50,6 +50,7 @@ describe("methods", () => {
   const allowed: ReadonlyArray<readonly [path: string, methods: ReadonlyArray<string>]> = [
     ["/", ["GET", "HEAD"]],
     ["/config_dump", ["GET", "HEAD"]],
+    ["/endpoints", ["GET", "HEAD"]],
     ["/config_problems", ["GET", "HEAD"]],
     ["/config.schema.json", ["GET", "HEAD"]],
     ["/trace-event.schema.json", ["GET", "HEAD"]],

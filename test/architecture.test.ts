@@ -24,17 +24,19 @@ const allowed: ReadonlyArray<readonly [from: RegExp, to: RegExp]> = [
   // The HTTP message model is the vocabulary of everyone.
   [/^src\/http\//, /^((src\/(http|regex)|spec)\/|src\/services\/contained\.ts)/],
   [/^src\/services\//, /^(src\/(services|http)|spec)\//],
+  // Certificates and keys are read by whoever speaks TLS, towards clients and towards backends.
+  [/^src\/tls\//, /^(src\/(tls|services)|spec)\//],
   [/^src\/cel\//, /^(src\/(cel|regex)|spec)\//],
   // The engine never names a policy or an adapter.
   [/^src\/pipeline\//, /^(src\/(pipeline|services|cel|http)|spec)\//],
   [/^src\/routing\//, /^(src\/(routing|pipeline|cel|http|regex)|spec)\//],
   [/^src\/protocols\/(llm|mcp|a2a)\//, /^(src\/(pipeline|services|cel|http|json|regex)|spec)\//],
   // What policies are written with, and terminals besides, gathered from those who have it.
-  [/^src\/policy\//, /^(src\/(pipeline|services|cel|http|json|regex)|spec)\//],
+  [/^src\/policy\//, /^(src\/(pipeline|services|tls|cel|http|json|regex)|spec)\//],
   // Off the loop that serves, as in a thread: a text becomes the normalised form.
   [/^src\/check\//, /^(src\/(check|routing|pipeline)|spec)\/|^stages\/schemas\.ts|^layers\/thread\.ts/],
   // The normalised form becomes what runs: whose policies these are, it is told.
-  [/^src\/compile\//, /^(src\/(compile|routing|pipeline|services|cel)|spec)\//],
+  [/^src\/compile\//, /^(src\/(compile|routing|pipeline|services|tls|cel)|spec)\//],
   // The rooms of the programs, each built on those before it.
   [
     /^src\/main\/configuration\//,

@@ -291,12 +291,23 @@ llm: { gateways: default, models: [{ name: a, provider: mock }, { name: b, provi
       assert.deepStrictEqual(yield* short("backends"), [
         ["TYPE", "NAME", "NAMESPACE", "ENDPOINT", "HEALTH", "REQUESTS", "LATENCY"],
         ["host", "named", "-", "127.0.0.1:9", "-", "-", "-"],
-        ["llmRouter", "llm", "-", "a,b", "-", "-", "-"]
+        ["llmRouter", "llm", "-", "a", "1.00", "0", "-"],
+        ["llmRouter", "llm", "-", "b", "1.00", "0", "-"]
+      ])
+      assert.deepStrictEqual(yield* short("endpoints"), [
+        ["TYPE", "BACKEND", "ENDPOINT", "GROUP", "HEALTH", "SCORE", "SHARE", "IN FLIGHT", "REQUESTS", "LATENCY"],
+        ["llmRouter", "llm", "a", "-", "1.00", "1.00", "100%", "0", "0", "-"],
+        ["llmRouter", "llm", "b", "-", "1.00", "1.00", "100%", "0", "0", "-"]
       ])
       const [, policy] = yield* short("policies")
       assert.deepStrictEqual([policy?.[0], policy?.at(-1)], ["gateway/default/cors", "traffic.cors"])
       const rows = yield* ctl("proxy", "config", "b", "-f", dump, "-o", "json")
       assert.deepInclude(JSON.parse(rows.out.join(""))[0], { type: "host", name: "named", endpoint: "127.0.0.1:9" })
+      const older = { ...JSON.parse(body), endpoints: undefined }
+      assert.include(
+        (yield* ctl("proxy", "config", "b", "-f", fileOf("older.json", JSON.stringify(older)))).out.join("\n"),
+        "a,b"
+      )
       const hostile = fileOf("hostile.json", body.replaceAll('"named"', '"na\\u001b[31med"'))
       assert.include((yield* ctl("proxy", "config", "b", "-f", hostile)).out.join("\n"), "na\\u001b[31med")
     })

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process"
 import { cpSync, existsSync, globSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join, resolve } from "node:path"
-import { assert, describe, it } from "@effect/vitest"
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { formatText, type Problem } from "../spec/config/problem.ts"
 import { findings } from "../src/main/configuration/findings.ts"
@@ -45,9 +45,19 @@ describe("examples", () => {
       for (const { feature, name } of uses(result.value.normalised, schemas)) expanded.add(`${feature} ${name}`)
     })
 
+  // A copy of them, with the files that their commands make.
+  const copy = mkdtempSync(join(tmpdir(), "headgate-examples-"))
+  afterAll(() => rmSync(copy, { recursive: true }))
+  beforeAll(() => {
+    cpSync(folder, copy, { recursive: true })
+    for (const file of files)
+      for (const [, command] of readFileSync(join(copy, file), "utf8").matchAll(/^# Files: (.*)$/gm))
+        execFileSync("sh", ["-c", command!], { cwd: join(copy, dirname(file)) })
+  })
+
   it.effect.each(files)("%s lacks what it says, and nothing else is to be said of it", (file) =>
     Effect.gen(function* () {
-      const name = join(folder, file)
+      const name = join(copy, file)
       const text = readFileSync(name, "utf8")
       const problems = yield* findings({ name, text, env: environmentOf(text), folder: dirname(name) })
       const [unavailable, others] = [true, false].map((is) =>
@@ -65,19 +75,12 @@ describe("examples", () => {
     )
 
   it("have the files that they name, or tell the command that makes them", () => {
-    const copy = mkdtempSync(join(tmpdir(), "headgate-examples-"))
-    try {
-      cpSync(folder, copy, { recursive: true })
-      const missing = files.flatMap((file) => {
-        const text = readFileSync(join(copy, file), "utf8")
-        const own = join(copy, dirname(file))
-        for (const [, command] of text.matchAll(/^# Files: (.*)$/gm)) execFileSync("sh", ["-c", command!], { cwd: own })
-        return named(text).flatMap((name) => (existsSync(join(own, name)) ? [] : [`${file}: ${name}`]))
-      })
-      assert.deepStrictEqual(missing, [])
-    } finally {
-      rmSync(copy, { recursive: true })
-    }
+    const missing = files.flatMap((file) =>
+      named(readFileSync(join(copy, file), "utf8")).flatMap((name) =>
+        existsSync(join(copy, dirname(file), name)) ? [] : [`${file}: ${name}`]
+      )
+    )
+    assert.deepStrictEqual(missing, [])
     assert.isAtLeast(new Set(files.flatMap((file) => named(readFileSync(join(folder, file), "utf8")))).size, 10)
   })
 

@@ -6,8 +6,10 @@
  * - `yaml fragment=routes[].policies`: what may stand at this path of a file (`fragment` alone: sections of a file);
  * - `yaml of=prometheus`: a file of another program;
  * - `file=NAME`, on a fence of any language: a file of this name, which lies beside the configurations of the page. Those and
- *   what is for a judge are configurations when they have a section of one.
+ *   what is for a judge are configurations when they have a section of one;
+ * - `sh makes`: makes files that configurations of the page name.
  */
+import { execFileSync } from "node:child_process"
 import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
@@ -50,6 +52,8 @@ const faultsOf = (page: string): Effect.Effect<ReadonlyArray<string>> =>
       return file
     }
     for (const { marks, text } of fences) if (marks.has("file")) write(marks.get("file")!, text)
+    for (const { marks, text } of fences)
+      if (marks.has("makes")) execFileSync("sh", ["-euc", text], { cwd: own, stdio: "ignore" })
     const validated = (file: string, ...flags: ReadonlyArray<string>) =>
       Effect.map(ctl("validate", "--strict", file, ...flags), ({ code, out, err }) => ({
         code,

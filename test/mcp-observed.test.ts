@@ -1,8 +1,11 @@
 /** What an operator sees of MCP: metrics, spans, the log of targets, and failures in the access log. */
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Stream } from "effect"
+import { detail } from "../src/main/ctl/trace-summary.ts"
 import { start } from "../src/main/library.ts"
+import { traceProblems } from "../src/main/testing.ts"
+import { type TraceEvent, watch } from "../src/main/trace.ts"
 import { send } from "./client.ts"
 import { attributesOf, collector, startSampled } from "./collector.ts"
 import { nowhere } from "./origin.ts"
@@ -126,6 +129,61 @@ routes: [{ backends: [{ backend: /tools }] }]
       })
       const line = lines.find((one) => one.includes("it is me"))
       assert.match(line ?? "", /\tinfo\tmcp\.stdio\tit is me backend=tools target=talker\n$/)
+    })
+  )
+})
+
+describe("the trace of an MCP request", () => {
+  it.live("tells which target is asked for what, how long each call took, and what was decided about which item", () =>
+    Effect.gen(function* () {
+      const server = yield* fixture
+      const rule = 'mcp.tool.name == "test_simple_text"'
+      const gateway = yield* started(
+        `
+mcp:
+  port: 8080
+  statefulMode: stateless
+  policies: { mcpAuthorization: { rules: ['${rule}'] } }
+  targets: [${overHttp("f", server.port)}, ${overHttp("g", server.port)}]
+`
+      )
+      const traced = (method: string, params: object) =>
+        Effect.gen(function* () {
+          const stream = yield* watch({ watchers: gateway.watchers })
+          yield* Effect.promise(() => ask(gateway.port(8080)!, method, params))
+          const events = yield* Stream.runCollect(stream)
+          assert.deepStrictEqual(traceProblems(events), [])
+          return events.filter(({ message: { type }, scope }) => scope !== undefined || type === "authorizationResult")
+        })
+      const at = `127.0.0.1:${server.port}`
+      const called = (target: string, call: string) => [
+        `mcp ${target}: ${call} at ${at}`,
+        `mcp ${target}: ${call}: 200`
+      ]
+      const allowed = (method: string, target: string) =>
+        `allow tool test_simple_text of ${target} (${method}): allow ${rule} holds`
+      const lines = (events: ReadonlyArray<TraceEvent>) => events.map(detail)
+
+      const call = yield* traced("tools/call", { name: "f_test_simple_text", arguments: {} })
+      assert.sameMembers(lines(call), [
+        allowed("tools/call", "f"),
+        ...called("f", "initialize"),
+        ...called("f", "notifications/initialized"),
+        ...called("f", "tools/call test_simple_text")
+      ])
+      for (const { message, eventStart, eventEnd } of call)
+        if (message.type === "backendCallResult") assert.isBelow(eventStart!, eventEnd)
+
+      const refused = yield* traced("tools/call", { name: "g_test_image_content", arguments: {} })
+      assert.deepStrictEqual(lines(refused), [
+        `deny tool test_image_content of g (tools/call): allow ${rule} does not hold`
+      ])
+
+      const list = lines(yield* traced("tools/list", {}))
+      for (const target of ["f", "g"]) {
+        assert.includeMembers(list, [...called(target, "tools/list"), allowed("tools/list", target)])
+        assert.include(list, `deny tool test_image_content of ${target} (tools/list): allow ${rule} does not hold`)
+      }
     })
   )
 })

@@ -2,7 +2,7 @@
  * Every example that this build serves, as its readers run it: with the servers and variables that it `Needs`, from the folder
  * of the project and from its own, and with all that it suggests to try, whose answers are what it `Tells`.
  */
-import { spawn } from "node:child_process"
+import { execFileSync, spawn } from "node:child_process"
 import { once } from "node:events"
 import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -15,6 +15,7 @@ import { accepts, type Program, root, startHeadgate, startProgram, until } from 
 // In the repository: where `npx` finds what the project depends on.
 const folder = mkdtempSync(join(root, ".examples-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
+cpSync(join(root, "examples/certificates.sh"), join(folder, "certificates.sh"))
 
 const served = globSync("*/config.yaml", { cwd: join(root, "examples") })
   .filter((file) => !readFileSync(join(root, "examples", file), "utf8").includes("\n# Not available yet: "))
@@ -31,11 +32,15 @@ const aPort = /(?<=localhost:|127\.0\.0\.1:|port: |--port |PORT=|"port":|\.mjs(?
 const copied = async (name: string) => {
   const own = join(folder, name)
   cpSync(join(root, "examples", name), own, { recursive: true })
+  for (const command of linesOf(readFileSync(join(own, "config.yaml"), "utf8"), "Files"))
+    execFileSync("sh", ["-c", command], { cwd: own })
   const file = join(own, "config.yaml")
   const written = readFileSync(file, "utf8")
   const named = [...new Set(written.match(aPort))]
   const free = await freePorts(named.length)
-  const text = written.replace(aPort, (port) => String(free[named.indexOf(port)]))
+  const text = written
+    .replace(aPort, (port) => String(free[named.indexOf(port)]))
+    .replaceAll(`examples/${name}/`, `${own}/`)
   writeFileSync(file, text)
   return { own, file, text }
 }

@@ -1,6 +1,7 @@
 /** Services over sockets: endpoints that refuse connections, and one that is gone, cost no request. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
+import { LiveBackends } from "../spec/live-endpoints.ts"
 import { start } from "../src/main/library.ts"
 import { send } from "./client.ts"
 import { freePort } from "./free-ports.ts"
@@ -45,6 +46,49 @@ describe("a service", () => {
         lines.some((line) => line.includes(`endpoint=${dead}`)),
         "the endpoint is the one that answered"
       )
+    })
+  )
+
+  it.live("tells the admin interface how each of its endpoints does, and no request of it", () =>
+    Effect.gen(function* () {
+      const server = yield* origin({ body: "there" })
+      const dead = `127.0.0.1:${yield* Effect.promise(freePort)}`
+      const gateway = yield* start(
+        `
+gateways: { default: { port: 8080 } }
+services: [{ hostname: orders, endpoints: [{ address: "${server.address}" }, { address: "${dead}", capacity: 2 }] }]
+routes:
+  - backends:
+      - service: { name: default/orders, port: 80 }
+        policies: { health: { eviction: { duration: 1h } }, backendAuth: { key: told-to-nobody } }
+`,
+        { ephemeral: true, host: "127.0.0.1" }
+      )
+      for (let at = 0; at < 20; at++)
+        yield* Effect.promise(() => send(gateway.port(8080)!, { headers: { "x-secret": "told-to-nobody" } }))
+      const { body } = yield* Effect.promise(() => send(gateway.ports.admin!, { path: "/endpoints" }))
+      assert.notInclude(body, "told-to-nobody")
+      const [backend, ...others] = Schema.decodeUnknownSync(LiveBackends)(JSON.parse(body))
+      assert.deepStrictEqual(others, [])
+      const { endpoints, ...which } = backend!
+      assert.deepStrictEqual(which, { type: "service", name: "default/orders", namespace: "", port: 80 })
+      const [good, bad] = endpoints
+      assert.deepInclude(good, {
+        endpoint: server.address,
+        capacity: 1,
+        health: 1,
+        share: 1,
+        requests: 20,
+        inFlight: 0,
+        evictedMs: null,
+        evictedUntil: null
+      })
+      assert.isAbove(good!.latencyMs!, 0)
+      assert.deepInclude(bad, { endpoint: dead, capacity: 2, requests: 1, inFlight: 0 })
+      assert.isBelow(bad!.health, 1)
+      assert.isBelow(bad!.score, good!.score)
+      assert.isAbove(bad!.evictedMs!, 200_000)
+      assert.isAbove(Date.parse(bad!.evictedUntil!), Date.now())
     })
   )
 

@@ -25,10 +25,10 @@ import type { Pool, Waiter } from "./client/pool.ts"
 import type { AbsoluteForm } from "./client/proxy.ts"
 import { type Framing, requestHead } from "./client/request-head.ts"
 import type { ResponseHead } from "./client/response-parser.ts"
-import type { Tunnel } from "./client/tunnel.ts"
 import { type IdleLimit, IdleWatch } from "./idle-watch.ts"
 import { AwaitedBody, Patience } from "./patience.ts"
-import { pour } from "./socket-body.ts"
+import { pour } from "./pour.ts"
+import type { Tunnel } from "./tunnel.ts"
 import { bodyError, callError } from "./upstream-errors.ts"
 
 /** The pool that a call goes through, and what it knows of the backend. */

@@ -25,3 +25,6 @@ export const KeyExchangeGroup = Schema.Literals(["X25519", "P-256", "P-384", "X2
   identifier: "KeyExchangeGroup",
   description: "A group for the key exchange."
 })
+
+/** The name that OpenSSL has for it. */
+export const opensslGroup = (group: string): string => (group === "X25519_MLKEM768" ? "X25519MLKEM768" : group)

@@ -10,29 +10,50 @@ import type { routeSchemas } from "./route.ts"
 
 const ServerTlsForm = object(
   "ServerTls",
-  "TLS towards clients.",
+  "TLS towards clients. Files that are replaced hold for new connections, without a reload; where what is new cannot be used, what was there before stays.",
   {
     mode: defaulted(
       Schema.Literals(["static", "dynamicCa"]),
       "static",
       "`static` serves the given certificate; `dynamicCa` treats it as an authority and issues a certificate for each name asked for."
     ),
-    cert: optional(LongString, "Path of the certificate chain, PEM; watched."),
-    key: optional(LongString, "Path of the private key, PEM; watched."),
+    cert: optional(
+      LongString,
+      "Path of the certificate chain, PEM, the certificate of the server first; watched. With `dynamicCa` that of the authority."
+    ),
+    key: optional(LongString, "Path of the private key, PEM, without a passphrase; watched."),
     root: optional(
       LongString,
-      "Path of the authorities of client certificates, PEM; watched. With it a client must present one."
+      "Path of the authorities of client certificates, PEM; watched. With it a client must present one, unless `clientCertificates` says otherwise."
+    ),
+    clientCertificates: optional(
+      Schema.Literals(["required", "optional", "none"]),
+      "Whether clients present a certificate of `root`: they must, they may, or they are not asked. One that is presented must be valid in any case. `required` when left out and `root` is given, else `none`."
     ),
     spiffe: optional(Schema.Struct({}), "Take the certificate from the Workload API of SPIFFE."),
-    cipherSuites: optional(Schema.Array(CipherSuite), "Cipher suites to offer, best first."),
-    minTLSVersion: optional(TlsVersion, "Lowest version to speak."),
-    maxTLSVersion: optional(TlsVersion, "Highest version to speak."),
-    keyExchangeGroups: optional(Schema.Array(KeyExchangeGroup), "Key exchange groups to offer, best first.")
+    cipherSuites: optional(
+      Schema.Array(CipherSuite),
+      "Cipher suites to offer, best first; those of `frontendPolicies.tls` when left out, else all there are."
+    ),
+    minTLSVersion: optional(
+      TlsVersion,
+      "Lowest version to speak; that of `frontendPolicies.tls` when left out, else 1.2. Below 1.2 nothing is spoken."
+    ),
+    maxTLSVersion: optional(
+      TlsVersion,
+      "Highest version to speak; that of `frontendPolicies.tls` when left out, else 1.3."
+    ),
+    keyExchangeGroups: optional(
+      Schema.Array(KeyExchangeGroup),
+      "Key exchange groups to offer, best first; those of `frontendPolicies.tls` when left out, else those of the runtime."
+    )
   },
   {
     check: (tls) => {
       if ("spiffe" in tls) return "cert" in tls || "key" in tls ? "spiffe excludes cert and key" : undefined
       if (!("cert" in tls && "key" in tls)) return "cert and key are both required"
+      if (!("root" in tls) && (tls.clientCertificates ?? "none") !== "none")
+        return { path: ["clientCertificates"], issue: "needs root: the authorities of client certificates" }
       return "root" in tls && tls.mode === "dynamicCa"
         ? { path: ["root"], issue: "cannot be used with mode dynamicCa" }
         : undefined
@@ -45,7 +66,12 @@ const ServerTlsForm = object(
           not: {
             anyOf: [
               { required: ["spiffe"] },
-              { required: ["root", "mode"], properties: { mode: { const: "dynamicCa" } } }
+              { required: ["root", "mode"], properties: { mode: { const: "dynamicCa" } } },
+              {
+                required: ["clientCertificates"],
+                properties: { clientCertificates: { enum: ["required", "optional"] } },
+                not: { required: ["root"] }
+              }
             ]
           }
         }

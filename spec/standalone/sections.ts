@@ -67,18 +67,21 @@ const FrontendHttp = object("FrontendHttp", "HTTP towards clients.", {
   maxConnectionDuration: optional(Duration, "How long a connection lives before it is closed gracefully.")
 })
 
-const FrontendTls = object("FrontendTls", "TLS towards clients, on all listeners.", {
-  handshakeTimeout: defaulted(Duration, "15s", "How long a handshake may take."),
+const FrontendTls = object("FrontendTls", "TLS towards clients, on all listeners that say nothing else themselves.", {
+  handshakeTimeout: defaulted(Duration, "15s", "How long a handshake may take, from the moment of the connection on."),
   alpn: optional(
     Schema.Array(
       Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 255 }, { expected: "a byte, 0 to 255" })))
     ),
-    "Protocols to offer, each a list of bytes."
+    "Protocols to offer, each a list of bytes; `http/1.1` when left out."
   ),
-  minVersion: optional(TlsVersion, "Lowest version to speak."),
-  maxVersion: optional(TlsVersion, "Highest version to speak."),
-  cipherSuites: optional(Schema.Array(CipherSuite), "Cipher suites to offer, best first."),
-  keyExchangeGroups: optional(Schema.Array(KeyExchangeGroup), "Key exchange groups to offer, best first.")
+  minVersion: optional(TlsVersion, "Lowest version to speak; 1.2 when left out. Below 1.2 nothing is spoken."),
+  maxVersion: optional(TlsVersion, "Highest version to speak; 1.3 when left out."),
+  cipherSuites: optional(Schema.Array(CipherSuite), "Cipher suites to offer, best first; all there are when left out."),
+  keyExchangeGroups: optional(
+    Schema.Array(KeyExchangeGroup),
+    "Key exchange groups to offer, best first; those of the runtime when left out."
+  )
 })
 
 const FrontendTcp = object("FrontendTcp", "TCP towards clients.", {

@@ -89,7 +89,7 @@ const better = <C extends Candidate>(candidates: ReadonlyArray<C>, { now, random
   const second = draw()
   let usual: number | undefined
   const score = ({ health }: C): number => {
-    if (health.sampled === undefined) usual ??= median(candidates)
+    if (health.sampled === undefined) usual ??= usualLatency(candidates)
     return health.score(now, usual ?? 0)
   }
   if (first !== second) return score(second) > score(first) ? second : first
@@ -107,7 +107,7 @@ const better = <C extends Candidate>(candidates: ReadonlyArray<C>, { now, random
 }
 
 /** The median of what the answers of each take, in seconds; 0 where there were none. */
-const median = (candidates: ReadonlyArray<Candidate>): number => {
+export const usualLatency = (candidates: ReadonlyArray<Candidate>): number => {
   const known = candidates.flatMap(({ health: { sampled } }) => sampled ?? []).toSorted((a, b) => a - b)
   return known[known.length >> 1] ?? 0
 }

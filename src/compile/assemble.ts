@@ -3,7 +3,9 @@
  * All problems are found in one go; nothing is served before there are none.
  */
 import { Effect, Result, type Scope } from "effect"
+import type { Plan } from "../pipeline/attempts.ts"
 import { emptySite, responseSteps, type SiteGraph } from "../pipeline/compile.ts"
+import type { Admission } from "../pipeline/contact.ts"
 import { NoBackend } from "../pipeline/errors.ts"
 import { StageTimes } from "../pipeline/latency.ts"
 import type { Registry, Services } from "../pipeline/registry.ts"
@@ -20,10 +22,12 @@ import { chainKey, delegates, selection, type Tabled } from "../routing/selectio
 import { compileRoutes, type RouteEntry, type RouteTable } from "../routing/table.ts"
 import { missing } from "../routing/unavailable.ts"
 import { type Random, weightedChoice } from "../routing/weights.ts"
-import { Backends } from "./backends.ts"
+import { Backends, type ChoosingBackend } from "./backends.ts"
+import { compileListenerTls, type FollowedListenerTls, tlsDefaults } from "./listener-tls.ts"
 import { Lookup } from "./lookup.ts"
 import { availableIn, type Parts } from "./parts.ts"
 import { type Compiling, Problems } from "./problems.ts"
+import { type BindTls, bindTls, byHost, byServerName, type ListenerFor, type Served } from "./served-ports.ts"
 import { Sites } from "./sites.ts"
 
 /** A port to listen on. */
@@ -33,8 +37,9 @@ export interface AssembledBind {
   /** As the configuration writes it; `undefined` where it says nothing. */
   readonly address: string | undefined
   readonly path: ConfigPath
-  /** The listener for the host of a canonical authority. */
-  readonly listenerFor: (host: string) => Listener | undefined
+  readonly listenerFor: ListenerFor
+  /** What clients meet before HTTP; absent without TLS. */
+  readonly tls: BindTls | undefined
 }
 
 /** A route as a listener serves it, with the backends that it may reach: what its graph is drawn from. */
@@ -47,6 +52,9 @@ export interface ServedRoute {
 export interface Assembled {
   readonly binds: ReadonlyArray<AssembledBind>
   readonly routes: ReadonlyArray<ServedRoute>
+  /** What decides about the connections of clients, if anything does. */
+  readonly admission: Admission | undefined
+  readonly choosing: ReadonlyArray<ChoosingBackend>
 }
 
 export const assemble = <R extends Registry>(
@@ -81,7 +89,9 @@ class Assembly {
   readonly #attachedTo: (listener: Normalised.Listener | undefined) => Attached
   readonly #backends: Backends
   readonly #routes: Array<ServedRoute> = []
+  #admission: Admission | undefined = undefined
   readonly #reached = new Set<Normalised.RouteGroup>()
+  readonly #tlsDefaults: ReturnType<typeof tlsDefaults>
 
   constructor(parts: Parts<Registry>, config: Normalised.Normalised, times: StageTimes, ways: Ways) {
     const merge = merging(parts.specs)
@@ -94,6 +104,7 @@ class Assembly {
     this.#lookup = lookup
     this.#sites = sites
     this.#attachedTo = attachedTo
+    this.#tlsDefaults = tlsDefaults(config.frontend)
     const attached = attachedTo(undefined)
     const problems = this.#problems
     this.#backends = new Backends({ parts, config, merge, sites, lookup, problems, times, ways, attached })
@@ -108,36 +119,51 @@ class Assembly {
       const binds: Array<AssembledBind> = []
       for (const problem of yield* missing(this.#config, this.#parts.specs, availableIn(this.#parts)))
         this.#problems.add(problem)
+      const { frontend } = this.#config
+      this.#admission = yield* this.#sites.admission(
+        this.#merge.frontend([{ level: "gateway", key: "", policies: frontend.policies }])
+      )
+      for (const problem of this.#tlsDefaults.problems) this.#problems.add(problem)
       for (const bind of this.#config.binds) {
         const assembled = yield* this.#bind(bind)
         if (assembled !== undefined) binds.push(assembled)
       }
+      const { choosing } = this.#backends
       yield* Effect.scoped(this.#unreached())
       const problems = this.#problems.list
       if (problems.length > 0) return yield* Effect.fail(problems)
-      return { binds, routes: this.#routes }
+      return { binds, routes: this.#routes, admission: this.#admission, choosing }
     })
   }
 
   #bind(bind: Normalised.Bind): Compiling<AssembledBind | undefined> {
     return Effect.gen({ self: this }, function* () {
-      const isServed = bind.protocol === "http" && bind.mode === "standard" && bind.tunnelProtocol === "direct"
-      if (!isServed) {
-        const what =
-          bind.protocol !== "http" ? `a ${bind.protocol.toUpperCase()} listener` : "a tunnel or internal bind"
-        this.#problems.add(unavailable(bind.path, what))
+      if (bind.mode !== "standard" || bind.tunnelProtocol !== "direct")
+        this.#problems.add(unavailable(bind.path, "a tunnel or internal bind"))
+      if (bind.protocol === "tcp") this.#problems.add(unavailable(bind.path, "a TCP listener"))
+      const listeners: Array<{ readonly hostname: string; readonly value: Served }> = []
+      for (const listener of bind.listeners) {
+        const tls = yield* this.#tlsOf(listener)
+        const value = { listener: yield* this.#listener(bind, listener), tls }
+        listeners.push({ hostname: listener.hostname, value })
       }
-      const listeners: Array<{ readonly hostname: string; readonly value: Listener }> = []
-      for (const listener of bind.listeners)
-        listeners.push({ hostname: listener.hostname, value: yield* this.#listener(bind, listener) })
       const found = compileListeners(listeners)
       if (Result.isFailure(found)) {
         this.#indexed(found.failure, bind.listeners, bind.path)
         return undefined
       }
-      const listenerFor = (host: string) => found.success.forHost(host)
-      return { key: bind.key, port: bind.port, address: bind.address, path: bind.path, listenerFor }
+      const { key, port, address, path } = bind
+      const served = found.success
+      if (bind.protocol !== "tls") return { key, port, address, path, listenerFor: byHost(served), tls: undefined }
+      const tls = bindTls(served, listeners, this.#tlsDefaults.defaults.handshakeTimeout)
+      return { key, port, address, path, listenerFor: byServerName(served), tls }
     })
+  }
+
+  /** What its clients meet before HTTP. */
+  #tlsOf(listener: Normalised.Listener): Compiling<FollowedListenerTls | undefined> {
+    if (listener.protocol !== "HTTPS" || listener.tls === undefined) return Effect.succeed(undefined)
+    return this.#problems.collect(compileListenerTls(listener, listener.tls, this.#tlsDefaults.defaults))
   }
 
   /** What nothing leads to is not served, but is wrong all the same if it is. */
@@ -183,6 +209,7 @@ class Assembly {
         bind: bind.key,
         gateway: `${source.gatewayNamespace}/${source.gatewayName}`,
         namesHosts: namesHosts([source.hostname]),
+        admission: this.#admission,
         steps: gateway.request,
         response: responseSteps(this.#parts.registry, "response", [gateway]),
         effective: gateway.effective,
@@ -298,7 +325,6 @@ const noneEligible = new NoBackend({ detail: "no valid backends" })
 
 // What requests run through is made by functions of their own: a closure keeps all that is in scope where it was made, and
 // that of compiling is several times larger than its result.
-
 const compiledWay = (
   source: Normalised.Route,
   namesHosts: boolean,
@@ -308,6 +334,7 @@ const compiledWay = (
   random: Random
 ): CompiledRoute => {
   const choice = weightedChoice(backends)
+  const eligible = backends.filter(({ weight }) => weight > 0)
   return {
     route: {
       key: source.key,
@@ -318,9 +345,16 @@ const compiledWay = (
       steps: graph.request,
       response,
       effective: graph.effective,
-      hasEndpoints: backends.some(({ value }) => "type" in value && value.type === "service"),
+      mayLeadNowhere: eligible.length === 0 || eligible.some(({ value }) => "_tag" in value),
+      elsewhere: elsewhereOf(backends.flatMap(({ value }) => ("_tag" in value ? [] : [value]))),
       choose: () => choice(random) ?? noneEligible
     },
     backends: backends.flatMap(({ value }) => ("_tag" in value ? [] : [value]))
   }
+}
+
+/** What holds for all backends of a route: which of them it will be is not known yet. */
+const elsewhereOf = (backends: ReadonlyArray<Backend>): Plan | undefined => {
+  const plans = backends.flatMap((backend) => backend.elsewhere ?? [])
+  return plans.find(({ unsent }) => unsent !== true) ?? plans[0]
 }

@@ -3,6 +3,7 @@
  * so do references, from policies and from other backends.
  */
 import { Effect } from "effect"
+import type { EndpointState } from "../../spec/live-endpoints.ts"
 import { emptySite, responseSteps, type SiteGraph } from "../pipeline/compile.ts"
 import type { ConnectionOptions } from "../pipeline/connection-policy.ts"
 import type { StageTimes } from "../pipeline/latency.ts"
@@ -26,6 +27,12 @@ import { withProxies } from "./proxies.ts"
 import { References, withReferences } from "./references.ts"
 import type { Sites } from "./sites.ts"
 import { configPath, type OpenedTerminal, Terminals } from "./terminals.ts"
+
+/** A backend, and how the endpoints do that it chooses between. */
+export interface ChoosingBackend {
+  readonly source: Normalised.Backend
+  readonly endpoints: () => ReadonlyArray<EndpointState>
+}
 
 /** What is in force before a backend is reached. */
 export type Way = readonly [gateway: SiteGraph, route: SiteGraph]
@@ -59,6 +66,7 @@ export class Backends {
   readonly #terminals: Terminals
   readonly #references: References
   readonly #compiled = new Set<Normalised.Backend>()
+  readonly #choosing = new Map<Normalised.Backend, () => ReadonlyArray<EndpointState>>()
 
   constructor({ parts, config, merge, sites, lookup, problems, times, ways, attached }: BackendSources) {
     this.#parts = parts
@@ -103,6 +111,11 @@ export class Backends {
       ({ level, policies }) => !wide.has(level) || !Object.keys(policies).some((name) => this.#isForOthers(name, kind))
     )
     return this.#backend(source, meant, way, undefined, before)
+  }
+
+  /** Those that choose between endpoints, as far as something leads to them. */
+  get choosing(): ReadonlyArray<ChoosingBackend> {
+    return Array.from(this.#choosing, ([source, endpoints]) => ({ source, endpoints }))
   }
 
   /** Those that nothing led to, compiled for what is wrong with them. */
@@ -154,6 +167,9 @@ export class Backends {
         const [ofTerminal, ofStages] = parted(ofCalls, (name) => terminal.applies?.includes(name) === true)
         return Effect.map(this.#sites.compile("backend", ofStages), (graph) => {
           if (opened === undefined) return undefined
+          // Ways of its own to a backend change nothing about how its endpoints do.
+          const { endpoints } = opened.compiled
+          if (endpoints !== undefined && !this.#choosing.has(source)) this.#choosing.set(source, endpoints)
           const { options } = opened.connection
           // Routes ask what they end at for nothing; what refers to a backend may have to know.
           const credentials = from === undefined ? undefined : this.#credentials.shown([ofCalls], options)
@@ -177,7 +193,7 @@ const compiledBackend = (
   ofTerminal: Normalised.Policies,
   credentials: CredentialText | undefined
 ): Backend => {
-  const { type, protocol, target, call, keepsTime } = compiled
+  const { type, protocol, target, call, keepsTime, endpoints, elsewhere } = compiled
   const own = terminalSteps(source.destination.kind, configPath(source), compiled.nodes ?? [], reads, times)
   const { request, effective } = sites[2]
   const beside = responseSteps(registry, "call", sites)
@@ -187,6 +203,8 @@ const compiledBackend = (
     protocol,
     target,
     keepsTime,
+    endpoints,
+    elsewhere,
     call,
     steps: [...request, ...own.request],
     reads: compiled.reads === undefined ? reads : readBy(compiled.reads, reads),

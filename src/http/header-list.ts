@@ -76,7 +76,8 @@ export class HeaderList {
       }
       kept += 2
     }
-    flat.length = kept
+    // A length that is set, be it the same, costs more than all that is above.
+    while (flat.length > kept) flat.pop()
   }
 
   clone(): HeaderList {

@@ -8,6 +8,7 @@ import type { HostVariable } from "../cel/phases.ts"
 import { type Body, isSource } from "../http/body.ts"
 import type { Exchange } from "./exchange.ts"
 import * as slots from "./slots.ts"
+import { sourceOf } from "./source.ts"
 
 /** A body as far as it is in memory: an expression that reads one has it read first. */
 const held = (body: Body): Uint8Array | null => {
@@ -91,6 +92,7 @@ export class Variables implements Bindings {
   readonly #x: Exchange
   #request: RequestVariable | undefined
   #response: ResponseVariable | undefined
+  #source: HostVariable<"source"> | undefined
   /** The model call, as far as it is known; set by the model router. */
   llm: HostVariable<"llm"> | undefined = undefined
   /** The parsed body of a model request; set while policies and guards look at it. */
@@ -110,8 +112,9 @@ export class Variables implements Bindings {
     this.#response ??= new ResponseVariable(this.#x)
     return this.#response
   }
-  get source() {
-    return this.#x.peer
+  get source(): HostVariable<"source"> {
+    this.#source ??= sourceOf(this.#x.peer)
+    return this.#source
   }
   get jwt() {
     return this.#x.get(slots.jwt)

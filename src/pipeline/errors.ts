@@ -67,6 +67,14 @@ export const unreadable = {
   path: new Unreadable({ by: "path" })
 } as const satisfies { readonly [B in keyof typeof unreadableFor]: Unreadable }
 
+/** The request is for another listener than the one that the TLS connection was made for (RFC 9110 15.5.20). */
+export class Misdirected extends Data.TaggedError("Misdirected") implements StageError {
+  readonly status = 421
+  readonly reason = "NotFound"
+  readonly source = "client"
+  override readonly message = "misdirected request"
+}
+
 /** Nothing is configured for what the client asked for. */
 export class NotFound
   extends Data.TaggedError("NotFound")<{ readonly what: "bind" | "listener" | "route" }>

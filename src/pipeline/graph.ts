@@ -4,12 +4,21 @@
  */
 import type { Backend, Listener, Route } from "./route.ts"
 import type { Step } from "./run.ts"
+import { plan as planned } from "./slots.ts"
 import type { AnySlot, ConfigPath, Phase } from "./stage.ts"
 
 export interface GraphNode {
   /** Unique in the graph. */
   readonly id: string
-  readonly kind: "start" | "stage" | "routeSelection" | "connection" | "backendCall" | "end"
+  readonly kind:
+    | "start"
+    | "stage"
+    | "routeSelection"
+    | "backendSelection"
+    | "connection"
+    | "backendCall"
+    | "attempt"
+    | "end"
   readonly phase: Phase | null
   readonly policy: string | null
   readonly label: string
@@ -43,17 +52,22 @@ export interface GraphSource {
   readonly position: (path: ConfigPath) => string | null
 }
 
+/** A step of a request or of a connection, as far as it is drawn. */
+export type DrawnStep = Omit<Step, "run" | "holds">
+/** The nodes of steps. */
+export type StepIds = ReadonlyMap<DrawnStep, string>
+
 /** A way that is being drawn: its nodes one after the other, and the edges between them. */
 class Drawing {
   readonly nodes: Array<GraphNode> = []
   readonly edges: Array<GraphEdge> = []
   readonly #source: GraphSource
-  readonly #ids: ReadonlyMap<Step, string>
+  readonly #ids: StepIds
   readonly #writers = new Map<AnySlot, Array<string>>()
   /** Edges that lead to whatever comes next. */
   #open: Array<Pick<GraphEdge, "from" | "kind">> = []
 
-  constructor(source: GraphSource, ids: ReadonlyMap<Step, string>) {
+  constructor(source: GraphSource, ids: StepIds) {
     this.#source = source
     this.#ids = ids
   }
@@ -72,7 +86,7 @@ class Drawing {
   }
 
   /** @param onStop where an answer or a refusal leads to. */
-  step(step: Step, onStop: string): void {
+  step(step: DrawnStep, onStop: string): void {
     const id = this.node(step)
     this.lead(id)
     for (const kind of kindsOf(step))
@@ -101,8 +115,18 @@ class Drawing {
     }
   }
 
+  /** What ends at `end` may be followed by another attempt, which begins at `first`. */
+  repeat(end: string, first: string, repeated: Repeated): void {
+    const next = "another attempt"
+    for (const { from, to, kind } of this.edges.slice())
+      if (to === end && kind !== "respond" && (repeated === "anything" || (from === "backend call" && kind === "fail")))
+        this.edge(from, next, kind)
+    this.nodes.push(plain(next, "attempt", next))
+    this.edge(next, first, "next")
+  }
+
   /** The node of a step, and the slots that it reads and writes. */
-  node(step: Step): string {
+  node(step: DrawnStep): string {
     const id = this.#ids.get(step)!
     this.nodes.push({
       id,
@@ -145,8 +169,18 @@ class Drawing {
   }
 }
 
+/** What may be followed by another attempt: whatever one comes to, or a connection that was not made. */
+type Repeated = "anything" | "failed calls"
+
+const repeatedBy = ({ plan, elsewhere, steps }: Route): Repeated | undefined =>
+  plan !== undefined || steps.some(({ writes }) => writes.includes(planned))
+    ? "anything"
+    : elsewhere === undefined
+      ? undefined
+      : "failed calls"
+
 /** The ways on from a node. Not every failure is forgiven. */
-const kindsOf = ({ outcomes, failOpen }: Step): ReadonlyArray<GraphEdge["kind"]> =>
+const kindsOf = ({ outcomes, failOpen }: DrawnStep): ReadonlyArray<GraphEdge["kind"]> =>
   outcomes.flatMap((kind) => (kind === "fail" && failOpen ? ["failOpen", "fail"] : [kind]))
 
 const plain = (id: string, kind: GraphNode["kind"], label: string): GraphNode => ({
@@ -180,12 +214,20 @@ export const routeGraph = (
     ["response of the backend", backend?.response ?? []]
   ])
   const [ofGateway, ofRoute, ofBackend] = [...responses.keys()] as [string, string, string]
+  const { admission } = listener
+  if (admission !== undefined) {
+    drawing.place(plain("connection", "start", "connection"))
+    for (const step of admission.steps) drawing.step(step, "closed")
+  }
   drawing.place(plain("request", "start", "request"))
   for (const step of listener.steps) drawing.step(step, ofGateway)
   drawing.place(plain("route selection", "routeSelection", "route selection"))
   for (const step of route.steps) drawing.step(step, ofRoute)
-  if (backend === undefined) drawing.lead(ofRoute)
-  else {
+  if (route.mayLeadNowhere === true) {
+    drawing.place(plain("backend selection", "backendSelection", "backend selection"))
+    drawing.edge("backend selection", ofRoute, "fail")
+  } else if (backend === undefined) drawing.lead(ofRoute)
+  if (backend !== undefined) {
     for (const step of backend.steps) drawing.step(step, ofBackend)
     drawing.place(plain("backend call", "backendCall", `${backend.type} ${backend.target}`))
     for (const { policy, path } of backend.connections ?? []) drawing.connection(policy, path, "backend call")
@@ -194,10 +236,15 @@ export const routeGraph = (
     drawing.alongside(backend.beside ?? [], ofBackend)
     for (const step of backend.backendResponse) drawing.step(step, ofBackend)
     drawing.lead(ofBackend)
+    const repeated = repeatedBy(route)
+    if (repeated !== undefined) {
+      drawing.repeat(ofBackend, ids.get(backend.steps[0]!) ?? "backend call", repeated)
+    }
   }
   const entered = reachable(drawing.edges)
   for (const step of backend?.response ?? route.response) drawing.node(step)
   for (const [name, steps] of responses) if (entered.has(name)) drawing.chain(steps, "response")
+  if (admission !== undefined) drawing.nodes.push(plain("closed", "end", "connection closed"))
   drawing.nodes.push(plain("response", "end", "response"))
   const startOf = (name: string) => {
     const steps = responses.get(name)
@@ -216,27 +263,28 @@ export const routeGraph = (
   }
 }
 
-/** What control leads to from the request on. */
+/** What control leads to, from the connection or the request on. */
 const reachable = (edges: ReadonlyArray<GraphEdge>): ReadonlySet<string> => {
   const onward = Map.groupBy(
     edges.filter(({ kind }) => kind !== "data"),
     ({ from }) => from
   )
-  const found = new Set(["request"])
+  const found = new Set(["connection", "request"])
   for (const id of found) for (const { to } of onward.get(id) ?? []) found.add(to)
   return found
 }
 
 /** The nodes of the steps on a way; several nodes of one name are told apart by their number. */
-export const stepIds = (listener: Listener, route: Route, backend: Backend | undefined): ReadonlyMap<Step, string> => {
+export const stepIds = (listener: Listener, route: Route, backend: Backend | undefined): StepIds => {
   const twins = new Map<string, number>()
-  const idOf = ({ site, node, phase }: Step): string => {
+  const idOf = ({ site, node, phase }: DrawnStep): string => {
     const id = `${site} ${node}${phase === site ? "" : ` (${phase})`}`
     const count = (twins.get(id) ?? 0) + 1
     twins.set(id, count)
     return count === 1 ? id : `${id} #${count}`
   }
   const steps = [
+    ...(listener.admission?.steps ?? []),
     ...listener.steps,
     ...route.steps,
     ...(backend?.steps ?? []),
@@ -283,8 +331,12 @@ const shape = ({ kind, label, position, condition }: GraphNode): string => {
       return `{${text}}`
     case "backendCall":
       return `[[${text}]]`
+    case "backendSelection":
+      return `{${text}}`
     case "connection":
       return `[/${text}/]`
+    case "attempt":
+      return `{{${text}}}`
     case "stage":
       return `[${text}]`
   }

@@ -15,6 +15,8 @@ export interface OutboundCall {
   readonly name: string
   /** The address as far as it is known. */
   readonly target: string
+  /** What is asked there, where its scope does not say it: as `tools/call search`. */
+  readonly call?: string | undefined
   readonly attributes: Readonly<Record<string, string>>
 }
 

@@ -5,7 +5,7 @@
 import { Effect, Result } from "effect"
 import type { Shown } from "../../spec/explanation.ts"
 import type { Rule } from "../../spec/rules.ts"
-import type { RuleOutcome } from "../../spec/trace-events.ts"
+import type { McpItem, RuleOutcome } from "../../spec/trace-events.ts"
 import type { Bindings } from "../cel/bindings.ts"
 import { type Expression, explain, isUnreadable, type Phase } from "../cel/expression.ts"
 import { Unreadable } from "./errors.ts"
@@ -108,16 +108,23 @@ const isTrue = (outcome: Shown): boolean =>
   outcome.kind === "value" && outcome.type === "bool" && outcome.value === "true"
 
 export type Asking = Pick<View<never, never>, "request" | "variables" | "watched" | "tell">
+/** A request has a path, which may be read in two ways; a connection has none. */
+type AskingOfAny = Omit<Asking, "request">
 
-/** Decides, and tells whoever watches how each rule came out. */
-export const rulingOf = (rules: Rules, exchange: Asking): Ruling =>
+/**
+ * Decides, and tells whoever watches how each rule came out.
+ * @param item what it decides about, if not the request as a whole.
+ */
+export const rulingOf = (rules: Rules, exchange: Asking, item?: McpItem): Ruling =>
   rules.readPath && exchange.request.otherPath !== undefined
-    ? inBothReadings(exchange.request, () => asked(rules, exchange))
-    : asked(rules, exchange)
+    ? inBothReadings(exchange.request, () => plainRulingOf(rules, exchange, item))
+    : plainRulingOf(rules, exchange, item)
 
-const asked = (rules: Rules, exchange: Asking): Ruling => {
+/** The same of rules that read no path. */
+export const plainRulingOf = (rules: Rules, exchange: AskingOfAny, item?: McpItem): Ruling => {
   if (!exchange.watched) return rules.decide(exchange.variables)
   const { ruling, rules: outcomes } = rules.explain(exchange.variables)
-  exchange.tell({ type: "authorizationResult", rules: outcomes, result: ruling === "allow" ? "allow" : "deny" })
+  const result = ruling === "allow" ? "allow" : "deny"
+  exchange.tell({ type: "authorizationResult", rules: outcomes, result, ...(item === undefined ? {} : { item }) })
   return ruling
 }

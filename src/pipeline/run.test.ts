@@ -267,7 +267,7 @@ describe("serve", () => {
 
   it.effect("no listener is 404", () =>
     Effect.gen(function* () {
-      const served = yield* serve(newPassage(), undefined)
+      const served = yield* serve(newPassage(), new NotFound({ what: "listener" }))
       assert.deepStrictEqual([served.status, served.body], [404, "listener not found"])
     })
   )

@@ -73,7 +73,7 @@ const wholeOf = (x: Timed, passage: Called): CallTimeout<TimedOut> | undefined =
   return left === undefined ? undefined : { milliseconds: left, failure: late }
 }
 
-/** What is left to the whole request, or what one call may take, whichever ends first. */
+/** What is left to the whole request, or what one call may take, whichever ends first. A backend says that better than a route. */
 export const timeoutOf = (
   x: Timed,
   passage: Called,
@@ -81,11 +81,8 @@ export const timeoutOf = (
 ): CallTimeout<UpstreamTimedOut | TimedOut> | undefined => {
   const limits = x.get(timeouts)
   if (limits === undefined) return own === undefined ? undefined : callTimeout(own)
-  const backend = smaller(limits.backend, own)
+  const backend = own ?? limits.backend
   const left = leftOf(x, passage)
   if (left !== undefined && (backend === undefined || left <= backend)) return { milliseconds: left, failure: late }
   return backend === undefined ? undefined : callTimeout(backend)
 }
-
-const smaller = (one: number | undefined, other: number | undefined): number | undefined =>
-  one === undefined ? other : other === undefined ? one : Math.min(one, other)

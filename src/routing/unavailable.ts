@@ -55,16 +55,15 @@ export function* uses(config: Normalised, specs: PolicySpecs): Generator<Use> {
     }
   }
 
-  const { http, tls, path } = config.frontend
+  const { http, path } = config.frontend
   for (const key of Object.keys(http ?? {})) if (key.startsWith("http2")) yield part("http2", [...path, "http", key])
   if (http?.http1HeaderCase === "preserve") yield part("headerCase", [...path, "http", "http1HeaderCase"])
-  if (tls !== undefined) yield part("tls", [...path, "tls"])
   yield* policies(config.frontend.policies)
   for (const bind of config.binds) {
     if (bind.mode === "internal" || bind.tunnelProtocol !== "direct") yield part("tunnel", bind.path)
     for (const listener of bind.listeners) {
       if (listener.protocol === "HBONE") yield part("hbone", listener.path)
-      if (listener.tls !== undefined) yield part("tls", [...listener.path, "tls"])
+      if (listener.protocol === "TLS") yield part("tls", listener.path)
       yield* policies(listener.policies)
       for (const each of listener.tcpRoutes) yield part("tcpRoutes", each.path)
       for (const each of [...listener.routes, ...listener.tcpRoutes]) yield* route(each)
@@ -98,9 +97,9 @@ const told: Readonly<Record<Part, string>> = {
   serviceTarget: "a policy of a service",
   sectionTarget: "a policy of one part of a backend",
   workload: "a workload of a mesh",
-  hbone: "an HBONE listener",
+  hbone: "HBONE, the tunnel between workloads of a mesh that this proxy is no part of,",
   tunnel: "a tunnel or internal bind",
-  tls: "TLS of a listener",
+  tls: "a TLS listener",
   http2: "HTTP/2",
   headerCase: "preserving the case of header names"
 }

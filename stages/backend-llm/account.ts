@@ -146,11 +146,12 @@ export const makeAccounting = (
   }
 
   return {
-    /** Opens the books for a call. */
-    begin: (call: ModelCall): Attempt =>
-      ledger
-        .open()
-        .attempt((usage) => price(catalog(), call.endpoint.provider.name, call.facts.model, call.providerModel, usage)),
+    /** Opens the books for a call, which is priced as it is when they are closed. */
+    begin: (callOf: () => ModelCall): Attempt =>
+      ledger.open().attempt((usage) => {
+        const { endpoint, facts, providerModel } = callOf()
+        return price(catalog(), endpoint.provider.name, facts.model, providerModel, usage)
+      }),
     settle
   }
 }

@@ -42,7 +42,7 @@ export const classify = (x: Exchange, selected: Selected): Left<Classified> => {
   const type = endpoint.routeType(path)
   if (type === "models") return instead(notImplemented)
   const other = otherReading(x.request.path)
-  if (other === undefined || endpoint.routeType(other) !== type) return Exit.fail(ambiguousPath)
+  if (other === undefined || (other !== path && endpoint.routeType(other) !== type)) return Exit.fail(ambiguousPath)
   if (forwarded.has(type)) {
     if (hidesModel(path) || !forwarded.has(endpoint.forgivenType(forgivenPath(other)))) return Exit.fail(ambiguousPath)
   }

@@ -72,7 +72,7 @@ const compileHttpDestination = (
     if (connections === undefined) return yield* Effect.fail([])
     const { open } = yield* Upstreams
     const own = backendAuth && (yield* below(pathOf("backendAuth"), compileBackendCredential(backendAuth)))
-    const upstreams = new Map<string, Upstream>()
+    const opened: Array<Address & { readonly upstream: Upstream }> = []
     const model = config.provider.config.model ?? config.name.replace("*", "x")
     for (const format of [...wireFormats, "passthrough" as const]) {
       const target = provider.target({
@@ -83,7 +83,7 @@ const compileHttpDestination = (
         clientPath: "/",
         clientQuery: ""
       })
-      if ("_tag" in target || upstreams.has(addressKey(target))) continue
+      if ("_tag" in target || opened.some(isAt(target))) continue
       const { host, port, scheme, credential } = target
       if (credential.type !== "key" && own === undefined) {
         // What a cloud knows the gateway by when there is no key.
@@ -92,11 +92,11 @@ const compileHttpDestination = (
       }
       const socket = config.hostOverride?.kind === "unix" ? config.hostOverride : undefined
       const address = socket ?? ({ kind: "tcp", host, port, tls: scheme === "https" } as const)
-      upstreams.set(addressKey(target), yield* open(address, connections))
+      opened.push({ scheme, host, port, upstream: yield* open(address, connections) })
     }
     return {
       type: "http",
-      upstreamOf: (target) => upstreams.get(addressKey(target)),
+      upstreamOf: (target) => opened.find(isAt(target))?.upstream,
       requestTimeout: connections.requestTimeout,
       passesToken: own?.passesToken === true,
       withoutClientsKeys: (request, client) => withoutClientsKeys(request, own, client),
@@ -109,4 +109,9 @@ const below = <A, R>(path: ConfigPath, compiling: Compiling<A, R>): Compiling<A,
     problems.map((problem) => ({ ...problem, path: [...path, ...problem.path] }))
   )
 
-const addressKey = ({ scheme, host, port }: Target) => `${scheme}://${host}:${port}`
+type Address = Pick<Target, "scheme" | "host" | "port">
+
+const isAt =
+  ({ scheme, host, port }: Address) =>
+  (one: Address): boolean =>
+    one.host === host && one.port === port && one.scheme === scheme

@@ -33,7 +33,7 @@ const mockSpeaks = ["completions", "responses", "embeddings"] as const
 export const negotiate =
   (engine: Engine) =>
   (x: Exchange, enriched: Enriched): Left<Negotiated> => {
-    const { endpoint, clientFormat, conversation, providerModel, prompt, requested, streaming } = enriched
+    const { endpoint, clientFormat, conversation, providerModel, prompt } = enriched
     const { provider } = endpoint
     const planned = plan(
       clientFormat,
@@ -43,23 +43,7 @@ export const negotiate =
     const { success: way } = planned
     if (conversation === undefined && isGuarding(endpoint.guards) && !mayPass(x, enriched, way))
       return Exit.fail(unguardedPath)
-    x.tell({
-      type: "llmRouteResolved",
-      provider: provider.name,
-      routeType: clientFormat[0]!.toUpperCase() + clientFormat.slice(1)
-    })
-    if (x.watched) {
-      const body = enriched.bytes.toString("base64")
-      x.tell({ type: "bodySnapshot", stage: "llm request before translation", body })
-    }
-    x.tell({
-      type: "llmRequestDetected",
-      provider: provider.name,
-      inputFormat: clientFormat,
-      upstreamRouteType: way.kind === "translated" ? way.upstream : null,
-      requestModel: requested.model,
-      streaming
-    })
+    if (x.watched) tellNegotiated(x, enriched, way)
     if (way.kind === "local")
       return Effect.flatMapEager(counted(engine, "messages", providerModel, prompt), (tokens) =>
         instead(counts(tokens))
@@ -75,6 +59,22 @@ export const negotiate =
       reservation: undefined
     })
   }
+
+const tellNegotiated = (x: Exchange, enriched: Enriched, way: Plan): void => {
+  const { endpoint, clientFormat, bytes, requested, streaming } = enriched
+  const provider = endpoint.provider.name
+  const routeType = clientFormat[0]!.toUpperCase() + clientFormat.slice(1)
+  x.tell({ type: "llmRouteResolved", provider, routeType })
+  x.tell({ type: "bodySnapshot", stage: "llm request before translation", body: bytes.toString("base64") })
+  x.tell({
+    type: "llmRequestDetected",
+    provider,
+    inputFormat: clientFormat,
+    upstreamRouteType: way.kind === "translated" ? way.upstream : null,
+    requestModel: requested.model,
+    streaming
+  })
+}
 
 const counts = (tokens: number) => ({
   status: 200,

@@ -140,11 +140,14 @@ const decode = (answer: Answer, { upstreamFormat }: Prepared): LlmFailed | undef
 
 const whole = (x: Exchange, call: Prepared, document: Whole["document"]) =>
   Effect.mapEager(x.readResponseBody(), (bytes): Whole => {
-    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("utf8")
+    const text = textOf(bytes)
     const json = parseJson(text)
     const received = document === "error" ? (json ?? text) : json
     return { type: "whole", call, document, bytes, text, received, told: received }
   })
+
+const textOf = ({ buffer, byteOffset, length }: Uint8Array): string =>
+  Buffer.from(buffer, byteOffset, length).toString("utf8")
 
 /** Reads the usage of a whole answer from a copy of its bytes, as long as it is not larger than a body may be. */
 const readingCopy = (call: Prepared): BodyObserver => {
@@ -163,7 +166,8 @@ const readingCopy = (call: Prepared): BodyObserver => {
       if (failure !== undefined) return
       facts.complete = true
       if (size === 0 || size > defaultBodyLimit) return
-      addFacts(facts, readResponse(usageFormat(upstreamFormat), parseJson(Buffer.concat(chunks).toString("utf8"))))
+      const bytes = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
+      addFacts(facts, readResponse(usageFormat(upstreamFormat), parseJson(textOf(bytes))))
     }
   }
 }

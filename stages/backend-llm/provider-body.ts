@@ -6,7 +6,7 @@
 import { Buffer } from "node:buffer"
 import type { UpstreamFormat } from "../../src/protocols/llm/formats/format.ts"
 import { isObject, type JsonObject } from "../../src/protocols/llm/formats/json.ts"
-import { isUnambiguous, setMember, setModel } from "../../src/protocols/llm/models/json-members.ts"
+import { isUnambiguous, setMember, setModel, withFirstMember } from "../../src/protocols/llm/models/json-members.ts"
 
 /** Formats whose model stands in the body. */
 const modelInBody: ReadonlySet<UpstreamFormat> = new Set([
@@ -17,6 +17,8 @@ const modelInBody: ReadonlySet<UpstreamFormat> = new Set([
   "rerank",
   "anthropicTokenCount"
 ])
+
+const options = "stream_options"
 
 /** What is passed on: its model may stand in the body, or in the path, or nowhere. */
 const passedOn: ReadonlySet<UpstreamFormat> = new Set(["detect", "passthrough"])
@@ -51,8 +53,11 @@ export const edited = (bytes: Buffer, read: JsonObject, addressed: JsonObject): 
   if (read === addressed) return bytes
   let out: Buffer | undefined = bytes
   if (addressed["model"] !== read["model"]) out = setModel(out, String(addressed["model"]))
-  if (out !== undefined && addressed["stream_options"] !== read["stream_options"])
-    out = setMember(out, "stream_options", JSON.stringify(addressed["stream_options"]))
+  if (out !== undefined && addressed[options] !== read[options]) {
+    const text = JSON.stringify(addressed[options])
+    // What was read says all that the text says.
+    out = Object.hasOwn(read, options) ? setMember(out, options, text) : withFirstMember(out, options, text)
+  }
   return out
 }
 

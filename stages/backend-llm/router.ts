@@ -1,6 +1,7 @@
 /** The `llm` section at work: which model a request means, who may use it, and the list of those that there are. */
 import type { Buffer } from "node:buffer"
 import { Effect, Exit } from "effect"
+import { statesOf } from "../../src/balance/endpoint-state.ts"
 import { HeaderList, inBothReadings, rulingOf, slots, Unreadable, unreadable } from "../../src/policy/policy.ts"
 import { instead, type Left } from "../../src/policy/terminal.ts"
 import { type JsonObject, parseJson } from "../../src/protocols/llm/formats/json.ts"
@@ -37,7 +38,12 @@ export const compileRouter = (config: LlmRouterConfig) =>
     }
     const virtual = yield* compileVirtual(config.virtualModels, healthOf, engine.clock, engine.random)
     const router = { index, virtual }
-    return modelCalls(engine, models, (x) => routed(router, x))
+    const states = () =>
+      statesOf(
+        models.map(({ name, watched: { health } }) => ({ key: name, health })),
+        engine.clock()
+      )
+    return modelCalls(engine, models, { endpoints: states }, (x) => routed(router, x))
   })
 
 const callsAlone = methodNotAllowed("POST")

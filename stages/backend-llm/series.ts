@@ -92,24 +92,42 @@ export const makeCallSeries = (metrics: Metrics["Service"]) => {
     make(["chat", provider, requestModel, responseModel, ...placeOf(passage)])
 
   // By backend object: the series of a configuration that was replaced go with it.
-  const byBackend = new WeakMap<object, Map<string, CallSeries>>()
+  const byBackend = new WeakMap<object, Known>()
   return (passage: Passage, provider: string, requestModel: string, responseModel: string | undefined): CallSeries => {
     const owner = passage.backend ?? passage.route ?? byBackend
     let known = byBackend.get(owner)
     if (known === undefined) {
-      known = new Map()
+      known = { all: new Map(), last: undefined }
       byBackend.set(owner, known)
     }
+    const { all, last } = known
+    if (
+      last !== undefined &&
+      last.provider === provider &&
+      last.requestModel === requestModel &&
+      last.responseModel === responseModel
+    )
+      return last.series
     const wanted: Names = { provider, requestModel, responseModel }
-    let series = known.get(keyOf(wanted))
-    if (series !== undefined) return series
-    const names =
-      known.size < mostNames && isShort(wanted) ? wanted : { provider, requestModel: other, responseModel: other }
-    const key = keyOf(names)
-    series = known.get(key) ?? makeFor(passage, names)
-    known.set(key, series)
+    let series = all.get(keyOf(wanted))
+    if (series === undefined) {
+      const names =
+        all.size < mostNames && isShort(wanted) ? wanted : { provider, requestModel: other, responseModel: other }
+      const key = keyOf(names)
+      series = all.get(key) ?? makeFor(passage, names)
+      all.set(key, series)
+    }
+    // A name that is kept for nothing but this must not be a long one.
+    if (isShort(wanted)) known.last = { ...wanted, series }
     return series
   }
+}
+
+/** The series of one backend. */
+interface Known {
+  readonly all: Map<string, CallSeries>
+  /** That of the last call: most are of the same models. */
+  last: (Names & { readonly series: CallSeries }) | undefined
 }
 
 /** What tells the series of a backend apart. */

@@ -87,7 +87,7 @@ const begin = (
   sent: JsonObject
 ): Prepared => {
   const { endpoint, clientFormat, conversation, way, providerModel, streaming } = negotiated
-  const call: ModelCall = {
+  const prepared: Prepared = {
     endpoint,
     routeType: clientFormat,
     requestModel: negotiated.requested.model,
@@ -98,10 +98,7 @@ const begin = (
     began: negotiated.began,
     facts: newStreamFacts(),
     answered: false,
-    passed: 0
-  }
-  negotiated.variable.call = call
-  const prepared: Prepared = Object.assign(call, {
+    passed: 0,
     clientFormat,
     conversation,
     upstreamFormat: way.upstream,
@@ -109,9 +106,10 @@ const begin = (
     translation,
     json: sent,
     streaming,
-    attempt: engine.accounting.begin(call),
+    attempt: engine.accounting.begin(() => prepared),
     underWay: endpoint.watched.begin()
-  })
+  }
+  negotiated.variable.call = prepared
   x.onFinish(() => {
     prepared.underWay.over(engine.clock())
     engine.accounting.settle(x, passage, prepared, prepared.attempt)

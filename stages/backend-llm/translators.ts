@@ -33,13 +33,17 @@ const quirksOf = (settings: ProviderSettings, promptCaching: PromptCaching | und
 export const makeTranslators = (settings: ProviderSettings, promptCaching: PromptCaching | undefined): Translators => {
   const quirks = quirksOf(settings, promptCaching)
   const cached = (quirks: Quirks): Translators => {
-    const known = new Map<string, Result.Result<Translator, LlmError>>()
+    const known = new Map<ClientFormat, Map<UpstreamFormat, Result.Result<Translator, LlmError>>>()
     return (client, upstream) => {
-      const key = `${client} ${upstream}`
-      let found = known.get(key)
+      let ofClient = known.get(client)
+      if (ofClient === undefined) {
+        ofClient = new Map()
+        known.set(client, ofClient)
+      }
+      let found = ofClient.get(upstream)
       if (found === undefined) {
         found = translator(client, upstream, quirks)
-        known.set(key, found)
+        ofClient.set(upstream, found)
       }
       return found
     }

@@ -21,6 +21,7 @@ export const observerOf = (
         scope: `mcp ${target}`,
         name: `${method} ${target}${item === undefined || item.key === "mcp.resource.uri" ? "" : `_${item.name}`}`,
         target: addressOf(target),
+        call: call.name === undefined ? method : `${method} ${call.name}`,
         attributes: {
           "hg.outbound.kind": "primary",
           "hg.outbound.subtype": "mcp",

@@ -1,9 +1,11 @@
 /** service: calls one of the endpoints of a service, the one that does best. Which ones there are is read at each attempt. */
 import { Effect } from "effect"
+import { statesOf } from "../../src/balance/endpoint-state.ts"
 import { Monotonic, slots } from "../../src/policy/policy.ts"
 import {
   type CompiledBackend,
   Discovery,
+  elsewhere,
   Random,
   TerminalGraph,
   terminal,
@@ -46,5 +48,6 @@ const compiledBackend = (
     .node({ name: "choose", outcomes: ["next", "fail"], reads: [affinity], run: choose })
     .calling([judgement, timeouts], send)
     .node({ name: "judge", outcomes: ["next"], reads: [judgement], run: judge })
-  return { type: "service", protocol: "http", target, keepsTime: true, ...graph.laid }
+  const endpoints = () => statesOf(members.current, clock())
+  return { type: "service", protocol: "http", target, keepsTime: true, endpoints, elsewhere, ...graph.laid }
 }

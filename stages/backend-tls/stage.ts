@@ -1,8 +1,18 @@
 /** backendTLS: whom connections to a backend trust, and what they show of themselves. */
-import { Effect, Redacted, Result } from "effect"
-import { connectionPolicy, Files, type FollowedTls, Log, type UpstreamTls } from "../../src/policy/connection.ts"
-import { BackendTls, type ConfigPath, type ConfigProblem, formatPath, unavailable } from "../../src/policy/policy.ts"
-import { fileFields, type Material, type Places, readMaterial } from "./material.ts"
+import { Effect, Result } from "effect"
+import {
+  connectionPolicy,
+  Files,
+  type FollowedTls,
+  fileFields,
+  followed,
+  Log,
+  type Material,
+  type Places,
+  readMaterial,
+  type UpstreamTls
+} from "../../src/policy/connection.ts"
+import { BackendTls, type ConfigProblem, formatPath, unavailable } from "../../src/policy/policy.ts"
 
 type Config = (typeof BackendTls)["Type"]
 
@@ -20,10 +30,20 @@ export const backendTLS = connectionPolicy({
         problems.push(...material.failure.map(({ field, message }) => ({ path: [field], message })))
       if (problems.length > 0 || Result.isFailure(material)) return yield* Effect.fail(problems)
       const fixed = fixedOf(config)
-      const paths = fileFields.flatMap((field) => config[field] ?? [])
-      if (paths.length === 0) return { tls: fixed }
+      if (fileFields.every((field) => config[field] === undefined)) return { tls: fixed }
       const { log } = yield* Log
-      return { tls: followed(fixed, places, paths, material.success, files, log, at) }
+      const { follow } = followed(places, material.success, files, log, { policy: formatPath(at) })
+      const holding = ({ root, shown }: Material): UpstreamTls => ({ ...fixed, root, client: shown })
+      const { cert, key } = config
+      const tls: FollowedTls = {
+        client: cert === undefined || key === undefined ? undefined : { certificate: cert, key },
+        follow: (changed) =>
+          Effect.map(
+            follow((material) => changed(holding(material))),
+            holding
+          )
+      }
+      return { tls }
     })
 })
 
@@ -42,54 +62,3 @@ const fixedOf = ({ hostname, insecure, insecureHost, alpn, subjectAltNames, keyE
     alpn,
     groups: keyExchangeGroups
   }) satisfies UpstreamTls
-
-/**
- * Certificates may be replaced while they are in use: new connections are opened with the new ones. Those that cannot be used are
- * told once, and the ones before them stay.
- */
-const followed = (
-  fixed: UpstreamTls,
-  places: Places,
-  paths: ReadonlyArray<string>,
-  first: Material,
-  files: Files["Service"],
-  log: Log["Service"]["log"],
-  at: ConfigPath
-): FollowedTls => {
-  let material = first
-  let sound: UpstreamTls = { ...fixed, ...material }
-  let told: string | undefined
-  const fields = { policy: formatPath(at) }
-  const { cert, key } = places
-  const renewed = Effect.map(readMaterial(files, places), (read) => {
-    if (Result.isFailure(read)) {
-      const message = read.failure.map((fault) => fault.message).join("; ")
-      if (message !== told) log("warn", "proxy", `certificates cannot be used: ${message}; those before stay`, fields)
-      told = message
-      return
-    }
-    told = undefined
-    if (isSame(read.success, material)) return
-    material = read.success
-    sound = { ...fixed, ...material }
-    log("info", "proxy", "certificates were replaced; new connections use them", fields)
-  })
-  return {
-    client: cert === undefined || key === undefined ? undefined : { certificate: cert, key },
-    follow: (changed) =>
-      Effect.suspend(() => {
-        let used = sound
-        const look = Effect.map(renewed, () => {
-          if (used === sound) return
-          used = sound
-          changed(sound)
-        })
-        return Effect.as(files.follow(paths, look), used)
-      })
-  }
-}
-
-const isSame = (one: Material, other: Material): boolean =>
-  one.root === other.root &&
-  one.client?.certificate === other.client?.certificate &&
-  (one.client && Redacted.value(one.client.key)) === (other.client && Redacted.value(other.client.key))

@@ -26,8 +26,8 @@ export interface Step {
   readonly place: string
 }
 
-/** Every mark that there is; another one is a slip. `refused` is for the test of configurations. */
-const known = new Set(["file", "refused", "install", "status", "terminal", "output", "judge"])
+/** Every mark that there is; another one is a slip. `refused` and `makes` are for the test of configurations. */
+const known = new Set(["file", "refused", "install", "status", "terminal", "output", "judge", "makes"])
 
 const installed = (text: string): ReadonlyArray<string> =>
   text

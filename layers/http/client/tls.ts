@@ -7,17 +7,16 @@ import {
   type SecureContext
 } from "node:tls"
 import { Redacted } from "effect"
+import { opensslGroup } from "../../../spec/connection/crypto.ts"
 import { familyOf } from "../../../src/http/ip.ts"
 import type { UpstreamTls } from "../../../src/services/upstreams.ts"
+import { alternativeNames, unquoted } from "../../tls/alternative-names.ts"
 
 export interface TlsClient {
   /** Made once, when it is first needed: the authorities of a system are hundreds. */
   readonly context: () => SecureContext
   readonly options: ConnectionOptions
 }
-
-/** The groups of key exchanges by the names that OpenSSL has for them. */
-const groupNames: Readonly<Record<string, string>> = { X25519_MLKEM768: "X25519MLKEM768" }
 
 /** @param host of the server; a socket of this machine has none. */
 export const tlsClient = (host: string | undefined, tls: UpstreamTls): TlsClient => {
@@ -30,7 +29,7 @@ export const tlsClient = (host: string | undefined, tls: UpstreamTls): TlsClient
       context ??= createSecureContext({
         ...(root === undefined ? {} : { ca: root }),
         ...(client === undefined ? {} : { cert: client.certificate, key: Redacted.value(client.key) }),
-        ...(groups === undefined ? {} : { ecdhCurve: groups.map((group) => groupNames[group] ?? group).join(":") })
+        ...(groups === undefined ? {} : { ecdhCurve: groups.map(opensslGroup).join(":") })
       })
       return context
     },
@@ -64,17 +63,4 @@ const bears = ({ subjectaltname = "" }: PeerCertificate, name: string): boolean 
   const hosts = all.filter((each) => each.startsWith("DNS:") || each.startsWith("IP Address:")).join(", ")
   const alone = { subject: {}, subjectaltname: hosts } as unknown as PeerCertificate
   return hosts !== "" && checkServerIdentity(name, alone) === undefined
-}
-
-/** One by one, as the runtime writes them: those with characters that could be mistaken are in quotes, as JSON. */
-const alternativeNames = (text: string): ReadonlyArray<string> =>
-  (text.match(/(?:"(?:[^"\\]|\\.)*"|[^",])+/g) ?? []).map((each) => each.trim())
-
-const unquoted = (text: string): string | undefined => {
-  if (!text.startsWith('"')) return text
-  try {
-    return String(JSON.parse(text))
-  } catch {
-    return undefined
-  }
 }

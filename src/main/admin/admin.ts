@@ -22,6 +22,7 @@ const schemaNames = Object.keys(schemaKinds) as ReadonlyArray<SchemaKind>
 /** What the admin interface shows and steers. */
 export interface Controls {
   readonly configDump: () => unknown
+  readonly endpoints: () => unknown
   /** What is wrong with the text that was read last, or doubtful about it. */
   readonly problems: () => ReadonlyArray<Problem>
   readonly graphs: () => ReadonlyArray<RouteGraph>
@@ -70,6 +71,10 @@ export const adminRoutes = (controls: Controls) => {
     route(
       "/config_dump",
       Effect.sync(() => json(controls.configDump()))
+    ),
+    route(
+      "/endpoints",
+      Effect.sync(() => json(controls.endpoints()))
     ),
     route(
       "/config_problems",

@@ -1,6 +1,7 @@
-/** What `/config_dump` shows: the configuration in force, in its normalised form, with secrets masked. */
+/** What `/config_dump` shows: the configuration in force, in its normalised form, with secrets masked, and how endpoints do. */
 import { Redacted } from "effect"
 import { addressOf, everywhere, show } from "../../../layers/http/address.ts"
+import type { LiveBackends } from "../../../spec/live-endpoints.ts"
 import type { Hidden } from "../../pipeline/hidden.ts"
 import { masked } from "../../pipeline/masked.ts"
 import type * as Normalised from "../../routing/normalised.ts"
@@ -154,7 +155,7 @@ export const frontendSettings = ({ http, tls, tcp }: Normalised.Frontends): Reco
 /** What a service is. */
 export const serviceParts = ({ config }: Normalised.Service) => ({ name: config.hostname, ...config })
 
-const wholeOf = (config: Normalised.Normalised) => ({
+const wholeOf = (config: Normalised.Normalised, live: (typeof LiveBackends)["Type"]) => ({
   workloads: config.workloads.map(({ config }) => config),
   services: Object.values(config.services).map(serviceParts),
   binds: [...config.binds]
@@ -185,10 +186,15 @@ const wholeOf = (config: Normalised.Normalised) => ({
     backend: backendParts(backend),
     inlinePolicies: policiesOf(backend.policies)
   })),
+  endpoints: live,
   models: [],
   version,
   config: config.settings
 })
 
-/** The whole configuration as plain data. */
-export const configDump = (config: Normalised.Normalised, hidden: Hidden): unknown => masked(wholeOf(config), hidden)
+/** The whole configuration as plain data, and how the endpoints do that it has several of. */
+export const configDump = (
+  config: Normalised.Normalised,
+  hidden: Hidden,
+  live: (typeof LiveBackends)["Type"] = []
+): unknown => masked(wholeOf(config, live), hidden)

@@ -1,5 +1,7 @@
 /** What the management servers offer: the admin interface serves these paths, its index and the reference page list them. */
+
 import { problemFormats } from "../../../spec/config/problem.ts"
+import { endpointFields } from "../../../spec/live-endpoints.ts"
 
 interface Endpoint {
   readonly method: "GET" | "POST"
@@ -12,7 +14,13 @@ interface Endpoint {
 export const adminEndpoints = {
   "/config_dump": {
     method: "GET",
-    about: "The configuration in force, as JSON in its normalised form; secrets are masked."
+    about:
+      "The configuration in force, as JSON in its normalised form, and under `endpoints` what `/endpoints` answers; secrets are masked."
+  },
+  "/endpoints": {
+    method: "GET",
+    about:
+      "How each endpoint does of the services, `ai` backends and models that requests may reach: its health and score, what is under way, and until when it is left alone. JSON, [below](#endpoints)."
   },
   "/config_problems": {
     method: "GET",
@@ -79,6 +87,15 @@ None has authentication: bind them where only those who may can reach them.
 requests that change something are refused (403) to a page of another origin, and all requests that come through a \`dynamic\` backend. GET endpoints answer HEAD as well, and \`/\` lists them all.
 
 ${table(adminList)}
+### Endpoints
+
+\`/endpoints\` is a list of backends (\`type\`, \`name\`, \`namespace\`, and \`port\` of a service), each with its \`endpoints\`. \`headgatectl
+proxy config endpoints\` shows it as a table. It starts from nothing with the process, and outlives a reload as long as the endpoint is there.
+
+| Field | What it tells |
+|---|---|
+${endpointFields.map(([name, description]) => `| \`${name}\` | ${cell(description)} |`).join("\n")}
+
 ## Stats
 
 \`config.statsAddr\`, by default port 15020 of every address.

@@ -24,7 +24,13 @@ describe("what this build reads but does not serve", () => {
       "frontendPolicies: { http: { http1HeaderCase: preserve } }",
       "3: preserving the case of header names is not available yet"
     ],
-    ["frontendPolicies: { tls: {} }", "3: TLS of a listener is not available yet"],
+    ["frontendPolicies: { tls: { alpn: [[104, 50]] } }", "3: HTTP/2 is not available yet"],
+    ["binds: [{ port: 1, listeners: [{ protocol: TLS }] }]", "3: a TLS listener is not available yet"],
+    [
+      "binds: [{ port: 1, listeners: [{ protocol: HBONE }] }]",
+      "3: HBONE, the tunnel between workloads of a mesh that this proxy is no part of, is not available yet"
+    ],
+    ["llm: { port: 1, tls: { spiffe: {} }, models: [] }", "3: spiffe is not available yet"],
     ["frontendPolicies: { connect: { mode: route } }", "3: policy connect is not available yet"],
     ["frontendPolicies: { connect: { mode: tunnel } }", "3: policy connect is not available yet"],
     ["workloads: [{}]", "3: a workload of a mesh is not available yet"],
@@ -72,7 +78,9 @@ describe("what this build reads but does not serve", () => {
       assert.deepStrictEqual(yield* problemsOf("frontendPolicies: { connect: { mode: deny } }"), [])
       const http =
         "{ maxBufferSize: 1, http1MaxHeaders: 1, http1IdleTimeout: 1s, http1HeaderTimeout: 1s, http1HeaderCase: lowercase, maxConnectionDuration: 1s }"
-      const frontend = `frontendPolicies: { http: ${http}, tcp: { keepalives: {} } }`
+      const tls =
+        "{ handshakeTimeout: 1s, alpn: [[104, 116, 116, 112, 47, 49, 46, 49]], minVersion: TLS_V1_2, maxVersion: TLS_V1_3, cipherSuites: [TLS13_AES_256_GCM_SHA384], keyExchangeGroups: [X25519] }"
+      const frontend = `frontendPolicies: { http: ${http}, tls: ${tls}, tcp: { keepalives: {} } }`
       assert.deepStrictEqual(yield* problemsOf(frontend), [])
     })
   )

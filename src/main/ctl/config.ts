@@ -159,29 +159,65 @@ const kindsOf = (policy: unknown): ReadonlyArray<string> =>
     Object.keys(inner ?? {}).flatMap((name) => (name === "phase" ? [] : [`${place}.${name}`]))
   )
 
-/** What the dump does not tell of a backend is null. */
-const backendsOf = ({ backends }: Dump) =>
-  backends.flatMap(({ backend }) =>
-    Object.entries(backend).map(([type, { name, namespace, target }]) => ({
-      type,
-      name,
-      namespace,
-      endpoint: endpointOf(target),
-      health: null,
-      requests: null,
-      latencyMs: null
-    }))
-  )
+/** Each endpoint of those backends that choose between endpoints. */
+const endpointsOf = ({ endpoints = [] }: Dump) =>
+  endpoints.flatMap(({ endpoints: all, ...backend }) => all.map((endpoint) => ({ ...backend, ...endpoint })))
 
-const backends = listing("backends", "List the backends.", backendsOf, (dump) =>
-  backendsOf(dump).map(({ type, name, namespace, endpoint, health, requests, latencyMs }) => ({
+type Endpoint = ReturnType<typeof endpointsOf>[number]
+
+const nameOf = ({ name, port }: Endpoint) => (port === undefined ? name : `${name}:${port}`)
+
+const endpoints = listing(
+  "endpoints",
+  "List the endpoints that backends choose between, and how each of them does.",
+  endpointsOf,
+  (dump) =>
+    endpointsOf(dump).map((endpoint) => ({
+      TYPE: endpoint.type,
+      BACKEND: nameOf(endpoint),
+      ENDPOINT: endpoint.endpoint,
+      GROUP: endpoint.group ?? "-",
+      HEALTH: healthText(endpoint.health, endpoint.evictedMs),
+      SCORE: endpoint.score.toFixed(2),
+      SHARE: `${Math.round(endpoint.share * 100)}%`,
+      "IN FLIGHT": endpoint.inFlight,
+      REQUESTS: endpoint.requests,
+      LATENCY: latencyText(endpoint.latencyMs)
+    }))
+)
+
+const healthText = (health: number, evictedMs: number | null): string =>
+  evictedMs === null ? health.toFixed(2) : `Evict (${(evictedMs / 1000).toFixed(1)}s)`
+
+const latencyText = (latencyMs: number | null): string => (latencyMs === null ? "-" : `${latencyMs.toFixed(2)}ms`)
+
+/** Of a backend that chooses between endpoints, each of them. What the dump does not tell is null. */
+const backendsOf = (dump: Dump) => {
+  const chosen = endpointsOf(dump)
+  const unknown = { health: null, requests: null, latencyMs: null, evictedMs: null }
+  const others = dump.backends.flatMap(({ backend }) =>
+    Object.entries(backend).flatMap(([type, { name, namespace, target }]) =>
+      chosen.some((each) => each.type === type && each.name === name && each.namespace === namespace)
+        ? []
+        : [{ type, name, namespace, endpoint: endpointOf(target), ...unknown }]
+    )
+  )
+  const own = chosen.map((each) => {
+    const { type, namespace, endpoint, health, requests, latencyMs, evictedMs } = each
+    return { type, name: nameOf(each), namespace, endpoint, health, requests, latencyMs, evictedMs }
+  })
+  return [...others, ...own]
+}
+
+const backends = listing("backends", "List the backends, and how their endpoints do.", backendsOf, (dump) =>
+  backendsOf(dump).map(({ type, name, namespace, endpoint, health, requests, latencyMs, evictedMs }) => ({
     TYPE: type,
     NAME: name,
     NAMESPACE: namespace || "-",
     ENDPOINT: endpoint ?? "-",
-    HEALTH: health ?? "-",
+    HEALTH: health === null ? "-" : healthText(health, evictedMs),
     REQUESTS: requests ?? "-",
-    LATENCY: latencyMs ?? "-"
+    LATENCY: latencyText(latencyMs)
   }))
 ).pipe(Command.withAlias("b"))
 
@@ -198,5 +234,5 @@ const endpointOf = (value: unknown): string | null => {
 export const configCommand = Command.make("config").pipe(
   Command.withAlias("c"),
   Command.withDescription("Show what a proxy runs with."),
-  Command.withSubcommands([all, binds, listeners, routes, backends, policies])
+  Command.withSubcommands([all, binds, listeners, routes, backends, endpoints, policies])
 )

@@ -1,5 +1,6 @@
 /** What the commands read of a `/config_dump`: the parts that they list, each of them as it stands there. */
 import { Schema } from "effect"
+import { LiveBackends } from "../../../spec/live-endpoints.ts"
 
 const Policies = Schema.Record(Schema.String, Schema.Unknown)
 
@@ -48,7 +49,9 @@ export const Dump = Schema.Struct({
   binds: Schema.Array(Bind),
   routes: Schema.Struct({ routeGroups: Schema.Record(Schema.String, Schema.Array(Route)) }),
   policies: Schema.Array(Policy),
-  backends: Schema.Array(Backend)
+  backends: Schema.Array(Backend),
+  /** Older proxies do not tell it. */
+  endpoints: Schema.optionalKey(LiveBackends)
 })
 export type Dump = typeof Dump.Type
 

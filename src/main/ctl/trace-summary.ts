@@ -1,5 +1,5 @@
 /** An event of a trace as one line for people. */
-import type { RuleOutcome, TraceEvent } from "../../../spec/trace-events.ts"
+import type { McpItem, RuleOutcome, TraceEvent } from "../../../spec/trace-events.ts"
 import { printable } from "./printable.ts"
 import { eventOf } from "./saved-trace.ts"
 
@@ -40,19 +40,27 @@ const said = (message: TraceEvent["message"]): string => {
     case "policyEvent":
       return `${message.kind}: ${JSON.stringify(message.details)}`
     case "authorizationResult":
-      return `${message.result}: ${message.rules.map(ruleText).join("; ")}`
+      return `${message.result}${itemText(message.item)}: ${message.rules.map(ruleText).join("; ")}`
     case "llmRouteResolved":
       return `${message.provider}: ${message.routeType}`
     case "llmRequestDetected":
     case "llmStreamingTranslation":
       return `${message.inputFormat} to ${message.provider}${message.upstreamRouteType === null ? "" : ` as ${message.upstreamRouteType}`}`
-    case "backendCallStart":
-      return message.by === undefined ? message.target : `${message.target}, for ${message.by.node}`
-    case "backendCallResult":
+    case "backendCallStart": {
+      const asked = message.call === undefined ? message.target : `${message.call} at ${message.target}`
+      return message.by === undefined ? asked : `${asked}, for ${message.by.node}`
+    }
+    case "backendCallResult": {
+      const result = message.error ?? String(message.status)
+      return message.call === undefined ? result : `${message.call}: ${result}`
+    }
     case "requestFinished":
       return message.error ?? String(message.status)
   }
 }
+
+const itemText = (item: McpItem | undefined): string =>
+  item === undefined ? "" : ` ${item.kind} ${item.name} of ${item.target} (${item.method})`
 
 const ruleText = ({ mode, name, matched, explanation }: RuleOutcome): string => {
   const cause = explanation?.cause

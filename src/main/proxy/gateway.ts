@@ -13,16 +13,19 @@ import { inSlices } from "../../check/time-slices.ts"
 import type { AssembledBind } from "../../compile/assemble.ts"
 import { HeldBytes } from "../../http/held-bytes.ts"
 import type { Answer } from "../../http/message.ts"
+import { makeAdmit } from "../../pipeline/admit.ts"
 import { CallTimes, primaryCalls } from "../../pipeline/call-times.ts"
-import type { Defect } from "../../pipeline/errors.ts"
+import { Contact } from "../../pipeline/contact.ts"
+import { type Defect, NotFound } from "../../pipeline/errors.ts"
 import type { Exchange, Settings } from "../../pipeline/exchange.ts"
 import { Passage } from "../../pipeline/passage.ts"
-import { makeRecorder } from "../../pipeline/record.ts"
+import { makeRecorder, refusedConnections } from "../../pipeline/record.ts"
 import { observedLoop, plainLoop } from "../../pipeline/run.ts"
 import type { Sampler } from "../../pipeline/sampling.ts"
 import { type Hooks, makeServe, noHooks } from "../../pipeline/serve.ts"
 import { Spans } from "../../pipeline/spans.ts"
 import type { TraceSettings } from "../../pipeline/trace.ts"
+import type { Peer } from "../../pipeline/view.ts"
 import { watchHooks, watchStages } from "../../pipeline/watch.ts"
 import { Watchers } from "../../pipeline/watchers.ts"
 import { Defects } from "../../services/defects.ts"
@@ -93,7 +96,7 @@ export const startGateway = <R>(
     const log = yield* Log
     const metrics = yield* Metrics
     const { clocks } = options
-    const { synchronized, held } = configurationGauges(metrics)
+    const { synchronized, held, outlived } = configurationGauges(metrics)
     const heldBytes = new HeldBytes(options.maxTotalBufferSize)
     heldBodies(metrics, heldBytes)
     const settingsOf = ({ hidden, frontend }: Snapshot): Settings => ({
@@ -109,9 +112,13 @@ export const startGateway = <R>(
 
     /** Where a bind listens, by the port of the configuration: what its socket is known by from one snapshot to the next. */
     const placeOf = ({ address, port }: AssembledBind) => addressOf(address ?? options.host, port)
-    const indexed = ({ assembled }: Snapshot) => new Map(assembled.binds.map((bind) => [show(placeOf(bind)), bind]))
+    /** A socket speaks TLS or does not, as long as it is open. */
+    const keyOf = (bind: AssembledBind) => `${show(placeOf(bind))}${bind.tls === undefined ? "" : " with TLS"}`
+    const indexed = ({ assembled }: Snapshot) => new Map(assembled.binds.map((bind) => [keyOf(bind), bind]))
     let bindsByPlace = indexed(current)
     const sockets = new Map<string, Open>()
+    /** Those that a reload has given up, as long as somebody is connected. */
+    const givenUp = new Set<Open>()
 
     const settings: TraceSettings = {
       env: options.env,
@@ -147,7 +154,7 @@ export const startGateway = <R>(
           record(passage, outcome)
         })
         try {
-          const listener = bindsByPlace.get(place)?.listenerFor(x.request.host)
+          const listener = bindsByPlace.get(place)?.listenerFor(x.request.host, x.peer.tls) ?? noBind
           const sampled = spans === undefined ? undefined : sampler(x)
           if (sampled !== undefined) passage.watchedBy(new Spans(sampled.parent, clocks.monotonic, spans!.add))
           if (watchers.waiting) {
@@ -161,14 +168,35 @@ export const startGateway = <R>(
         }
       }
 
+    const refusals = refusedConnections(metrics, log)
+    const admitting = (bind: string) => {
+      const admit = makeAdmit(
+        clocks.monotonic,
+        (contact, error) => {
+          refusals(bind, contact, error)
+          if (watchers.waiting) watchers.refused(contact, error)
+        },
+        defect
+      )
+      return (peer: Peer): Effect.Effect<boolean> | undefined => {
+        const { admission } = current.assembled
+        if (admission === undefined) return undefined
+        const { wall, monotonic } = clocks
+        return admit(new Contact(peer, wall(), monotonic(), admission, options.env, watchers.waiting))
+      }
+    }
+
     const openSocket = (bind: AssembledBind): Effect.Effect<Open, BindFailed> =>
       Effect.gen(function* () {
         const scope = yield* Scope.make()
         const place = placeOf(bind)
+        const key = keyOf(bind)
         const bound = yield* listen({
           address: options.ephemeral && place._tag !== "Unix" ? { ...place, port: 0 } : place,
           setting: settingOf(bind),
-          handle: handle(show(place)),
+          handle: handle(key),
+          admit: admitting(bind.key),
+          tls: bind.tls === undefined ? undefined : () => bindsByPlace.get(key)?.tls ?? bind.tls,
           clocks,
           limits: () => current.frontend.limits,
           defect: (cause) => tell("connection", cause),
@@ -195,12 +223,13 @@ export const startGateway = <R>(
         })
         for (const [place, bind] of needed) {
           if (sockets.has(place)) continue
-          const inTheWay =
-            placeOf(bind)._tag === "Unix"
-              ? []
-              : [...sockets].flatMap(([other, open]) =>
-                  open.bind.port === bind.port && !needed.has(other) ? [open] : []
-                )
+          const inTheWay = [...sockets].flatMap(([other, open]) =>
+            (placeOf(bind)._tag === "Unix"
+              ? show(placeOf(open.bind)) === show(placeOf(bind))
+              : open.bind.port === bind.port) && !needed.has(other)
+              ? [open]
+              : []
+          )
           const open = yield* openSocket(bind).pipe(
             Effect.catchIf(
               ({ code }) => code === "EADDRINUSE" && inTheWay.length > 0,
@@ -222,7 +251,7 @@ export const startGateway = <R>(
     /** Opens a socket again that gave way. The connections of the old one end as those of a socket that is not needed. */
     const comeBack = (bind: AssembledBind) =>
       Effect.gen(function* () {
-        const place = show(placeOf(bind))
+        const place = keyOf(bind)
         const before = sockets.get(place)
         const again = yield* Effect.result(openSocket(bind))
         if (Result.isSuccess(again)) sockets.set(place, again.success)
@@ -233,12 +262,24 @@ export const startGateway = <R>(
         if (before !== undefined) yield* Effect.forkIn(dismiss([before]), background, { startImmediately: true })
       })
 
-    /** Nobody is served there any more: they stop accepting at once, whatever time a shutdown would leave them. */
+    /**
+     * Nobody is served there any more: they stop accepting at once, whatever time a shutdown would leave them. What is under
+     * way there runs on a configuration that is retired, which cuts it in the end; the deadline here is for what is not.
+     */
     const dismiss = (unneeded: Iterable<Open>) =>
       Effect.forEach(
         unneeded,
-        ({ bound, scope }) =>
-          Effect.andThen(bound.drain({ ...options.drain, minimum: 0 }), Scope.close(scope, Exit.void)),
+        (open) => {
+          givenUp.add(open)
+          const drained = open.bound.drain({ minimum: 0, deadline: options.retirement + 1000 })
+          return Effect.andThen(
+            drained,
+            Effect.suspend(() => {
+              givenUp.delete(open)
+              return Scope.close(open.scope, Exit.void)
+            })
+          )
+        },
         { concurrency: "unbounded", discard: true }
       )
 
@@ -248,11 +289,25 @@ export const startGateway = <R>(
       held.record(snapshots.size)
       current = next
       bindsByPlace = indexed(next)
+      for (const [place, bind] of bindsByPlace) {
+        bind.tls?.whenReplaced(() => readmit(place))
+        readmit(place)
+      }
       for (const [place, open] of opened) {
         sockets.set(place, open)
         log.log("info", "proxy", "started bind", { bind: open.bind.key, address: open.bound.addresses.join(",") })
       }
       synchronized.record(1)
+    }
+
+    /** Whoever would not be let in any more has no business here: its certificate may have been withdrawn. */
+    const readmit = (place: string) => {
+      const ended = sockets.get(place)?.bound.readmit("its connection is not admitted any more") ?? 0
+      if (ended > 0)
+        log.log("info", "proxy", "connections that would not be admitted any more were ended", {
+          bind: bindsByPlace.get(place)?.key ?? "",
+          connections: String(ended)
+        })
     }
 
     /** The next configuration may want their ports back. */
@@ -266,19 +321,21 @@ export const startGateway = <R>(
      * A replaced snapshot is let go when its last request is over, or when its time is up: then requests that still run on
      * it, streams and tunnels, are cut.
      */
-    const retire = (old: Snapshot) =>
-      Effect.gen(function* () {
-        const until = clocks.monotonic() + options.retirement
+    const retire = (old: Snapshot) => {
+      const until = clocks.monotonic() + options.retirement
+      return Effect.gen(function* () {
         while (old.inFlight > 0 && clocks.monotonic() < until) yield* Effect.sleep("100 millis")
         let cut = 0
-        for (const { bound } of sockets.values())
+        for (const { bound } of [...sockets.values(), ...givenUp])
           cut += bound.cutRequests((x) => x.settings === snapshots.get(old), "its configuration was replaced")
+        outlived.record(cut)
         if (cut > 0)
           log.log("warn", "proxy", "requests that outlived their configuration were cut", { requests: String(cut) })
         yield* Scope.close(old.scope, Exit.void)
         snapshots.delete(old)
         held.record(snapshots.size)
       })
+    }
 
     const background = yield* Effect.scope
     yield* Effect.addFinalizer(() =>
@@ -286,7 +343,12 @@ export const startGateway = <R>(
         Effect.forEach(snapshots.keys(), ({ scope }) => Scope.close(scope, Exit.void), { discard: true })
       )
     )
-    yield* Effect.addFinalizer(() => Effect.suspend(() => closeAll(sockets.values())))
+    /** A shutdown leaves nobody more time than itself. */
+    const everySocket = () => {
+      for (const { bound } of givenUp) bound.hasten(options.drain.deadline)
+      return [...sockets.values(), ...givenUp]
+    }
+    yield* Effect.addFinalizer(() => Effect.suspend(() => closeAll(everySocket())))
     publish(current, yield* openMissing(current))
 
     const oneAtATime = yield* Semaphore.make(1)
@@ -319,16 +381,19 @@ export const startGateway = <R>(
         current.assembled.binds.map((bind) => ({
           key: bind.key,
           configured: bind.port,
-          port: sockets.get(show(placeOf(bind)))?.bound.port
+          port: sockets.get(keyOf(bind))?.bound.port
         })),
       drain: Effect.suspend(() =>
-        Effect.forEach(sockets.values(), ({ bound }) => bound.drain(options.drain), {
+        Effect.forEach(everySocket(), ({ bound }) => bound.drain(options.drain), {
           concurrency: "unbounded",
           discard: true
         })
       )
     }
   })
+
+/** What is left of a port that the configuration does not have any more. */
+const noBind = new NotFound({ what: "listener" })
 
 const closeAll = (open: Iterable<Open>) =>
   Effect.forEach(open, ({ scope }) => Scope.close(scope, Exit.void), { concurrency: "unbounded", discard: true })

@@ -19,6 +19,7 @@ import { Log } from "../../services/log.ts"
 import { Metrics } from "../../services/metrics.ts"
 import type { SpanSink } from "../../services/span-sink.ts"
 import { configDump } from "../admin/config-dump.ts"
+import { liveBackends } from "../admin/live-endpoints.ts"
 import { admin, type Readiness, readiness, scrape } from "../admin/management.ts"
 import { memory } from "../admin/process-memory.ts"
 import type { Distribution } from "../configuration/distribution.ts"
@@ -151,7 +152,7 @@ const running = <R>(
       },
       sampler: options.sampler ?? never,
       spans: options.spans,
-      retirement: 600_000,
+      retirement: settings.reloadTerminationDeadline,
       maxTotalBufferSize: settings.maxTotalBufferSize
     })
     // Whoever asks before sending requests has to hear of it before a port refuses.
@@ -165,6 +166,7 @@ const running = <R>(
     gatherRuntime(metrics, () => gateway.snapshot().assembled)
 
     const adminAddress = yield* address("config.adminAddr", settings.adminAddr)
+    const live = () => liveBackends(gateway.snapshot().assembled.choosing, clocks.wall())
     const adminPort = yield* serve(
       "admin",
       "config.adminAddr",
@@ -172,8 +174,9 @@ const running = <R>(
       yield* admin({
         configDump: () => {
           const { config, hidden } = gateway.snapshot()
-          return configDump(config, hidden)
+          return configDump(config, hidden, live())
         },
+        endpoints: live,
         problems: () => refused ?? gateway.snapshot().warnings,
         graphs: () => gateway.snapshot().graphs(),
         memory: () => memory(clocks.wall()),

@@ -4,7 +4,8 @@ import { Effect, Schema } from "effect"
 import type { Exchange } from "../../pipeline/exchange.ts"
 import type { Registry } from "../../pipeline/registry.ts"
 import type { Step } from "../../pipeline/run.ts"
-import { type AnyPolicy, type AnySlot, sites } from "../../pipeline/stage.ts"
+import { siteNames } from "../../pipeline/site.ts"
+import type { AnyPolicy, AnySlot } from "../../pipeline/stage.ts"
 import type { Configuration } from "./arbitraries.ts"
 import { type Case, playAll, type Subject } from "./case.ts"
 import { imprint, type Law, law, schemaOf, seen, show } from "./law.ts"
@@ -60,7 +61,7 @@ const inMode = (registry: Pick<Registry, "byName">, one: Case, mode: "failOpen" 
   return {
     ...one,
     attached: Object.fromEntries(
-      sites.map((site) => [
+      siteNames.map((site) => [
         site,
         Object.fromEntries(
           Object.entries(one.attached[site] ?? {}).map(([name, config]) => [name, changed(name, config)])

@@ -2,6 +2,7 @@
 import { Context, Effect, Exit, Layer, Scope } from "effect"
 import * as Prometheus from "../../../layers/metrics/prometheus.ts"
 import type { Plan } from "../../pipeline/attempts.ts"
+import { NotFound } from "../../pipeline/errors.ts"
 import { stepIds } from "../../pipeline/graph.ts"
 import type { Listener } from "../../pipeline/route.ts"
 import { McpProcess } from "../../protocols/mcp/process.ts"
@@ -84,14 +85,16 @@ export const whole = <R = Ports>(
       metrics: Effect.promise(async () => (await Context.get(built, Metrics).scrape()).text),
       send: (request, { port, watched = true, answered } = {}) => {
         const bind = port === undefined ? binds[0] : binds.find((each) => each.port === port)
-        const listener = bind?.listenerFor(request.authority.replace(/:[0-9]+$/, ""))
-        return play(listener && planned(listener, options.plan), request, world, watched, {
+        const listener = bind?.listenerFor(request.authority.replace(/:[0-9]+$/, ""), undefined) ?? noBind
+        return play("_tag" in listener ? listener : planned(listener, options.plan), request, world, watched, {
           paths: snapshot.frontend.limits.paths,
           answered
         })
       }
     }
   })
+
+const noBind = new NotFound({ what: "bind" })
 
 const planned = (listener: Listener, plan: Plan | undefined): Listener =>
   plan === undefined

@@ -3,7 +3,7 @@
  * whole or is a stream of server-sent events. An HTTP engine needs to know nothing else of MCP.
  */
 import type { Effect } from "effect"
-import type { McpItem } from "../../pipeline/mcp-rules.ts"
+import type { McpItem } from "../../../spec/trace-events.ts"
 
 /** May the principal of this request know and use the item? */
 export type McpAuthorize = (item: McpItem) => boolean

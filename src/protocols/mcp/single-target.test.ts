@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
+import type { McpItem } from "../../../spec/trace-events.ts"
 import { FakeTarget, serving } from "../../../test/mcp-fake-target.ts"
 import { listening, posting, rehearse } from "../../../test/mcp-rehearsal.ts"
-import type { McpItem } from "../../pipeline/mcp-rules.ts"
 import type { McpUpstreamCall } from "./contract.ts"
 
 const call = (name: string, more: object = {}) => ({

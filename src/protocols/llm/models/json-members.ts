@@ -134,17 +134,20 @@ export const isUnambiguous = (json: Buffer): boolean => {
   return whole && !escaped && keys.size === members
 }
 
+/** The text of an object that has no member of that name, with one. */
+export const withFirstMember = (json: Buffer, name: string, value: string): Buffer => {
+  const inside = json.indexOf(OPEN_BRACE) + 1
+  const more = json[skipSpace(json, inside)] !== CLOSE_BRACE
+  const member = Buffer.from(`${JSON.stringify(name)}:${value}${more ? "," : ""}`)
+  return Buffer.concat([json.subarray(0, inside), member, json.subarray(inside)])
+}
+
 /** The text with `name` set to `value` (JSON text): in place wherever it stands, else as a new first member. */
 export const setMember = (json: Buffer, name: string, value: string): Buffer | undefined => {
   const spans = memberSpans(json, name)
   if (spans === undefined) return undefined
+  if (spans.length === 0) return withFirstMember(json, name, value)
   const text = Buffer.from(value)
-  if (spans.length === 0) {
-    const inside = json.indexOf(OPEN_BRACE) + 1
-    const more = json[skipSpace(json, inside)] !== CLOSE_BRACE
-    const member = Buffer.from(`${JSON.stringify(name)}:${value}${more ? "," : ""}`)
-    return Buffer.concat([json.subarray(0, inside), member, json.subarray(inside)])
-  }
   const pieces: Array<Buffer> = []
   let at = 0
   for (const { start, end } of spans) {

@@ -37,7 +37,11 @@ interface Place {
   readonly collection: "" | "tunedModels/"
 }
 
+/** What all collections have in common, and most paths have not. */
+const ofCollections = "odel"
+
 const placeIn = (path: string): Place | undefined => {
+  if (!path.includes(ofCollections)) return undefined
   const ofMethod = method.exec(path)
   const place = (before: string, end: number, collection: Place["collection"]) => {
     const found = path.lastIndexOf(before)

@@ -9,6 +9,14 @@ import { isOrdinary, readPath } from "../../../http/path.ts"
  * segments. What follows a colon is Google's method, wherever it stands.
  */
 export const canonicalPath = (path: string): string => {
+  if (path !== last.path) last = { path, canonical: canonicalised(path) }
+  return last.canonical
+}
+
+/** Several ask for the same request, and most requests are for the same path. */
+let last = { path: "", canonical: "" }
+
+const canonicalised = (path: string): string => {
   if (isOrdinary(path)) return withoutTrailingSlash(path)
   const read = readPath(path)
   // What has no normal form is refused before it is sent.

@@ -74,7 +74,7 @@ export class SseDecoder {
     let cr = bytes.indexOf(CR, start)
     while (start < bytes.length) {
       // Each terminator is searched again only once it lies behind: one scan per chunk and terminator.
-      if (lf !== -1 && lf < start) lf = bytes.indexOf(LF, start)
+      if (lf !== -1 && lf < start) lf = bytes[start] === LF ? start : bytes.indexOf(LF, start)
       if (cr !== -1 && cr < start) cr = bytes.indexOf(CR, start)
       const end = cr === -1 ? lf : lf === -1 ? cr : Math.min(lf, cr)
       if (end === -1) {

@@ -11,61 +11,90 @@ export interface ResponseFacts {
   readonly finish: string | undefined
 }
 
-type Path = ReadonlyArray<string>
-type CountSource = (body: unknown) => number | undefined
+/** What stands where the sources of a format look: the body first, then what is found in it, each once for all of its members. */
+type Found = ReadonlyArray<unknown>
+type CountSource = (found: Found) => number | undefined
+type TextSource = (found: Found) => string | undefined
 
-const follow = (body: unknown, path: Path): unknown => {
-  let at = body
-  for (const key of path) at = Array.isArray(at) ? at[Number(key)] : member(at, key)
-  return at
+const step = (value: unknown, key: string): unknown => (Array.isArray(value) ? value[Number(key)] : member(value, key))
+
+/** The places where a format keeps its counts, numbered as they are asked for. */
+class Places {
+  readonly #steps: Array<{ readonly from: number; readonly key: string }> = []
+
+  /** The number of the place at the end of a path. */
+  at(path: ReadonlyArray<string>): number {
+    let from = 0
+    for (const key of path) {
+      const known = this.#steps.findIndex((each) => each.from === from && each.key === key)
+      // The body is the place 0.
+      from = known === -1 ? this.#steps.push({ from, key }) : known + 1
+    }
+    return from
+  }
+
+  find(body: unknown): Found {
+    const steps = this.#steps
+    const found = new Array<unknown>(steps.length + 1)
+    found[0] = body
+    for (let i = 0; i < steps.length; i++) {
+      const { from, key } = steps[i]!
+      const value = found[from]
+      found[i + 1] = value === undefined ? undefined : step(value, key)
+    }
+    return found
+  }
 }
 
 /** A count is a whole number of tokens; anything else a provider may put there is no count. */
 const count = (value: unknown): number | undefined =>
   typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : undefined
 
-const compileSource = (source: string): CountSource => {
+const compileSource = (source: string, places: Places): CountSource => {
   const modality = /^(.*)\[(\w+)\]$/.exec(source)
   if (modality !== null) {
-    const [path, name] = [modality[1]!.split("."), modality[2]!]
-    return (body) =>
+    const [list, name] = [places.at(modality[1]!.split(".")), modality[2]!]
+    return (found) =>
       count(
         member(
-          elements(follow(body, path)).find((entry) => member(entry, "modality") === name),
+          elements(found[list]).find((entry) => member(entry, "modality") === name),
           "tokenCount"
         )
       )
   }
-  const paths = source.split("+").map((path) => path.split("."))
-  const [first] = paths
-  if (paths.length === 1) return (body) => count(follow(body, first!))
-  return (body) => {
+  const parts = source.split("+").map((path) => places.at(path.split(".")))
+  const [only] = parts
+  if (parts.length === 1) return (found) => count(found[only!])
+  return (found) => {
     let sum: number | undefined
-    for (const path of paths) {
-      const part = count(follow(body, path))
+    for (const place of parts) {
+      const part = count(found[place])
       if (part !== undefined) sum = (sum ?? 0) + part
     }
     return sum
   }
 }
 
-const firstCount = (sources: ReadonlyArray<string> = []): CountSource => {
-  const compiled = sources.map(compileSource)
-  return (body) => {
+const never = () => undefined
+
+const firstCount = (sources: ReadonlyArray<string> = [], places: Places): CountSource => {
+  const compiled = sources.map((source) => compileSource(source, places))
+  if (compiled.length <= 1) return compiled[0] ?? never
+  return (found) => {
     for (const source of compiled) {
-      const found = source(body)
-      if (found !== undefined) return found
+      const value = source(found)
+      if (value !== undefined) return value
     }
     return undefined
   }
 }
 
-const firstText = (sources: ReadonlyArray<string>): ((body: unknown) => string | undefined) => {
-  const paths = sources.map((source) => source.split("."))
-  return (body) => {
-    for (const path of paths) {
-      const found = follow(body, path)
-      if (typeof found === "string" && found !== "") return found
+const firstText = (sources: ReadonlyArray<string>, places: Places): TextSource => {
+  const compiled = sources.map((source) => places.at(source.split(".")))
+  return (found) => {
+    for (const place of compiled) {
+      const value = found[place]
+      if (typeof value === "string" && value !== "") return value
     }
     return undefined
   }
@@ -74,25 +103,30 @@ const firstText = (sources: ReadonlyArray<string>): ((body: unknown) => string |
 type Reader = (body: unknown) => ResponseFacts
 
 const reader = (format: UsageFormat, sources: Sources): Reader => {
-  const counts = usageCounts.map((name) => [name, firstCount(sources[name])] as const)
-  const [model, tier, finish] = [sources.model, sources.serviceTier, sources.finish].map(firstText)
+  const places = new Places()
+  const counts = usageCounts.map((name) => ({ name, source: firstCount(sources[name], places) }))
+  const [model, tier, finish] = [sources.model, sources.serviceTier, sources.finish].map((paths) =>
+    firstText(paths, places)
+  )
   return (body) => {
     if (!isObject(body)) return { usage: undefined, model: undefined, finish: undefined }
-    const found: Partial<Record<UsageCount, number>> = {}
+    const found = places.find(body)
+    const counted: Partial<Record<UsageCount, number>> = {}
     let any = false
-    for (const [name, source] of counts) {
-      const value = source(body)
+    for (let i = 0; i < counts.length; i++) {
+      const { name, source } = counts[i]!
+      const value = source(found)
       if (value === undefined) continue
-      found[name] = value
+      counted[name] = value
       any = true
     }
     // Gemini's OpenAI-compatible answers can report thinking in the total alone.
-    if (format === "completions" && found.output === 0 && (found.total ?? 0) > (found.input ?? 0))
-      found.output = found.total! - (found.input ?? 0)
+    if (format === "completions" && counted.output === 0 && (counted.total ?? 0) > (counted.input ?? 0))
+      counted.output = counted.total! - (counted.input ?? 0)
     return {
-      usage: any ? usageFrom(found, convention(format, body), tier!(body)) : undefined,
-      model: model!(body),
-      finish: finish!(body)
+      usage: any ? usageFrom(counted, convention(format, body), tier!(found)) : undefined,
+      model: model!(found),
+      finish: finish!(found)
     }
   }
 }

@@ -29,17 +29,43 @@ export const eventType = (name: string | undefined, data: string): string | unde
 }
 
 /** Whether the JSON text has a member `key` whose value is not null. Inside a JSON string the quotes would be escaped, so this is exact. */
-export const states = (text: string, key: string): boolean => {
-  const quoted = `"${key}"`
-  for (let at = text.indexOf(quoted); at !== -1; at = text.indexOf(quoted, at + 1)) {
-    let next = at + quoted.length
+export const states = (text: string, key: string): boolean => statesKey(text, searchedKey(key))
+
+/** A key, cut where the search for it begins. */
+interface SearchedKey {
+  readonly before: string
+  readonly found: string
+}
+
+/** A text is full of quotes and of the letter e: a search that begins behind them stops far less often. */
+const searchedKey = (key: string): SearchedKey => {
+  const cut = key.startsWith("e") ? 1 : 0
+  return { before: `"${key.slice(0, cut)}`, found: `${key.slice(cut)}"` }
+}
+
+const statesKey = (text: string, { before, found }: SearchedKey): boolean => {
+  for (let at = text.indexOf(found); at !== -1; at = text.indexOf(found, at + 1)) {
+    if (!text.startsWith(before, at - before.length)) continue
+    let next = at + found.length
     while (isSpace(text.charCodeAt(next))) next++
-    if (text[next] !== ":") continue
+    if (text.charCodeAt(next) !== colon) continue
     do next++
     while (isSpace(text.charCodeAt(next)))
     if (!text.startsWith("null", next)) return true
   }
   return false
+}
+
+const colon = 58
+
+/** Whether an event cannot tell anything: the first token came by, the model is known, and it states none of these members. */
+const idleUnlessStated = (...keys: ReadonlyArray<string>): EventReader["idle"] => {
+  const searched = keys.map(searchedKey)
+  return (_, data, facts) => {
+    if (facts.firstTokenAt === undefined || facts.model === undefined) return false
+    for (const key of searched) if (statesKey(data, key)) return false
+    return true
+  }
 }
 
 const isSpace = (code: number): boolean => code === 32 || code === 10 || code === 13 || code === 9
@@ -54,12 +80,7 @@ const hasContent = (value: unknown): boolean => (typeof value === "string" ? val
 const openaiContent = ["content", "reasoning_content", "reasoning", "refusal", "tool_calls", "audio"] as const
 
 const completions: EventReader = {
-  idle: (_, data, facts) =>
-    facts.firstTokenAt !== undefined &&
-    facts.model !== undefined &&
-    !states(data, "usage") &&
-    !states(data, "finish_reason") &&
-    !states(data, "error"),
+  idle: idleUnlessStated("usage", "finish_reason", "error"),
   read: (_, json, facts, now) => {
     for (const choice of elements(member(json, "choices"))) {
       const delta = member(choice, "delta")
@@ -144,13 +165,7 @@ const converse: EventReader = {
 
 /** An unread stream: every event may hold usage of any kind, and the first one with data counts as the first token. */
 const detect: EventReader = {
-  idle: (_, data, facts) =>
-    facts.firstTokenAt !== undefined &&
-    facts.model !== undefined &&
-    !states(data, "usage") &&
-    !states(data, "usageMetadata") &&
-    !states(data, "service_tier") &&
-    !states(data, "bytes"),
+  idle: idleUnlessStated("usage", "usageMetadata", "service_tier", "bytes"),
   read: (_, json, facts, now) => {
     if (!isObject(json)) return
     firstToken(facts, now)

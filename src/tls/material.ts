@@ -1,7 +1,7 @@
 /** What the files of a configuration hold: the authorities that are trusted, and the certificate that is shown with its key. */
 import { createSecureContext } from "node:tls"
 import { Effect, Redacted, Result } from "effect"
-import type { Files } from "../../src/policy/connection.ts"
+import type { Files } from "../services/files.ts"
 import { certificatesOf, isPemFault, type PemFault, privateKeyOf } from "./pem.ts"
 
 /** The fields that name files. */
@@ -10,7 +10,7 @@ export type Places = { readonly [F in (typeof fileFields)[number]]?: string | un
 
 export interface Material {
   readonly root: string | undefined
-  readonly client: { readonly certificate: string; readonly key: Redacted.Redacted<string> } | undefined
+  readonly shown: { readonly certificate: string; readonly key: Redacted.Redacted<string> } | undefined
 }
 
 export interface MaterialFault {
@@ -47,7 +47,7 @@ export const readMaterial = (
         return undefined
       }
       const trusted = sound("root", root, certificatesOf)
-      const shown = sound("cert", cert, certificatesOf)
+      const chain = sound("cert", cert, certificatesOf)
       const owned = sound("key", key, privateKeyOf)
       const unusable = (field: MaterialFault["field"], made: { ca?: string; cert?: string; key?: string }) => {
         try {
@@ -58,8 +58,8 @@ export const readMaterial = (
         }
       }
       if (trusted !== undefined) unusable("root", { ca: trusted.text })
-      if (shown !== undefined && owned !== undefined) {
-        if (shown.parsed[0]!.checkPrivateKey(owned.parsed)) unusable("cert", { cert: shown.text, key: owned.text })
+      if (chain !== undefined && owned !== undefined) {
+        if (chain.parsed[0]!.checkPrivateKey(owned.parsed)) unusable("cert", { cert: chain.text, key: owned.text })
         else
           faults.push({
             field: "key",
@@ -67,10 +67,10 @@ export const readMaterial = (
           })
       }
       if (faults.length > 0) return Result.fail(faults)
-      const client =
-        shown === undefined || owned === undefined
+      const shown =
+        chain === undefined || owned === undefined
           ? undefined
-          : { certificate: shown.text, key: Redacted.make(owned.text) }
-      return Result.succeed({ root: trusted?.text, client })
+          : { certificate: chain.text, key: Redacted.make(owned.text) }
+      return Result.succeed({ root: trusted?.text, shown })
     }
   )

@@ -1,0 +1,138 @@
+/**
+ * Connections on their way to being TLS: for each the client's first bytes name the listener, and what that shows and asks
+ * for decides about the handshake, all within one deadline. What comes out is a socket of plain bytes, and who is behind it.
+ */
+import type { Socket } from "node:net"
+import type { TLSSocket } from "node:tls"
+import { type Container, contained, ignore } from "../../src/services/contained.ts"
+import type { ListenerTls, PortTls } from "../../src/services/listener-tls.ts"
+import { readHello } from "./client-hello.ts"
+import { Secured } from "./secured.ts"
+import { Terminations } from "./terminations.ts"
+import { transportOf } from "./transport.ts"
+
+export interface HandshakeOptions {
+  /** Asked for each connection, so that each gets what is newest. */
+  readonly port: () => PortTls | undefined
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+  /** The handshake is over: bytes of the protocol above are next. */
+  readonly secured: (socket: TLSSocket, secured: Secured) => void
+  /** A callback threw. */
+  readonly defect: (cause: unknown) => void
+}
+
+export class Handshakes implements Container {
+  readonly #options: HandshakeOptions
+  readonly #terminations: Terminations
+  /** Those that are not over. */
+  readonly #pending = new Map<Socket, Pending>()
+
+  constructor(options: HandshakeOptions) {
+    this.#options = options
+    this.#terminations = new Terminations(this, {
+      now: options.now,
+      secured: (socket) => this.#secured(socket),
+      // An alert that says why may be on its way.
+      failed: (socket) => transportOf(socket)?.destroySoon()
+    })
+  }
+
+  /** A callback threw that belongs to no connection: there is nothing to close. */
+  contain(cause: unknown): void {
+    this.#options.defect(cause)
+  }
+
+  get size(): number {
+    return this.#pending.size
+  }
+
+  /** Ends those that are not over. */
+  cut(): void {
+    for (const socket of this.#pending.keys()) socket.destroy()
+  }
+
+  /** A connection that nothing was read of. */
+  accept(socket: Socket): void {
+    const port = this.#options.port()
+    if (port === undefined) {
+      socket.destroy()
+      return
+    }
+    const timer = setTimeout(destroy, port.handshakeTimeout, socket).unref()
+    this.#pending.set(socket, new Pending(timer))
+    const container: Container = {
+      contain: (cause) => {
+        socket.destroy()
+        this.#options.defect(cause)
+      }
+    }
+    const ended = contained(container, () => socket.destroy())
+    const readable = contained(container, () =>
+      this.#read(socket, () => socket.off("readable", readable).off("end", ended))
+    )
+    const closed = contained(container, () => this.#over(socket))
+    socket.on("readable", readable).on("end", ended).on("close", closed).on("error", ignore)
+  }
+
+  #over(socket: Socket): Pending | undefined {
+    const pending = this.#pending.get(socket)
+    if (pending === undefined) return undefined
+    this.#pending.delete(socket)
+    clearTimeout(pending.timer)
+    return pending
+  }
+
+  /** @param stop when it is known who goes on reading. */
+  #read(socket: Socket, stop: () => void): void {
+    const pending = this.#pending.get(socket)
+    const chunk: unknown = socket.read()
+    if (pending === undefined || !Buffer.isBuffer(chunk)) return
+    pending.bytes = pending.bytes === undefined ? chunk : Buffer.concat([pending.bytes, chunk])
+    const hello = readHello(pending.bytes)
+    if (hello._tag === "Unfinished") return
+    const tls = hello._tag === "Hello" ? this.#options.port()?.forServerName(hello.serverName) : undefined
+    if (hello._tag === "Malformed" || tls === undefined) {
+      socket.destroy()
+      return
+    }
+    stop()
+    pending.tls = tls
+    pending.serverName = hello.serverName
+    const server = this.#terminations.server(tls, hello.serverName, socket.localAddress)
+    socket.unshift(pending.bytes)
+    pending.bytes = undefined
+    server.emit("connection", socket)
+  }
+
+  #secured(socket: TLSSocket): void {
+    const raw = transportOf(socket)
+    const pending = raw && this.#over(raw)
+    if (raw === undefined || pending?.tls === undefined) {
+      socket.destroy()
+      return
+    }
+    const secured = new Secured(socket, raw, pending.tls, pending.serverName)
+    if (!secured.isAdmitted(this.#options.now())) {
+      socket.destroy()
+      return
+    }
+    this.#options.secured(socket, secured)
+  }
+}
+
+/** One connection that is not TLS yet. */
+class Pending {
+  readonly timer: NodeJS.Timeout
+  bytes: Buffer | undefined = undefined
+  tls: ListenerTls | undefined = undefined
+  serverName: string | undefined = undefined
+
+  constructor(timer: NodeJS.Timeout) {
+    this.timer = timer
+  }
+}
+
+const destroy = (socket: Socket): void => {
+  socket.destroy()
+}
