@@ -89,7 +89,9 @@ export type McpItem = typeof McpItem.Type
 /** A node of a policy. */
 const stageName = {
   kind: text("The policy, by its configuration key."),
-  phase: text("The phase in which its node ran."),
+  phase: text(
+    "The phase of its node. One of backendResponse may run once more, for each piece of an answer that passes."
+  ),
   node: text("The node of the policy's graph."),
   source: text("The path of its configuration, with line and column when known.")
 }
@@ -171,7 +173,7 @@ export const TraceMessage = Schema.Union([
   }),
   Schema.Struct({
     type: Schema.Literal("policySelection"),
-    phase: text("gateway, route or backend."),
+    phase: text("connection, gateway, route or backend."),
     effectivePolicy: Schema.Record(Schema.String, anything)
   }),
   Schema.Struct({

@@ -24,6 +24,7 @@ import { jwtAuth } from "./jwt-auth/stage.ts"
 import { localRateLimit } from "./local-rate-limit/stage.ts"
 import { mcpAuthentication } from "./mcp-authentication/stage.ts"
 import { mcpAuthorization } from "./mcp-authorization/stage.ts"
+import { networkAuthorization } from "./network-authorization/stage.ts"
 import { requestHeaderModifier } from "./request-header-modifier/stage.ts"
 import { requestRedirect } from "./request-redirect/stage.ts"
 import { responseHeaderModifier } from "./response-header-modifier/stage.ts"
@@ -46,6 +47,7 @@ export const policies = registry(
     localRateLimit,
     mcpAuthentication,
     mcpAuthorization,
+    networkAuthorization,
     requestHeaderModifier,
     requestRedirect,
     responseHeaderModifier,
@@ -55,6 +57,7 @@ export const policies = registry(
     urlRewrite
   ],
   {
+    connection: ["networkAuthorization"],
     gateway: [
       // Before any authentication: a preflight carries no credential, and refusals need CORS headers too.
       "cors",

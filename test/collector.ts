@@ -13,6 +13,9 @@ export interface Span {
   readonly name: string
   /** 1 internal, 2 server, 3 client. */
   readonly kind: number
+  /** Nanoseconds since 1970. */
+  readonly startTimeUnixNano: string
+  readonly endTimeUnixNano: string
   readonly status: { readonly code: number; readonly message?: string }
   readonly attributes: Attributes
 }

@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Schema } from "effect"
 import { parse } from "yaml"
+import { traceProblems } from "../src/main/testing/order.ts"
 import { whole } from "../src/main/testing/whole.ts"
 import type { BackendSaid, Received } from "../src/main/testing/world.ts"
 import type { TraceEvent } from "../src/main/trace.ts"
@@ -23,6 +24,8 @@ const Case = Schema.Struct({
   /** Why the request failed, as the trace and the record of it say. */
   error: Schema.optionalKey(Schema.String),
   checks: Schema.Record(Schema.String, Schema.Int),
+  /** The tokens that are charged for what the provider has said until then: at least one for each event. */
+  output: Schema.Int,
   /** Milliseconds that it took. Default: none. */
   took: Schema.optionalKey(Schema.Int)
 })
@@ -147,6 +150,7 @@ describe("a stream under guard", () => {
           yield* Fiber.interrupt(sending)
         }
         const events = world.traces.at(-1)!
+        assert.deepStrictEqual(traceProblems(events), [])
         assert.deepStrictEqual(toldOf(events), each.told)
         const last = events.at(-1)?.message
         assert.strictEqual(
@@ -159,6 +163,9 @@ describe("a stream under guard", () => {
           Object.fromEntries(found.map(([, action, count]) => [action, Number(count)])),
           each.checks
         )
+        const [, output = "0"] =
+          /gen_ai_client_token_usage_sum\{[^}]*gen_ai_token_type="output"[^}]*\} (\d+)/.exec(text) ?? []
+        assert.strictEqual(Number(output), each.output)
         assert.strictEqual(world.clock() - began, each.took ?? each.leaves ?? 0)
         assert.deepStrictEqual(asked, [])
         assert.deepStrictEqual(world.leaks(), [])

@@ -150,3 +150,68 @@ describe("a model call under a plan", () => {
       }).pipe(Effect.scoped)
     )
 })
+
+describe("a call of one of several providers that cannot be reached", () => {
+  const provider = (name: string) =>
+    `{ name: ${name}, provider: { openAI: { model: gpt-4o } }, hostOverride: "${name}.example:80" }`
+  const grouped = (...groups: ReadonlyArray<ReadonlyArray<string>>) => `
+gateways: { default: { port: 8080 } }
+routes:
+  - backends:
+      - ai: { groups: [${groups.map((names) => `{ providers: [${names.map(provider)}] }`)}] }
+`
+  /** @param says by the number of the call, from 0. */
+  const played = (text: string, says: (call: number) => BackendSaid) =>
+    Effect.gen(function* () {
+      const received: Array<Received> = []
+      const backend = (each: Received) => says(received.push(each) - 1)
+      const { send, world } = yield* whole(text, { backend })
+      const { status, body } = yield* send(chat("any"))
+      assert.deepStrictEqual(world.leaks(), [])
+      return { status, body, received }
+    }).pipe(Effect.scoped)
+  const called = (received: ReadonlyArray<Received>) => received.map(({ target }) => target.replace(".example:80", ""))
+  const refused = { fails: "refused" } as const
+
+  it.effect("is made once at another one, of its group or of the next, with all of the request", () =>
+    Effect.gen(function* () {
+      for (const groups of [[["one", "two"]], [["one"], ["two"]]]) {
+        const { status, body, received } = yield* played(grouped(...groups), (call) =>
+          call === 0 ? refused : completion
+        )
+        assert.strictEqual(status, 200)
+        assert.include(body, '"content":"hello"')
+        assert.sameMembers(called(received), ["one", "two"])
+        assert.include(received[0]!.body, '"a secret"')
+        assert.strictEqual(received[1]!.body, received[0]!.body)
+      }
+    })
+  )
+
+  it.effect("stays in its group as long as there is somebody", () =>
+    Effect.gen(function* () {
+      const { received } = yield* played(grouped(["one", "two"], ["three"]), (call) =>
+        call === 0 ? refused : completion
+      )
+      assert.sameMembers(called(received), ["one", "two"])
+    })
+  )
+
+  it.effect("fails where the second one cannot be reached either, or where there is none", () =>
+    Effect.gen(function* () {
+      const both = yield* played(grouped(["one", "two", "three"]), () => refused)
+      assert.strictEqual(both.status, 503)
+      assert.strictEqual(new Set(called(both.received)).size, 2)
+      assert.strictEqual(both.received.length, 2)
+      const alone = yield* played(grouped(["one"]), () => refused)
+      assert.deepStrictEqual([alone.status, alone.received.length], [503, 1])
+    })
+  )
+
+  it.effect("is not made again where a provider has answered, whatever it said", () =>
+    Effect.gen(function* () {
+      const { status, received } = yield* played(grouped(["one", "two"]), () => answer(503, "{}"))
+      assert.deepStrictEqual([status, received.length], [503, 1])
+    })
+  )
+})

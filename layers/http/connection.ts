@@ -4,7 +4,7 @@
  */
 import { type IncomingMessage, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
-import type { Effect, Fiber } from "effect"
+import { type Effect, Exit, type Fiber } from "effect"
 import { isLoopback } from "../../spec/standalone/address.ts"
 import type { Body } from "../../src/http/body.ts"
 import { type Framed, frameRequest, type Malformed, methodNotAllowed } from "../../src/http/framing.ts"
@@ -50,7 +50,9 @@ export interface Limits {
 /** What all connections of a listener share. */
 export interface Serving {
   readonly handle: (exchange: Exchange) => Effect.Effect<Answer>
-  readonly run: (effect: Effect.Effect<Answer>) => Fiber.Fiber<Answer>
+  /** Whether the connection of a client may stay; `undefined` where nothing decides about it. */
+  readonly admit: (peer: Peer) => Effect.Effect<boolean> | undefined
+  readonly run: <A>(effect: Effect.Effect<A>) => Fiber.Fiber<A>
   readonly clocks: Clocks
   readonly limits: () => Limits
   readonly defect: (cause: unknown) => void
@@ -105,6 +107,36 @@ export class Connection implements Host {
     this.#opened = this.#idleSince = serving.clocks.monotonic()
     // Node calls it after the last response.
     socket.destroySoon = gently
+  }
+
+  /** What was decided of the connection; until that is known nothing is read of it. */
+  admitted(decision: Effect.Effect<boolean>): void {
+    if (Exit.isExit(decision)) {
+      this.#decided(decision as Exit.Exit<boolean>)
+      return
+    }
+    // Node has begun to read it, which takes effect in a tick, and would undo what is said before.
+    process.nextTick(holdUntilDecided, this, decision)
+  }
+
+  holdUntilDecided(decision: Effect.Effect<boolean>): void {
+    const { socket } = this
+    if (socket.destroyed) return
+    socket.pause()
+    const fiber = this.run(decision)
+    const gone = contained(this, () => fiber.interruptUnsafe())
+    socket.on("close", gone)
+    const decided = contained(this, (exit: Exit.Exit<boolean>) => {
+      socket.off("close", gone)
+      if (this.#decided(exit)) socket.resume()
+    })
+    fiber.addObserver(decided)
+  }
+
+  #decided(exit: Exit.Exit<boolean>): boolean {
+    const stays = Exit.isSuccess(exit) && exit.value
+    if (!stays) this.socket.destroy()
+    return stays
   }
 
   get run(): Serving["run"] {
@@ -451,6 +483,9 @@ const droppedAtMost = 1024 * 1024
 const requestTimeout: Refusal = { status: 408, message: "request timeout" }
 
 // Called with what they are for, so that none of them is made anew for each request.
+const holdUntilDecided = containing((connection: Connection, decision: Effect.Effect<boolean>) =>
+  connection.holdUntilDecided(decision)
+)
 const holdBack = containing((connection: Connection) => connection.holdBack())
 const beginWithBody = containing(
   (connection: Connection, request: IncomingMessage, response: ServerResponse, framed: Framed) =>

@@ -9,6 +9,7 @@ import { Effect, type Scope } from "effect"
 import { offeredProtocols } from "../../src/http/framing.ts"
 import type { Answer } from "../../src/http/message.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
+import type { Peer } from "../../src/pipeline/view.ts"
 import { type Container, contained, containedBy, containing } from "../../src/services/contained.ts"
 import type { PortTls } from "../../src/services/listener-tls.ts"
 import { isLocal } from "../admin-address.ts"
@@ -36,6 +37,8 @@ export interface ListenOptions {
   readonly setting: string
   /** The engine. A ready `Exit` is written at once, without a fiber. */
   readonly handle: (exchange: Exchange) => Effect.Effect<Answer>
+  /** Whether the connection of a client may stay; `undefined` where nothing decides about it. Default: nothing does. */
+  readonly admit?: ((peer: Peer) => Effect.Effect<boolean> | undefined) | undefined
   readonly clocks: Clocks
   /** Asked for each request and each sweep, so that a reload may change them. */
   readonly limits: () => Limits
@@ -86,6 +89,7 @@ export const listen = (options: ListenOptions): Effect.Effect<Bound, BindFailed,
     const listener = new Listener(
       {
         handle: options.handle,
+        admit: options.admit ?? everybody,
         run: Effect.runForkWith(context),
         clocks: options.clocks,
         limits: options.limits,
@@ -98,6 +102,8 @@ export const listen = (options: ListenOptions): Effect.Effect<Bound, BindFailed,
     const bound = yield* Effect.acquireRelease(open(listener, options), (bound) => bound.drain(options.drain))
     return bound
   })
+
+const everybody = () => undefined
 
 const open = (
   listener: Listener,
@@ -279,6 +285,8 @@ class Listener implements Container {
       }
     })
     socket.on("close", closed)
+    const admitted = this.#serving.admit(connection.peer)
+    if (admitted !== undefined) connection.admitted(admitted)
   }
 
   addresses(configured: Address): ReadonlyArray<string> {

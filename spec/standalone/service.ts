@@ -17,6 +17,9 @@ const ServicePort = object("ServicePort", "A port of a service.", {
   targetPort: optional(PortNumber, "The port of the endpoints; the same when left out.")
 })
 
+/** Of an address as it is written. */
+const ownPort = /:[0-9]+$/
+
 /** A service. */
 export const Service = object(
   "Service",
@@ -39,10 +42,19 @@ export const Service = object(
         values.findIndex((value, at) => values.indexOf(value) < at)
       const port = again(ports.map(({ port }) => port))
       if (port >= 0) return { path: ["ports", port, "port"], issue: "the service has this port already" }
-      const endpoint = again(endpoints.map(({ address }) => address))
-      return endpoint < 0
-        ? undefined
-        : { path: ["endpoints", endpoint, "address"], issue: "the service has this endpoint already" }
+      // With no ports of its own it is asked by any, which nobody knows here.
+      const targets = ports.length === 0 ? [undefined] : ports.map(({ port, targetPort = port }) => targetPort)
+      for (const target of targets) {
+        const endpoint = again(
+          endpoints.map(({ address }) => {
+            const own = target === undefined || ownPort.test(address) ? address : `${address}:${target}`
+            return own.toLowerCase()
+          })
+        )
+        if (endpoint >= 0)
+          return { path: ["endpoints", endpoint, "address"], issue: "the service has this endpoint already" }
+      }
+      return undefined
     }
   }
 )

@@ -158,7 +158,7 @@ export const Settings = hinted(
     maxTotalBufferSize: defaulted(
       ByteSize,
       268_435_456,
-      "Bytes of bodies that the process holds in memory, of all requests together: those that policies or models read whole, and those that may have to be sent again. Beyond it no body is kept to be sent again, and what must be read is answered with 503."
+      "Bytes of bodies that the process holds in memory, of all requests together: those that policies or models read whole, those that may have to be sent again, and what guards hold back of streams. Beyond it no body is kept to be sent again, what must be read is answered with 503, and a stream is judged with each piece that comes."
     ),
     logging: optional(Logging, "The log of the process."),
     metrics: optional(Metrics, "The metrics of the process."),

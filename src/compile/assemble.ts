@@ -3,7 +3,9 @@
  * All problems are found in one go; nothing is served before there are none.
  */
 import { Effect, Result, type Scope } from "effect"
+import type { Plan } from "../pipeline/attempts.ts"
 import { emptySite, responseSteps, type SiteGraph } from "../pipeline/compile.ts"
+import type { Admission } from "../pipeline/contact.ts"
 import { NoBackend } from "../pipeline/errors.ts"
 import { StageTimes } from "../pipeline/latency.ts"
 import type { Registry, Services } from "../pipeline/registry.ts"
@@ -50,6 +52,8 @@ export interface ServedRoute {
 export interface Assembled {
   readonly binds: ReadonlyArray<AssembledBind>
   readonly routes: ReadonlyArray<ServedRoute>
+  /** What decides about the connections of clients, if anything does. */
+  readonly admission: Admission | undefined
   readonly choosing: ReadonlyArray<ChoosingBackend>
 }
 
@@ -85,6 +89,7 @@ class Assembly {
   readonly #attachedTo: (listener: Normalised.Listener | undefined) => Attached
   readonly #backends: Backends
   readonly #routes: Array<ServedRoute> = []
+  #admission: Admission | undefined = undefined
   readonly #reached = new Set<Normalised.RouteGroup>()
   readonly #tlsDefaults: ReturnType<typeof tlsDefaults>
 
@@ -114,6 +119,10 @@ class Assembly {
       const binds: Array<AssembledBind> = []
       for (const problem of yield* missing(this.#config, this.#parts.specs, availableIn(this.#parts)))
         this.#problems.add(problem)
+      const { frontend } = this.#config
+      this.#admission = yield* this.#sites.admission(
+        this.#merge.frontend([{ level: "gateway", key: "", policies: frontend.policies }])
+      )
       for (const problem of this.#tlsDefaults.problems) this.#problems.add(problem)
       for (const bind of this.#config.binds) {
         const assembled = yield* this.#bind(bind)
@@ -123,7 +132,7 @@ class Assembly {
       yield* Effect.scoped(this.#unreached())
       const problems = this.#problems.list
       if (problems.length > 0) return yield* Effect.fail(problems)
-      return { binds, routes: this.#routes, choosing }
+      return { binds, routes: this.#routes, admission: this.#admission, choosing }
     })
   }
 
@@ -200,6 +209,7 @@ class Assembly {
         bind: bind.key,
         gateway: `${source.gatewayNamespace}/${source.gatewayName}`,
         namesHosts: namesHosts([source.hostname]),
+        admission: this.#admission,
         steps: gateway.request,
         response: responseSteps(this.#parts.registry, "response", [gateway]),
         effective: gateway.effective,
@@ -315,7 +325,6 @@ const noneEligible = new NoBackend({ detail: "no valid backends" })
 
 // What requests run through is made by functions of their own: a closure keeps all that is in scope where it was made, and
 // that of compiling is several times larger than its result.
-
 const compiledWay = (
   source: Normalised.Route,
   namesHosts: boolean,
@@ -335,9 +344,15 @@ const compiledWay = (
       steps: graph.request,
       response,
       effective: graph.effective,
-      hasEndpoints: backends.some(({ value }) => "type" in value && value.type === "service"),
+      elsewhere: elsewhereOf(backends.flatMap(({ value }) => ("_tag" in value ? [] : [value]))),
       choose: () => choice(random) ?? noneEligible
     },
     backends: backends.flatMap(({ value }) => ("_tag" in value ? [] : [value]))
   }
+}
+
+/** What holds for all backends of a route: which of them it will be is not known yet. */
+const elsewhereOf = (backends: ReadonlyArray<Backend>): Plan | undefined => {
+  const plans = backends.flatMap((backend) => backend.elsewhere ?? [])
+  return plans.find(({ unsent }) => unsent !== true) ?? plans[0]
 }

@@ -193,7 +193,7 @@ const compiledBackend = (
   ofTerminal: Normalised.Policies,
   credentials: CredentialText | undefined
 ): Backend => {
-  const { type, protocol, target, call, keepsTime, endpoints } = compiled
+  const { type, protocol, target, call, keepsTime, endpoints, elsewhere } = compiled
   const own = terminalSteps(source.destination.kind, configPath(source), compiled.nodes ?? [], reads, times)
   const { request, effective } = sites[2]
   const beside = responseSteps(registry, "call", sites)
@@ -204,6 +204,7 @@ const compiledBackend = (
     target,
     keepsTime,
     endpoints,
+    elsewhere,
     call,
     steps: [...request, ...own.request],
     reads: compiled.reads === undefined ? reads : readBy(compiled.reads, reads),

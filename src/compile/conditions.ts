@@ -10,6 +10,7 @@ import type { Exchange } from "../pipeline/exchange.ts"
 import { decided, readEarly } from "../pipeline/expressions.ts"
 import { failedReadings } from "../pipeline/fail-closed.ts"
 import { inBothReadings, pathReadings, readsPath } from "../pipeline/readings.ts"
+import { sites } from "../pipeline/site.ts"
 import type { CompileCondition } from "./sites.ts"
 
 /** What a condition may fail to read. It is kept from reading bodies. */
@@ -26,7 +27,7 @@ export const conditionReadings = [
 export const conditions =
   (functions: CustomFunctions): CompileCondition =>
   (source, site, reading) => {
-    const compiled = compile(source, { phase: site, functions })
+    const compiled = compile(source, { phase: sites[site].expressions, functions })
     if (Result.isFailure(compiled))
       return Result.fail(
         compiled.failure.map(({ message, line, column, start }) => ({

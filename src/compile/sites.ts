@@ -4,14 +4,17 @@ import {
   type AttachedPolicy,
   type CompiledEntries,
   type Condition,
+  compileAdmission,
   compileSite,
   emptySite,
   type PolicyEntry,
   type SiteGraph
 } from "../pipeline/compile.ts"
+import type { Admission } from "../pipeline/contact.ts"
 import type { SlotReading } from "../pipeline/expressions.ts"
 import type { Registry } from "../pipeline/registry.ts"
-import type { AnySlot, ConfigProblem, Site } from "../pipeline/stage.ts"
+import type { RequestSite, Site } from "../pipeline/site.ts"
+import type { AnySlot, ConfigProblem } from "../pipeline/stage.ts"
 import { type Policies, type PolicyBranch, writtenAt } from "../routing/normalised.ts"
 import type { Compiling, Problems } from "./problems.ts"
 
@@ -36,17 +39,27 @@ export class Sites {
   }
 
   /** A site at which something does not compile is empty: its problems say so. */
-  compile(site: Site, policies: Policies): Compiling<SiteGraph> {
-    const attached = Object.values(policies).map(
-      ({ name, branches }): AttachedPolicy => ({
-        name,
-        entries: branches.map((branch) => this.#entry(branch, site, name))
-      })
-    )
+  compile(site: RequestSite, policies: Policies): Compiling<SiteGraph> {
+    const attached = this.#attached(site, Object.values(policies))
     return Effect.map(
       this.#problems.collect(compileSite(this.#registry, site, attached, this.#compiled)),
       (graph) => graph ?? emptySite(this.#registry, site)
     )
+  }
+
+  /** What decides about connections, among policies of which others are for what else they say of them. */
+  admission(policies: Policies): Compiling<Admission | undefined> {
+    const own = Object.values(policies).filter(
+      ({ name }) => this.#registry.byName.get(name)?.sites.includes("connection") === true
+    )
+    return this.#problems.collect(compileAdmission(this.#registry, this.#attached("connection", own)))
+  }
+
+  #attached(site: Site, policies: ReadonlyArray<Policies[string]>): ReadonlyArray<AttachedPolicy> {
+    return policies.map(({ name, branches }) => ({
+      name,
+      entries: branches.map((branch) => this.#entry(branch, site, name))
+    }))
   }
 
   #entry(branch: PolicyBranch, site: Site, policy: string): PolicyEntry {

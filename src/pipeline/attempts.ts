@@ -6,8 +6,8 @@ import { isSource } from "../http/body.ts"
 import { RepeatableBody } from "../http/repeatable-body.ts"
 import type { Reached } from "../services/upstreams.ts"
 import { requestTimedOut } from "./deadline.ts"
-import { Defect, type Unreadable } from "./errors.ts"
-import type { Exchange } from "./exchange.ts"
+import { Defect, type TimedOut, type Unreadable } from "./errors.ts"
+import { defaultBodyLimit, type Exchange } from "./exchange.ts"
 import type { Passage } from "./passage.ts"
 import type { Backend } from "./route.ts"
 import { timeouts } from "./slots.ts"
@@ -43,12 +43,14 @@ export interface EndedAttempt {
 
 const defaultKept = 65_536
 
+const isUnsent: Plan["again"] = ({ called, others, reached }) =>
+  called && others && reached === "nothing sent" ? 0 : undefined
+
 /** Where no policy says otherwise, a connection to one of several endpoints that was not made is tried once at another one. */
-export const elsewhere: Plan = {
-  attempts: 2,
-  unsent: true,
-  again: ({ called, others, reached }) => (called && others && reached === "nothing sent" ? 0 : undefined)
-}
+export const elsewhere: Plan = { attempts: 2, unsent: true, again: isUnsent }
+
+/** The same for backends that read the request before they call anybody: they get it again, up to what is read by default. */
+export const elsewhereAnew: Plan = { attempts: 2, keeps: defaultBodyLimit, again: isUnsent }
 
 /** The requests to one backend that have a plan, and how many of them are repeated. */
 interface UnderWay {
@@ -96,7 +98,7 @@ export class Attempts {
     return this.#backend
   }
 
-  /** The endpoints that attempts were made at, by their addresses. */
+  /** The endpoints that attempts were made at, by what tells them apart. */
   get tried(): ReadonlySet<string> | undefined {
     return this.#tried
   }
@@ -134,19 +136,19 @@ export class Attempts {
       fork.inform = (status, headers) => {
         if (status === 100 || !this.#mayRepeat) inform(status, headers)
       }
-    if (passage.endpoint !== undefined) {
+    if (passage.choice !== undefined) {
       this.#tried ??= new Set()
-      this.#tried.add(passage.endpoint)
+      this.#tried.add(passage.choice)
     }
     this.#plan.begins?.(fork, this.#number)
     passage.exchange = fork
     passage.choices = this.#choices === undefined ? undefined : new Map(this.#choices)
-    passage.backend = passage.endpoint = passage.beside = undefined
+    passage.backend = passage.endpoint = passage.choice = passage.beside = undefined
     passage.called = passage.answered = undefined
   }
 
-  /** Milliseconds until another one follows, if one does. */
-  again(passage: Passage, error: StageError | undefined, now: number): number | undefined {
+  /** Milliseconds until another one follows, if one does; or that there is no time for it. */
+  again(passage: Passage, error: StageError | undefined, now: number): number | TimedOut | undefined {
     const { exchange } = passage
     if (!this.#mayRepeat || error === requestTimedOut || error instanceof Defect) return undefined
     const reached = reachedBy(passage, error)
@@ -158,7 +160,7 @@ export class Attempts {
     const delay = this.#plan.again({ number: this.#number, reached, error, called, others, exchange })
     if (delay === undefined) return undefined
     const limit = exchange.get(timeouts)?.request
-    if (limit !== undefined && now + delay - exchange.arrived >= limit) return undefined
+    if (limit !== undefined && now + delay - exchange.arrived >= limit) return requestTimedOut
     return this.#mayRepeatBeside(this.#underWay) ? delay : undefined
   }
 

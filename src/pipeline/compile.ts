@@ -4,6 +4,7 @@
  */
 import { Cause, Effect, Exit, Option, type Scope } from "effect"
 import { effectivePolicyKeys } from "../../spec/trace-events.ts"
+import type { Admission, Contact } from "./contact.ts"
 import { Unreadable } from "./errors.ts"
 import type { Exchange } from "./exchange.ts"
 import { readingSlots } from "./expressions.ts"
@@ -12,7 +13,8 @@ import { masked } from "./masked.ts"
 import type { Passage } from "./passage.ts"
 import type { Registry, Services } from "./registry.ts"
 import type { EffectivePolicies } from "./route.ts"
-import type { Step, StepRun } from "./run.ts"
+import type { Step, StepRun, Traveller } from "./run.ts"
+import type { RequestSite, Site } from "./site.ts"
 import {
   type AnyPolicy,
   type AnySlot,
@@ -20,7 +22,6 @@ import {
   type ConfigProblem,
   type OutcomeKind,
   type ResponsePhase,
-  type Site,
   unavailable
 } from "./stage.ts"
 
@@ -51,7 +52,7 @@ export interface AttachedPolicy {
 
 /** The compiled policies of one site: of a listener, a route or a backend. */
 export interface SiteGraph {
-  readonly site: Site
+  readonly site: RequestSite
   /** The request nodes, in the order of the phase. */
   readonly request: ReadonlyArray<Step>
   /** The nodes from the call on by phase and by `site policy`, as the orders name them. */
@@ -78,30 +79,52 @@ export type CompiledEntries = Map<PolicyEntry, Exit.Exit<CompiledEntry, Readonly
  */
 export const compileSite = <R extends Registry>(
   registry: R,
-  site: Site,
+  site: RequestSite,
   attached: ReadonlyArray<AttachedPolicy>,
   known: CompiledEntries = new Map()
 ): Effect.Effect<SiteGraph, ReadonlyArray<ConfigProblem>, Services<R["policies"]> | Scope.Scope> => {
   if (attached.length === 0) return Effect.succeed(emptySite(registry, site))
-  return Effect.flatMap(compileEntries(registry, site, attached, known), ({ compiled, problems }) =>
-    problems.length > 0 ? Effect.fail(problems) : Effect.succeed(siteGraph(registry, site, attached, compiled))
+  return Effect.map(compileEntries(registry, site, attached, known, step), (compiled) =>
+    siteGraph(registry, site, attached, compiled)
   ) as Effect.Effect<SiteGraph, ReadonlyArray<ConfigProblem>, Services<R["policies"]> | Scope.Scope>
 }
 
-interface CompiledPolicies {
-  readonly compiled: ReadonlyMap<string, ReadonlyArray<Step>>
-  readonly problems: ReadonlyArray<ConfigProblem>
+/** Compiles what decides about connections; `undefined` where nothing does. */
+export const compileAdmission = <R extends Registry>(
+  registry: R,
+  attached: ReadonlyArray<AttachedPolicy>
+): Effect.Effect<Admission | undefined, ReadonlyArray<ConfigProblem>, Services<R["policies"]> | Scope.Scope> => {
+  if (attached.length === 0) return Effect.succeed(undefined)
+  return Effect.map(
+    compileEntries<Contact>(registry, "connection", attached, new Map(), plainStep),
+    (compiled): Admission => ({
+      steps: registry.orders.connection.flatMap((name) => compiled.get(name) ?? []),
+      effective: effectiveIn(registry, "connection", attached)
+    })
+  ) as Effect.Effect<Admission, ReadonlyArray<ConfigProblem>, Services<R["policies"]> | Scope.Scope>
 }
 
-const compileEntries = Effect.fnUntraced(function* (
+/** Makes the step of a node. `place`: which entry of a conditional policy it belongs to. */
+type MakeStep<T extends Traveller> = (
+  policy: AnyPolicy,
+  entry: PolicyEntry,
+  site: Site,
+  node: PolicyNode,
+  reads: ReadonlyArray<AnySlot>,
+  times: StageTimes,
+  place: { readonly choice: Choice; readonly index: number } | undefined
+) => Step<T>
+
+const compileEntries = Effect.fnUntraced(function* <T extends Traveller>(
   registry: Registry,
   site: Site,
   attached: ReadonlyArray<AttachedPolicy>,
-  known: CompiledEntries
+  known: CompiledEntries,
+  stepOf: MakeStep<T>
 ) {
   const times = yield* StageTimes
   const problems: Array<ConfigProblem> = []
-  const compiled = new Map<string, ReadonlyArray<Step>>()
+  const compiled = new Map<string, ReadonlyArray<Step<T>>>()
   for (const { name, entries } of attached) {
     const policy = registry.byName.get(name)
     if (policy === undefined || !policy.sites.includes(site)) {
@@ -113,7 +136,7 @@ const compileEntries = Effect.fnUntraced(function* (
         )
       continue
     }
-    const steps: Array<Step> = []
+    const steps: Array<Step<T>> = []
     const choice = entries.length > 1 || entries[0]?.condition !== undefined ? new Choice(entries) : undefined
     for (const [index, entry] of entries.entries()) {
       const exit = known.get(entry) ?? (yield* Effect.exit(compileEntry(policy, entry, site)))
@@ -125,11 +148,11 @@ const compileEntries = Effect.fnUntraced(function* (
         continue
       }
       const { nodes, reads } = exit.value
-      for (const node of nodes) steps.push(step(policy, entry, site, node, reads, choice && { choice, index }, times))
+      for (const node of nodes) steps.push(stepOf(policy, entry, site, node, reads, times, choice && { choice, index }))
     }
     compiled.set(name, steps)
   }
-  return { compiled, problems } satisfies CompiledPolicies
+  return problems.length > 0 ? yield* Effect.fail(problems) : compiled
 })
 
 const compileEntry = (policy: AnyPolicy, { config, path, condition }: PolicyEntry, site: Site) =>
@@ -146,9 +169,9 @@ const placed = (entry: PolicyEntry, part: ConfigPath): ConfigPath =>
 
 const siteGraph = (
   registry: Registry,
-  site: Site,
+  site: RequestSite,
   attached: ReadonlyArray<AttachedPolicy>,
-  compiled: CompiledPolicies["compiled"]
+  compiled: ReadonlyMap<string, ReadonlyArray<Step>>
 ): SiteGraph => {
   const request = registry.orders[site].flatMap((name) => compiled.get(name)?.filter((s) => s.phase === site) ?? none)
   const responsesIn = (phase: ResponsePhase): ReadonlyMap<string, ReadonlyArray<Step>> => {
@@ -173,7 +196,7 @@ const siteGraph = (
 const noResponses: ReadonlyMap<string, ReadonlyArray<Step>> = new Map()
 
 /** A site at which nothing is attached. */
-export const emptySite = (registry: Registry, site: Site): SiteGraph => ({
+export const emptySite = (registry: Registry, site: RequestSite): SiteGraph => ({
   site,
   request: none,
   responses: { call: noResponses, backendResponse: noResponses, response: noResponses },
@@ -237,33 +260,17 @@ class Choice {
   }
 }
 
-const step = (
+/** The step of a node, wherever it is; what is conditional is so for requests alone. */
+const plainStep = <T extends Traveller>(
   policy: AnyPolicy,
   entry: PolicyEntry,
   site: Site,
   node: PolicyNode,
   reads: ReadonlyArray<AnySlot>,
-  place: { readonly choice: Choice; readonly index: number } | undefined,
   times: StageTimes
-): Step => {
+): Step<T> => {
   const phase = node.phase === "request" ? site : node.phase
-  const own = node.when
-  let run: StepRun = node.run
-  let holds: Step["holds"] = own?.holds
-  if (place !== undefined) {
-    const { choice, index } = place
-    // The first node on the way in refuses what no condition could read; an answer on its way out is past that.
-    const refuses = phase === site
-    holds = (x, passage) => {
-      const chosen = choice.of(passage)
-      return chosen instanceof Unreadable ? refuses : chosen === index && (own?.holds(x) ?? true)
-    }
-    if (refuses)
-      run = (x, passage) => {
-        const chosen = choice.of(passage)
-        return chosen instanceof Unreadable ? Exit.fail(chosen) : node.run(x)
-      }
-  }
+  const { run, when } = node
   return {
     policy: policy.name,
     node: node.name,
@@ -272,17 +279,35 @@ const step = (
     path: entry.path,
     failOpen: policy.failOpen?.(entry.config, node.name) ?? false,
     run,
-    outcomes: outcomesAt(
-      node.outcomes ?? policy.outcomes,
-      own !== undefined || entry.condition !== undefined,
-      place !== undefined && phase === site
-    ),
+    outcomes: outcomesAt(node.outcomes ?? policy.outcomes, when !== undefined || entry.condition !== undefined, false),
     reads: node.reads ?? reads,
     writes: node.writes ?? policy.writes,
-    condition: [entry.condition?.text, own?.text].filter((text) => text !== undefined).join(" && ") || undefined,
-    holds,
+    condition: [entry.condition?.text, when?.text].filter((text) => text !== undefined).join(" && ") || undefined,
+    holds: when?.holds,
     answerWaits: node.answerWaits,
     latency: new Latency(times(phase, policy.name, node.name))
+  }
+}
+
+const step: MakeStep<Passage> = (policy, entry, site, node, reads, times, place) => {
+  const plain = plainStep<Passage>(policy, entry, site, node, reads, times)
+  if (place === undefined) return plain
+  const { choice, index } = place
+  const own = node.when
+  // The first node on the way in refuses what no condition could read; an answer on its way out is past that.
+  const refuses = plain.phase === site
+  const run: StepRun = (x, passage) => {
+    const chosen = choice.of(passage)
+    return chosen instanceof Unreadable ? Exit.fail(chosen) : node.run(x)
+  }
+  return {
+    ...plain,
+    run: refuses ? run : plain.run,
+    outcomes: outcomesAt(plain.outcomes, false, refuses),
+    holds: (x, passage) => {
+      const chosen = choice.of(passage)
+      return chosen instanceof Unreadable ? refuses : chosen === index && (own?.holds(x) ?? true)
+    }
   }
 }
 

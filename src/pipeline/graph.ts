@@ -43,17 +43,22 @@ export interface GraphSource {
   readonly position: (path: ConfigPath) => string | null
 }
 
+/** A step of a request or of a connection, as far as it is drawn. */
+export type DrawnStep = Omit<Step, "run" | "holds">
+/** The nodes of steps. */
+export type StepIds = ReadonlyMap<DrawnStep, string>
+
 /** A way that is being drawn: its nodes one after the other, and the edges between them. */
 class Drawing {
   readonly nodes: Array<GraphNode> = []
   readonly edges: Array<GraphEdge> = []
   readonly #source: GraphSource
-  readonly #ids: ReadonlyMap<Step, string>
+  readonly #ids: StepIds
   readonly #writers = new Map<AnySlot, Array<string>>()
   /** Edges that lead to whatever comes next. */
   #open: Array<Pick<GraphEdge, "from" | "kind">> = []
 
-  constructor(source: GraphSource, ids: ReadonlyMap<Step, string>) {
+  constructor(source: GraphSource, ids: StepIds) {
     this.#source = source
     this.#ids = ids
   }
@@ -72,7 +77,7 @@ class Drawing {
   }
 
   /** @param onStop where an answer or a refusal leads to. */
-  step(step: Step, onStop: string): void {
+  step(step: DrawnStep, onStop: string): void {
     const id = this.node(step)
     this.lead(id)
     for (const kind of kindsOf(step))
@@ -102,7 +107,7 @@ class Drawing {
   }
 
   /** The node of a step, and the slots that it reads and writes. */
-  node(step: Step): string {
+  node(step: DrawnStep): string {
     const id = this.#ids.get(step)!
     this.nodes.push({
       id,
@@ -146,7 +151,7 @@ class Drawing {
 }
 
 /** The ways on from a node. Not every failure is forgiven. */
-const kindsOf = ({ outcomes, failOpen }: Step): ReadonlyArray<GraphEdge["kind"]> =>
+const kindsOf = ({ outcomes, failOpen }: DrawnStep): ReadonlyArray<GraphEdge["kind"]> =>
   outcomes.flatMap((kind) => (kind === "fail" && failOpen ? ["failOpen", "fail"] : [kind]))
 
 const plain = (id: string, kind: GraphNode["kind"], label: string): GraphNode => ({
@@ -180,6 +185,11 @@ export const routeGraph = (
     ["response of the backend", backend?.response ?? []]
   ])
   const [ofGateway, ofRoute, ofBackend] = [...responses.keys()] as [string, string, string]
+  const { admission } = listener
+  if (admission !== undefined) {
+    drawing.place(plain("connection", "start", "connection"))
+    for (const step of admission.steps) drawing.step(step, "closed")
+  }
   drawing.place(plain("request", "start", "request"))
   for (const step of listener.steps) drawing.step(step, ofGateway)
   drawing.place(plain("route selection", "routeSelection", "route selection"))
@@ -198,6 +208,7 @@ export const routeGraph = (
   const entered = reachable(drawing.edges)
   for (const step of backend?.response ?? route.response) drawing.node(step)
   for (const [name, steps] of responses) if (entered.has(name)) drawing.chain(steps, "response")
+  if (admission !== undefined) drawing.nodes.push(plain("closed", "end", "connection closed"))
   drawing.nodes.push(plain("response", "end", "response"))
   const startOf = (name: string) => {
     const steps = responses.get(name)
@@ -216,27 +227,28 @@ export const routeGraph = (
   }
 }
 
-/** What control leads to from the request on. */
+/** What control leads to, from the connection or the request on. */
 const reachable = (edges: ReadonlyArray<GraphEdge>): ReadonlySet<string> => {
   const onward = Map.groupBy(
     edges.filter(({ kind }) => kind !== "data"),
     ({ from }) => from
   )
-  const found = new Set(["request"])
+  const found = new Set(["connection", "request"])
   for (const id of found) for (const { to } of onward.get(id) ?? []) found.add(to)
   return found
 }
 
 /** The nodes of the steps on a way; several nodes of one name are told apart by their number. */
-export const stepIds = (listener: Listener, route: Route, backend: Backend | undefined): ReadonlyMap<Step, string> => {
+export const stepIds = (listener: Listener, route: Route, backend: Backend | undefined): StepIds => {
   const twins = new Map<string, number>()
-  const idOf = ({ site, node, phase }: Step): string => {
+  const idOf = ({ site, node, phase }: DrawnStep): string => {
     const id = `${site} ${node}${phase === site ? "" : ` (${phase})`}`
     const count = (twins.get(id) ?? 0) + 1
     twins.set(id, count)
     return count === 1 ? id : `${id} #${count}`
   }
   const steps = [
+    ...(listener.admission?.steps ?? []),
     ...listener.steps,
     ...route.steps,
     ...(backend?.steps ?? []),

@@ -29,6 +29,8 @@ export class Passage implements Place {
   beside: Beside | undefined = undefined
   /** The address that is called, where a backend has several. */
   endpoint: string | undefined = undefined
+  /** What tells the one that was chosen from the others, where a backend has several. */
+  choice: string | undefined = undefined
   /** Whether there are others among them that no attempt was made at. */
   others = false
   /** When the backend was called and when it answered, on the monotonic clock. */

@@ -4,8 +4,10 @@
  */
 import type { LineForm, RecordLog } from "../services/log.ts"
 import type { Metrics, Series } from "../services/metrics.ts"
+import type { Contact } from "./contact.ts"
 import type { Passage } from "./passage.ts"
 import { compileFields } from "./request-fields.ts"
+import type { StageError } from "./stage.ts"
 import type { Outcome } from "./view.ts"
 
 /** Upper bounds in seconds, for whatever takes as long as a request. */
@@ -43,6 +45,24 @@ interface Known {
   readonly all: Map<string, Counted>
   /** Most requests of a route end like the one before. */
   last: Counted | undefined
+}
+
+const reasonOf = ({ reason, source }: StageError): string => reason ?? reasons[source]
+
+/** What remains of a connection that was refused: a line of the log, and its count. */
+export const refusedConnections = (metrics: Metrics["Service"], log: RecordLog) => {
+  const refused = metrics.counter("connections_refused_total", "Connections of clients that policies have closed.", [
+    "bind",
+    "reason"
+  ])
+  return (bind: string, { peer, facts }: Contact, error: StageError): void => {
+    const reason = reasonOf(error)
+    refused.series([bind, reason]).record(1)
+    if (!log.enabled("info", "connection")) return
+    const source = `${peer.address}:${peer.port}`
+    const added = facts === undefined ? {} : Object.fromEntries(facts)
+    log.log("info", "connection", "refused", { bind, "src.addr": source, reason, error: error.message, ...added })
+  }
 }
 
 export const makeRecorder = (log: RecordLog, metrics: Metrics["Service"], clock: () => number) => {
@@ -122,12 +142,7 @@ export const makeRecorder = (log: RecordLog, metrics: Metrics["Service"], clock:
   return (p: Passage, outcome: Outcome): void => {
     const { arrived, error } = p.exchange
     const elapsed = clock() - arrived
-    const reason =
-      error !== undefined
-        ? (error.reason ?? reasons[error.source])
-        : p.called === undefined
-          ? "DirectResponse"
-          : "Upstream"
+    const reason = error !== undefined ? reasonOf(error) : p.called === undefined ? "DirectResponse" : "Upstream"
     const counted = countedFor(p, outcome.status, reason)
     counted.requests.record(1)
     counted.duration.record(elapsed / 1000)

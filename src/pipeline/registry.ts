@@ -4,7 +4,8 @@
  * which nothing before it writes.
  */
 import { type Effect, Schema, type Scope } from "effect"
-import type { AnyPolicy, Policy, ResponsePhase, Site, SlotName } from "./stage.ts"
+import type { Site } from "./site.ts"
+import type { AnyPolicy, Policy, ResponsePhase, SlotName } from "./stage.ts"
 import type { AnyTerminal, Terminal } from "./terminal.ts"
 
 type ByName<L extends ReadonlyArray<AnyPolicy>> = { readonly [P in L[number] as P["name"]]: P }
@@ -31,6 +32,7 @@ type NamesIn<L extends ReadonlyArray<AnyPolicy>, In extends ResponsePhase> = {
 
 /** The order of each phase. Every policy that takes part in a phase stands in its order exactly once. */
 export interface Orders {
+  readonly connection: ReadonlyArray<string>
   readonly gateway: ReadonlyArray<string>
   readonly route: ReadonlyArray<string>
   readonly backend: ReadonlyArray<string>
@@ -75,10 +77,11 @@ type Ordered<P, O extends Orders> =
     : never
 
 type Checked<L extends ReadonlyArray<AnyPolicy>, O extends Orders> = Permutation<
-  O["gateway"],
-  NamesAt<L, "gateway">,
-  "gateway"
+  O["connection"],
+  NamesAt<L, "connection">,
+  "connection"
 > &
+  Permutation<O["gateway"], NamesAt<L, "gateway">, "gateway"> &
   Permutation<O["route"], NamesAt<L, "route">, "route"> &
   Permutation<O["backend"], NamesAt<L, "backend">, "backend"> &
   Permutation<O["call"], NamesIn<L, "call">, "call"> &

@@ -6,6 +6,7 @@ import type { Effect, Redacted } from "effect"
 import type { EndpointState } from "../../spec/live-endpoints.ts"
 import type { Answer } from "../http/message.ts"
 import type { Plan } from "./attempts.ts"
+import type { Admission } from "./contact.ts"
 import type { Exchange } from "./exchange.ts"
 import type { Passage } from "./passage.ts"
 import type { Step } from "./run.ts"
@@ -27,6 +28,8 @@ export interface Listener {
   readonly gateway: string
   /** Whether it is for host names of its own: a request that comes here has named one of them. */
   readonly namesHosts?: boolean | undefined
+  /** What has decided about the connection before. */
+  readonly admission?: Admission | undefined
   readonly steps: ReadonlyArray<Step>
   /** The response nodes in force when a request stops before it has a route. */
   readonly response: ReadonlyArray<Step>
@@ -58,8 +61,8 @@ export interface Route {
   readonly effective: EffectivePolicies
   /** Default: that of a policy; without one the backend is called once. */
   readonly plan?: Plan | undefined
-  /** Whether one of its backends has several endpoints. */
-  readonly hasEndpoints?: boolean | undefined
+  /** That where no policy says, if one of its backends may be called elsewhere. */
+  readonly elsewhere?: Plan | undefined
   /** Chooses a backend by weight, once for a request; a failure says why there is none. */
   readonly choose: (exchange: Exchange) => Backend | StageError
 }
@@ -96,6 +99,8 @@ export interface Backend {
   /** All response nodes: gateway, route and backend. */
   readonly response: ReadonlyArray<Step>
   readonly effective: EffectivePolicies
+  /** Where no policy says which attempts may be made: because it has several endpoints. */
+  readonly elsewhere?: Plan | undefined
   /** How those of its endpoints do that it chooses between, where it chooses. */
   readonly endpoints?: (() => ReadonlyArray<EndpointState>) | undefined
   /** Whether its calls fail by themselves when the time of the request is up. Otherwise the engine watches the time. */

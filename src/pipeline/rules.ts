@@ -108,6 +108,8 @@ const isTrue = (outcome: Shown): boolean =>
   outcome.kind === "value" && outcome.type === "bool" && outcome.value === "true"
 
 export type Asking = Pick<View<never, never>, "request" | "variables" | "watched" | "tell">
+/** A request has a path, which may be read in two ways; a connection has none. */
+type AskingOfAny = Omit<Asking, "request">
 
 /**
  * Decides, and tells whoever watches how each rule came out.
@@ -115,10 +117,11 @@ export type Asking = Pick<View<never, never>, "request" | "variables" | "watched
  */
 export const rulingOf = (rules: Rules, exchange: Asking, item?: McpItem): Ruling =>
   rules.readPath && exchange.request.otherPath !== undefined
-    ? inBothReadings(exchange.request, () => asked(rules, exchange, item))
-    : asked(rules, exchange, item)
+    ? inBothReadings(exchange.request, () => plainRulingOf(rules, exchange, item))
+    : plainRulingOf(rules, exchange, item)
 
-const asked = (rules: Rules, exchange: Asking, item: McpItem | undefined): Ruling => {
+/** The same of rules that read no path. */
+export const plainRulingOf = (rules: Rules, exchange: AskingOfAny, item?: McpItem): Ruling => {
   if (!exchange.watched) return rules.decide(exchange.variables)
   const { ruling, rules: outcomes } = rules.explain(exchange.variables)
   const result = ruling === "allow" ? "allow" : "deny"

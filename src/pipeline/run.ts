@@ -10,26 +10,37 @@ import type { Exchange } from "./exchange.ts"
 import type { Latency } from "./latency.ts"
 import { WatchCalls } from "./outbound.ts"
 import type { Passage } from "./passage.ts"
+import type { Site } from "./site.ts"
+import type { timeouts } from "./slots.ts"
 import {
   type AnySlot,
   type ConfigPath,
   next,
   type OutcomeKind,
   type Phase,
-  type Run,
-  type Site,
   type StageError,
   type Verdict
 } from "./stage.ts"
+import type { Reading } from "./view.ts"
+import type { Watch } from "./watch.ts"
+
+/** What is on its way through the nodes: a request, or a connection. */
+export interface Traveller {
+  /** What policies see of it. */
+  readonly exchange: Pick<Exchange, "arrived"> & Reading<typeof timeouts>
+  /** The index of the step at which a loop last stopped with an answer or a failure. */
+  stoppedAt: number
+  readonly watch: Pick<Watch, "outbound"> | undefined
+}
 
 /** What a step does. Policies see the message alone; what ends a route sees the passage, too. */
-export type StepRun = (
-  // biome-ignore lint/suspicious/noExplicitAny: the slots of a node were checked when its policy was defined.
-  ...args: [...Parameters<Run<any, any, StageError>>, passage: Passage]
+export type StepRun<T extends Traveller = Passage> = (
+  exchange: T["exchange"],
+  passage: T
 ) => Effect.Effect<Verdict, StageError>
 
 /** A node of a policy, compiled into its place. */
-export interface Step {
+export interface Step<T extends Traveller = Passage> {
   readonly policy: string
   readonly node: string
   readonly site: Site
@@ -37,17 +48,20 @@ export interface Step {
   /** The configuration that it was compiled from. */
   readonly path: ConfigPath
   readonly failOpen: boolean
-  readonly run: StepRun
+  readonly run: StepRun<T>
   /** What it can make of a request here: what its policy declares, and what its condition adds. */
   readonly outcomes: ReadonlyArray<OutcomeKind>
   readonly reads: ReadonlyArray<AnySlot>
   readonly writes: ReadonlyArray<AnySlot>
   readonly condition: string | undefined
-  readonly holds: ((exchange: Exchange, passage: Passage) => boolean) | undefined
+  readonly holds: ((exchange: T["exchange"], passage: T) => boolean) | undefined
   /** Beside the call: whether the answer waits for it. Default: it does. */
   readonly answerWaits?: boolean | undefined
   readonly latency: Latency
 }
+
+/** What tells a step, and where it was configured. */
+export type StepName = Pick<Step, "policy" | "phase" | "node" | "path">
 
 /** Milliseconds with fractions, from a clock that never goes back. */
 export type MonotonicClock = () => number
@@ -58,16 +72,16 @@ export type PhaseOutcome = Effect.Effect<Verdict, StageError>
  * Runs the nodes of a phase from the one at `from` on.
  * @param afterwards whether they run once more, when the phases are over: then the answer has begun, and the time of the request is not theirs.
  */
-export type Loop = (
-  steps: ReadonlyArray<Step>,
-  passage: Passage,
+export type Loop<T extends Traveller = Passage> = (
+  steps: ReadonlyArray<Step<T>>,
+  passage: T,
   from: number,
   afterwards?: boolean | undefined
 ) => PhaseOutcome
 
 /** What the observed loop tells about each node. */
-export interface StageFinished {
-  readonly step: Step
+export interface StageFinished<T extends Traveller = Passage> {
+  readonly step: Step<T>
   /** Milliseconds on the monotonic clock. */
   readonly start: number
   readonly end: number
@@ -87,7 +101,7 @@ export const errorOf = (cause: Cause.Cause<StageError>): StageError | undefined 
  * failOpen forgives declared errors only: defects, interruptions, and what was decided or could not be decided (the end of the request's
  * time, what a decision could not read or had no room to), always get through.
  */
-const forgiven = (step: Step, exit: Exit.Exit<Verdict, StageError>): boolean => {
+const forgiven = <T extends Traveller>(step: Step<T>, exit: Exit.Exit<Verdict, StageError>): boolean => {
   if (!step.failOpen || Exit.isSuccess(exit) || Cause.hasDies(exit.cause)) return false
   const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
   return error !== undefined && error.unforgiven !== true
@@ -97,8 +111,8 @@ const forgiven = (step: Step, exit: Exit.Exit<Verdict, StageError>): boolean => 
 const defect = (cause: unknown): Exit.Exit<Verdict, StageError> => Exit.die(cause)
 
 /** The loop for requests that nobody watches. */
-export const plainLoop = (clock: MonotonicClock): Loop => {
-  const loop: Loop = (steps, passage, from, afterwards = false) => {
+export const plainLoop = <T extends Traveller = Passage>(clock: MonotonicClock): Loop<T> => {
+  const loop: Loop<T> = (steps, passage, from, afterwards = false) => {
     if (steps.length === 0) return next
     const { exchange } = passage
     let started = clock()
@@ -129,8 +143,8 @@ export const plainLoop = (clock: MonotonicClock): Loop => {
   }
   const awaited = (
     effect: PhaseOutcome,
-    steps: ReadonlyArray<Step>,
-    passage: Passage,
+    steps: ReadonlyArray<Step<T>>,
+    passage: T,
     i: number,
     started: number,
     afterwards: boolean
@@ -147,20 +161,23 @@ export const plainLoop = (clock: MonotonicClock): Loop => {
 }
 
 /** A node beside the call, or afterwards, runs when others do: where these stopped is not for it to say. */
-const stopped = (passage: Passage, { phase }: Step, i: number, afterwards: boolean): void => {
+const stopped = <T extends Traveller>(passage: T, { phase }: Step<T>, i: number, afterwards: boolean): void => {
   if (phase !== "call" && !afterwards) passage.stoppedAt = i
 }
 
 /** What a node waits for takes no longer than its request may, unless nothing waits for the node. */
-const inTime = (
+const inTime = <T extends Traveller>(
   effect: PhaseOutcome,
-  step: Step,
-  { exchange }: Passage,
+  step: Step<T>,
+  { exchange }: T,
   clock: MonotonicClock,
   afterwards: boolean
 ): PhaseOutcome => (afterwards || step.answerWaits === false ? effect : within(exchange, clock, effect))
 
-const settle = (step: Step, exit: Exit.Exit<Verdict, StageError>): Exit.Exit<Verdict, StageError> => {
+const settle = <T extends Traveller>(
+  step: Step<T>,
+  exit: Exit.Exit<Verdict, StageError>
+): Exit.Exit<Verdict, StageError> => {
   if (Exit.isSuccess(exit)) return exit.value === undefined ? next : exit
   if (!forgiven(step, exit)) return exit
   step.latency.failedOpen++
@@ -168,14 +185,17 @@ const settle = (step: Step, exit: Exit.Exit<Verdict, StageError>): Exit.Exit<Ver
 }
 
 /** What a node waits for, with the calls that it makes told as its own. */
-const watched = (effect: PhaseOutcome, { watch }: Passage, step: Step): PhaseOutcome =>
+const watched = <T extends Traveller>(effect: PhaseOutcome, { watch }: T, step: Step<T>): PhaseOutcome =>
   watch === undefined ? effect : Effect.provideService(effect, WatchCalls, (call) => watch.outbound(call, step))
 
 /** The same meaning, plus one event for each node. */
-export const observedLoop = (clock: MonotonicClock, tell: (passage: Passage, event: StageFinished) => void): Loop => {
+export const observedLoop = <T extends Traveller = Passage>(
+  clock: MonotonicClock,
+  tell: (passage: T, event: StageFinished<T>) => void
+): Loop<T> => {
   const conclude = (
-    passage: Passage,
-    step: Step,
+    passage: T,
+    step: Step<T>,
     start: number,
     exit: Exit.Exit<Verdict, StageError>,
     afterwards: boolean
@@ -194,7 +214,7 @@ export const observedLoop = (clock: MonotonicClock, tell: (passage: Passage, eve
     tell(passage, { step, start, end, outcome, error, afterwards })
     return settled
   }
-  const loop: Loop = (steps, passage, from, afterwards = false) => {
+  const loop: Loop<T> = (steps, passage, from, afterwards = false) => {
     const { exchange } = passage
     for (let i = from; i < steps.length; i++) {
       const step = steps[i]!

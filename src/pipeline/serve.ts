@@ -7,25 +7,26 @@ import { type Body, isSource } from "../http/body.ts"
 import { grpcTimeoutOf } from "../http/grpc.ts"
 import { addVary } from "../http/header-list.ts"
 import type { Answer } from "../http/message.ts"
-import { Attempts, elsewhere } from "./attempts.ts"
+import { Attempts } from "./attempts.ts"
 import { Beside, type Stop } from "./beside.ts"
 import { within } from "./deadline.ts"
-import { callStopped, Defect, NotFound } from "./errors.ts"
+import { callStopped, Defect, NotFound, type TimedOut } from "./errors.ts"
 import type { Exchange } from "./exchange.ts"
 import type { Passage } from "./passage.ts"
 import { render } from "./render.ts"
 import type { Backend, Listener, Route, Selection } from "./route.ts"
 import { errorOf, type Loop, type PhaseOutcome, type Step } from "./run.ts"
+import type { RequestSite } from "./site.ts"
 import { plan as planned, timeouts } from "./slots.ts"
-import { next, type Site, type StageError } from "./stage.ts"
+import { next, type StageError } from "./stage.ts"
 
 /** What is told between the phases. The hooks of the plain form do nothing. */
 export interface Hooks {
   readonly started: (passage: Passage) => void
   /** Before the nodes of a request phase. */
-  readonly entering: (passage: Passage, site: Site) => void
+  readonly entering: (passage: Passage, site: RequestSite) => void
   /** After the nodes of a request phase, when none of them stopped the request. */
-  readonly passed: (passage: Passage, site: Site) => void
+  readonly passed: (passage: Passage, site: RequestSite) => void
   readonly selected: (passage: Passage, selection: Selection) => void
   readonly calling: (passage: Passage, backend: Backend) => void
   /** The backend answered, or failed to. */
@@ -98,7 +99,7 @@ const makeWays: Making<{ readonly serve: Serve; readonly reach: Reach }> = (loop
       const said = exchange.get(timeouts)
       exchange.set(timeouts, { backend: said?.backend, request: Math.min(said?.request ?? callers, callers) })
     }
-    const plan = route.plan ?? p.exchange.get(planned) ?? (route.hasEndpoints === true ? elsewhere : undefined)
+    const plan = route.plan ?? p.exchange.get(planned) ?? route.elsewhere
     if (plan !== undefined) p.attempts = new Attempts(plan, p)
     return attempting(p, route)
   }
@@ -225,8 +226,12 @@ const makeWays: Making<{ readonly serve: Serve; readonly reach: Reach }> = (loop
     return finishing(p, backend.response, 0, undefined)
   }
 
-  /** Milliseconds until the next attempt; a plan that throws is a defect like any other. */
-  const again = (attempts: Attempts, p: Passage, error: StageError | undefined): number | Defect | undefined => {
+  /** Milliseconds until the next attempt, or why it cannot be waited for; a plan that throws is a defect like any other. */
+  const again = (
+    attempts: Attempts,
+    p: Passage,
+    error: StageError | undefined
+  ): number | Defect | TimedOut | undefined => {
     try {
       return attempts.again(p, error, clock())
     } catch (cause) {

@@ -9,7 +9,8 @@ import type { OutboundCall, OutboundWatch } from "./outbound.ts"
 import type { Passage } from "./passage.ts"
 import { requestFacts } from "./request-fields.ts"
 import type { StageFinished, Step } from "./run.ts"
-import type { Site, StageError } from "./stage.ts"
+import type { RequestSite } from "./site.ts"
+import type { StageError } from "./stage.ts"
 import type { Outcome } from "./view.ts"
 import type { Watch } from "./watch.ts"
 
@@ -120,7 +121,7 @@ export class Spans implements Watch {
   }
 
   /** The backend belongs to the same trace: its parent is the span of the call. */
-  passed(p: Passage, site: Site): void {
+  passed(p: Passage, site: RequestSite): void {
     if (site !== "backend") return
     if (p.attempts !== undefined) this.#callId = newSpanId()
     p.exchange.request.headers.set(

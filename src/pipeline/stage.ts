@@ -8,15 +8,13 @@ import type { Answer } from "../http/message.ts"
 import type { Reached } from "../services/upstreams.ts"
 import type { FailedReading } from "./fail-closed.ts"
 import { isForeign } from "./foreign-schema.ts"
+import type { Site, ViewAt } from "./site.ts"
 import type { View } from "./view.ts"
 
-/** Where a policy can be attached. Each site is also the request phase in which its nodes run. */
-export const sites = ["gateway", "route", "backend"] as const
-/** One of `sites`: on a listener, on a route, or on a backend. */
-export type Site = (typeof sites)[number]
+export type { Site } from "./site.ts"
 
 /** Where a node runs. The order of this list is the order of the trace events, but of those beside the call. */
-export const phases = ["gateway", "route", "backend", "call", "backendResponse", "response"] as const
+export const phases = ["connection", "gateway", "route", "backend", "call", "backendResponse", "response"] as const
 export type Phase = (typeof phases)[number]
 /** The phases from the call of the backend on, beside which those of `call` run. */
 export type ResponsePhase = Exclude<Phase, Site>
@@ -83,12 +81,12 @@ export interface StageError {
  * The work of a node. An answer that is known at once is returned as a ready `Exit`, so that no fiber is involved.
  * Compute first and commit last: a node that fails leaves the exchange as it was.
  */
-export type Run<Reads extends AnySlot, Writes extends AnySlot, E extends StageError> = (
-  exchange: View<Reads, Writes>
+export type Run<Reads extends AnySlot, Writes extends AnySlot, E extends StageError, V = View<Reads, Writes>> = (
+  exchange: V
 ) => Effect.Effect<Verdict, E>
 
-/** One named step of a policy. */
-export interface Node<Reads extends AnySlot, Writes extends AnySlot, E extends StageError> {
+/** One named step of a policy. `V` is what it sees at the sites of the policy. */
+export interface Node<Reads extends AnySlot, Writes extends AnySlot, E extends StageError, V = View<Reads, Writes>> {
   /** Unique within the policy. The first node usually has the policy's own name. */
   readonly name: string
   /**
@@ -97,7 +95,7 @@ export interface Node<Reads extends AnySlot, Writes extends AnySlot, E extends S
    * the client is told what the node says, or, if part of the answer has left, cut off.
    */
   readonly phase: "request" | ResponsePhase
-  readonly run: Run<Reads, Writes, E>
+  readonly run: Run<Reads, Writes, E, V>
   /**
    * Of a node beside the call: whether the answer of the backend waits for it. Default: it does. One for which it does not wait lives
    * until the exchange is over; the time of the request does not end it.
@@ -111,13 +109,16 @@ export interface Node<Reads extends AnySlot, Writes extends AnySlot, E extends S
   readonly reads?: ReadonlyArray<Reads> | undefined
   readonly writes?: ReadonlyArray<Writes> | undefined
   /** Runs only when this holds; an edge of the graph bears the text. */
-  readonly when?: { readonly text: string; readonly holds: (exchange: View<Reads, Writes>) => boolean } | undefined
+  readonly when?: { readonly text: string; readonly holds: (exchange: V) => boolean } | undefined
 }
 
 /** What compiling a policy yields: its nodes in their order. */
-export type PolicyGraph<Reads extends AnySlot, Writes extends AnySlot, E extends StageError> = ReadonlyArray<
-  Node<Reads, Writes, E>
->
+export type PolicyGraph<
+  Reads extends AnySlot,
+  Writes extends AnySlot,
+  E extends StageError,
+  V = View<Reads, Writes>
+> = ReadonlyArray<Node<Reads, Writes, E, V>>
 
 /** One step of a path into the configuration. */
 export type ConfigPath = ReadonlyArray<string | number>
@@ -141,8 +142,8 @@ export const unavailable = (path: ConfigPath, what: string, verb: "is" | "are" =
 })
 
 /** Where in the configuration, and in the life of a request, a policy is being compiled. */
-export interface Attachment {
-  readonly site: Site
+export interface Attachment<At extends Site = Site> {
+  readonly site: At
   /** The path of the policy's configuration, as `routes[2].policies.cors`. */
   readonly path: ConfigPath
 }
@@ -197,12 +198,24 @@ export interface Policy<
    */
   readonly compile: (
     config: S["Type"],
-    at: Attachment
-  ) => Effect.Effect<PolicyGraph<Reads, Writes, E>, ReadonlyArray<ConfigProblem>, R | Scope.Scope>
+    at: Attachment<At>
+  ) => Effect.Effect<
+    PolicyGraph<Reads, Writes, E, ViewAt<At, Reads, Writes>>,
+    ReadonlyArray<ConfigProblem>,
+    R | Scope.Scope
+  >
 }
-/** Any policy, whatever it reads, writes and needs. */
+/** Any policy, whatever it sees, reads, writes and needs. */
 // biome-ignore lint/suspicious/noExplicitAny: existential over every policy.
-export type AnyPolicy = Policy<string, any, Site, ResponsePhase, any, any, any, any>
+export interface AnyPolicy extends Omit<Policy<string, any, Site, ResponsePhase, any, any, any, any>, "compile"> {
+  readonly compile: (
+    // biome-ignore lint/suspicious/noExplicitAny: existential over every policy.
+    config: any,
+    // biome-ignore lint/suspicious/noExplicitAny: existential over every policy.
+    at: Attachment<any>
+    // biome-ignore lint/suspicious/noExplicitAny: existential over every policy.
+  ) => Effect.Effect<PolicyGraph<any, any, any, any>, ReadonlyArray<ConfigProblem>, any>
+}
 
 /**
  * Defines a policy; infers every type parameter.

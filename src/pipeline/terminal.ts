@@ -31,7 +31,7 @@ export interface TerminalNode<Slots extends AnySlot>
 /** What compiling a terminal yields: its nodes in their order, and the call between them. */
 export type CompiledBackend<Slots extends AnySlot> = Pick<
   Backend,
-  "type" | "protocol" | "target" | "keepsTime" | "endpoints"
+  "type" | "protocol" | "target" | "keepsTime" | "endpoints" | "elsewhere"
 > & {
   /** Left out: none. */
   readonly nodes?: ReadonlyArray<TerminalNode<Slots>> | undefined

@@ -6,14 +6,16 @@ import type { RequestState, StageMessage, StageName, TraceEvent, TraceMessage } 
 import { observe } from "../http/body.ts"
 import type { HeaderList } from "../http/header-list.ts"
 import { Capture } from "./capture.ts"
+import { type Contact, contactOf } from "./contact.ts"
 import { type Hidden, isHidden, shownUri, shownValue } from "./hidden.ts"
 import { masked } from "./masked.ts"
 import type { OutboundCall, OutboundResult, OutboundWatch } from "./outbound.ts"
 import type { Passage } from "./passage.ts"
 import type { Selection } from "./route.ts"
-import type { StageFinished, Step } from "./run.ts"
+import type { StageFinished, StepName } from "./run.ts"
+import type { RequestSite } from "./site.ts"
 import * as slots from "./slots.ts"
-import type { ConfigPath, Site, StageError } from "./stage.ts"
+import type { ConfigPath, StageError } from "./stage.ts"
 import type { Outcome } from "./view.ts"
 import type { Watch } from "./watch.ts"
 
@@ -35,6 +37,9 @@ export interface TraceSettings {
 
 const micros = (milliseconds: number) => Math.round(milliseconds * 1000)
 const seconds = (milliseconds: number) => `${(milliseconds / 1000).toFixed(6)}s`
+
+/** A step as a trace shows it, of a request or of a connection. */
+type NamedStep = StepName & Pick<StageFinished["step"], "condition">
 
 /** The trace of one request. */
 export class Trace implements Watch {
@@ -73,11 +78,15 @@ export class Trace implements Watch {
     this.#tell(message, severity)
   }
 
-  outbound(call: OutboundCall, by?: Step): OutboundWatch {
+  outbound(call: OutboundCall, by?: StepName): OutboundWatch {
     return this.#outbound(call, [], by)
   }
 
-  #outbound({ scope, target, call }: OutboundCall, outer: ReadonlyArray<string>, by: Step | undefined): OutboundWatch {
+  #outbound(
+    { scope, target, call }: OutboundCall,
+    outer: ReadonlyArray<string>,
+    by: StepName | undefined
+  ): OutboundWatch {
     const scopes = [...outer, scope]
     const about = {
       ...(call === undefined ? {} : { call }),
@@ -98,7 +107,7 @@ export class Trace implements Watch {
     }
   }
 
-  #named({ policy, phase, node, path }: Step): StageName {
+  #named({ policy, phase, node, path }: StepName): StageName {
     return { kind: policy, phase, node, source: this.#locate(path) }
   }
 
@@ -106,9 +115,30 @@ export class Trace implements Watch {
     p.exchange.onFinished((outcome) => this.#finish(p, outcome))
     this.#tell({ type: "requestStarted" })
     this.#tell({ type: "requestSnapshot", stage: "initial request", requestState: this.#request(p) })
+    const contact = contactOf(p.exchange.peer)
+    if (contact !== undefined) this.#decided(contact)
   }
 
-  entering(p: Passage, site: Site): void {
+  /** A connection was refused: no request will come over it. */
+  refused(contact: Contact, { message }: StageError): void {
+    this.#decided(contact)
+    this.#tell({ type: "requestFinished", status: null, error: message }, "error")
+    this.#over = true
+  }
+
+  /** What was decided when the connection was made. */
+  #decided({ admission, events }: Contact): void {
+    const effectivePolicy = Object.fromEntries(
+      Object.entries(admission.effective()).map(([key, policy]) => [key, masked(policy)])
+    )
+    this.#tell({ type: "policySelection", phase: "connection", effectivePolicy })
+    for (const { stage, told } of events) {
+      if (told !== undefined) this.told(told)
+      else this.#stage(stage)
+    }
+  }
+
+  entering(p: Passage, site: RequestSite): void {
     const place = site === "gateway" ? p.listener : site === "route" ? p.route : p.backend
     if (place === undefined) return
     const effectivePolicy = Object.fromEntries(
@@ -117,7 +147,7 @@ export class Trace implements Watch {
     this.#tell({ type: "policySelection", phase: site, effectivePolicy })
   }
 
-  passed(p: Passage, site: Site): void {
+  passed(p: Passage, site: RequestSite): void {
     if (site === "backend") {
       this.#requestBody = new Capture(() => this.#tellRequestBody())
       p.exchange.requestBody = observe(p.exchange.requestBody, this.#requestBody)
@@ -208,7 +238,11 @@ export class Trace implements Watch {
     this.#over = true
   }
 
-  stage(_: Passage, { step, start, end, outcome, error }: StageFinished): void {
+  stage(_: Passage, event: StageFinished): void {
+    this.#stage(event)
+  }
+
+  #stage({ step, start, end, outcome, error }: Omit<StageFinished, "step"> & { readonly step: NamedStep }): void {
     this.#tell(
       {
         type: "policy",

@@ -55,8 +55,25 @@ export interface Outcome {
 /** What reads one slot. */
 export type Reading<S extends AnySlot> = Pick<View<S, never>, "get">
 
+/** The connection of a client as a node of a policy sees it: alone, or as part of a request that came over it. */
+export interface ConnectionView {
+  readonly peer: Peer
+  /** When it was made, or, of a request, when that arrived: milliseconds since 1970. */
+  readonly now: number
+  /** What expressions read: live, so it is always what is seen as it stands. */
+  readonly variables: Bindings
+  /** Adds a field to the log line, as `jwt.sub`. */
+  fact(key: string, value: string | number | boolean): void
+  /** Whether somebody wants what is noted: asked before it is gathered. */
+  readonly watched: boolean
+  /** A fact for whoever watches; does nothing when nobody does. */
+  note(kind: string, details: unknown): void
+  /** The same for what has an event of its own. */
+  tell(message: StageMessage): void
+}
+
 /** The exchange as a node of a policy sees it: it reads and writes the slots that its policy declares, and no others. */
-export interface View<Reads extends AnySlot, Writes extends AnySlot> {
+export interface View<Reads extends AnySlot, Writes extends AnySlot> extends ConnectionView {
   readonly request: RequestHead
   /** The request body. Assigning replaces it; whoever does so also mends `content-length`. */
   requestBody: Body
@@ -64,15 +81,10 @@ export interface View<Reads extends AnySlot, Writes extends AnySlot> {
   response: Answer | undefined
   /** The protocol that the client asks to upgrade to, as `websocket`. */
   readonly upgrade: string | undefined
-  readonly peer: Peer
-  /** When the request arrived: milliseconds since 1970. */
-  readonly now: number
   /** Headers for whatever answer leaves in the end: the backend's, a stage's own, or a rendered error. They overwrite; `vary` adds. */
   readonly answerHeaders: HeaderList
   /** The prefix by which the route was matched, if it was a path prefix. */
   readonly matchedPrefix: string | undefined
-  /** What expressions read: live, so it is always the exchange as it stands. */
-  readonly variables: Bindings
   get<S extends Reads | Writes>(slot: S): SlotValue<S> | undefined
   set<S extends Writes>(slot: S, value: SlotValue<S>): void
   /** The most bytes of a body that are read where no policy says otherwise: the listener's limit. */
@@ -87,12 +99,4 @@ export interface View<Reads extends AnySlot, Writes extends AnySlot> {
   observeResponseBody(observer: BodyObserver): void
   /** Runs when the exchange is over, however it ended. */
   onFinish(callback: (outcome: Outcome) => void): void
-  /** Adds a field to the log line of this request, as `jwt.sub`. */
-  fact(key: string, value: string | number | boolean): void
-  /** Whether somebody wants what is noted of this request: asked before it is gathered. */
-  readonly watched: boolean
-  /** A fact for whoever watches this request; does nothing when nobody does. */
-  note(kind: string, details: unknown): void
-  /** The same for what has an event of its own. */
-  tell(message: StageMessage): void
 }

@@ -3,9 +3,10 @@ import type { StageMessage } from "../../spec/trace-events.ts"
 import type { OutboundCall, OutboundWatch } from "./outbound.ts"
 import type { Passage } from "./passage.ts"
 import type { Selection } from "./route.ts"
-import type { StageFinished, Step } from "./run.ts"
+import type { StageFinished, StepName } from "./run.ts"
 import type { Hooks } from "./serve.ts"
-import type { Site, StageError } from "./stage.ts"
+import type { RequestSite } from "./site.ts"
+import type { StageError } from "./stage.ts"
 
 export interface Watch {
   /** Whether it wants what stages tell by themselves: gathering it costs. */
@@ -13,8 +14,8 @@ export interface Watch {
   /** What a stage told by itself. */
   told(message: StageMessage): void
   started(passage: Passage): void
-  entering(passage: Passage, site: Site): void
-  passed(passage: Passage, site: Site): void
+  entering(passage: Passage, site: RequestSite): void
+  passed(passage: Passage, site: RequestSite): void
   selected(passage: Passage, selection: Selection): void
   calling(passage: Passage): void
   called(passage: Passage, error: StageError | undefined): void
@@ -25,7 +26,7 @@ export interface Watch {
   /** A node ran, or was skipped. */
   stage(passage: Passage, event: StageFinished): void
   /** A call beside that of the engine, of the stage `by` or of a backend that is a relay. */
-  outbound(call: OutboundCall, by?: Step): OutboundWatch
+  outbound(call: OutboundCall, by?: StepName): OutboundWatch
 }
 
 /** The hooks of the observed form: each tells whoever watches the exchange. */

@@ -3,7 +3,9 @@
  * each of them exactly one request, unless it follows. Nobody waiting costs a request one comparison.
  */
 import type { TraceEvent } from "../../spec/trace-events.ts"
+import type { Contact } from "./contact.ts"
 import type { Exchange } from "./exchange.ts"
+import type { StageError } from "./stage.ts"
 import { Trace, type TraceSettings } from "./trace.ts"
 
 export interface Subscription {
@@ -47,8 +49,12 @@ export class Watchers {
    * would leave them none.
    */
   claim(x: Exchange): Trace | undefined {
+    return this.#claim((wants) => wants(x))
+  }
+
+  #claim(wanted: (wants: NonNullable<Subscription["wants"]>) => boolean): Trace | undefined {
     for (const subscription of this.#waiting) {
-      if (subscription.wants !== undefined && !subscription.wants(x)) continue
+      if (subscription.wants !== undefined && !wanted(subscription.wants)) continue
       this.#waiting.delete(subscription)
       const request = ++this.#requests
       return new Trace(this.#settings, (event) => {
@@ -57,13 +63,22 @@ export class Watchers {
       })
     }
     for (const [subscription, budget] of this.#following) {
-      if (budget.left() <= 0 || (subscription.wants !== undefined && !subscription.wants(x))) continue
+      if (budget.left() <= 0 || (subscription.wants !== undefined && !wanted(subscription.wants))) continue
       const request = ++this.#requests
       return new Trace(this.#settings, (event) => {
         if (budget.take()) subscription.emit(event, request)
       })
     }
     return undefined
+  }
+
+  /**
+   * Tells of a connection that was refused whoever waits for any request: it would have been the next one. What somebody wants of a
+   * request cannot be seen of a connection.
+   */
+  refused(contact: Contact, error: StageError): void {
+    const trace = this.#claim(() => false)
+    trace?.refused(contact, error)
   }
 }
 

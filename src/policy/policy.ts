@@ -69,7 +69,8 @@ export { type FailedReading, failedReadings } from "../pipeline/fail-closed.ts"
 export { after, before } from "../pipeline/order.ts"
 export { inBothReadings, inOtherReading, pathReadings } from "../pipeline/readings.ts"
 export { type Orders, type Registry, registry, type Services } from "../pipeline/registry.ts"
-export { compileRules, type Rules, type Ruling, rulingOf } from "../pipeline/rules.ts"
+export { compileRules, plainRulingOf, type Rules, type Ruling, rulingOf } from "../pipeline/rules.ts"
+export type { RequestSite, Site } from "../pipeline/site.ts"
 export * as slots from "../pipeline/slots.ts"
 // The contract: a policy is compiled once per configuration to nodes, each of which goes on, answers, or fails with a typed error.
 export {
@@ -88,7 +89,6 @@ export {
   policy,
   type Run,
   respond,
-  type Site,
   type Slot,
   type StageError,
   slot,
@@ -98,7 +98,7 @@ export {
 // What a policy keeps over its phases.
 export { type State, slotsOf, state } from "../pipeline/state.ts"
 // What a node sees: the messages, and the slots of policies before it.
-export type { Outcome, Peer, View } from "../pipeline/view.ts"
+export type { ConnectionView, Outcome, Peer, View } from "../pipeline/view.ts"
 // Patterns of the configuration: RE2 syntax, matched in time linear in the text.
 export { compilePattern, type Pattern } from "../regex/whole-text.ts"
 

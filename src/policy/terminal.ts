@@ -15,6 +15,8 @@ export type { HostVariable } from "../cel/phases.ts"
 export { contentCodings, decoded } from "../http/content-coding.ts"
 export { queryCarrier } from "../http/credential.ts"
 export { formatTraceparent } from "../http/trace-context.ts"
+// Attempts at a backend with several endpoints.
+export { elsewhere, elsewhereAnew } from "../pipeline/attempts.ts"
 export { bearerOf } from "../pipeline/authentication/token.ts"
 export { CallTimes } from "../pipeline/call-times.ts"
 export { Capture } from "../pipeline/capture.ts"

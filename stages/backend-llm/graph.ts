@@ -1,6 +1,6 @@
 /** The graph of a model call: what happens to a request on its way to a provider, and to the answer on its way back, in this order. */
 import { slots } from "../../src/policy/policy.ts"
-import { type CompiledBackend, type Left, TerminalGraph } from "../../src/policy/terminal.ts"
+import { type CompiledBackend, type Left, type Passage, TerminalGraph } from "../../src/policy/terminal.ts"
 import { budget, isBudgeted } from "./budget.ts"
 import { classify } from "./classify.ts"
 import type { Endpoint } from "./endpoint.ts"
@@ -19,29 +19,31 @@ import { isTranslated, translateBack } from "./translate-back.ts"
 
 const { affinity, expressionSlots, jwt, modelAccess, timeouts, tokenBudgets } = slots
 
+type Select = (x: Exchange, passage: Passage) => Left<Selected>
+
 /** The terminal of whoever selects one of these endpoints. */
 export const modelCalls = (
   engine: Engine,
   endpoints: ReadonlyArray<Endpoint>,
-  states: CompiledBackend<ModelSlots>["endpoints"],
-  select: (x: Exchange) => Left<Selected>
+  balanced: Pick<CompiledBackend<ModelSlots>, "endpoints" | "elsewhere">,
+  select: Select
 ): CompiledBackend<ModelSlots> => ({
   type: "ai",
   protocol: "llm",
   target: [...new Set(endpoints.map(({ provider }) => provider.name))].join(","),
-  endpoints: states,
+  ...balanced,
   // The mock takes its time by itself.
   keepsTime: endpoints.every(({ destination }) => destination.type !== "mock"),
   ...graphOf(engine, endpoints, select).laid
 })
 
-const graphOf = (engine: Engine, endpoints: ReadonlyArray<Endpoint>, select: (x: Exchange) => Left<Selected>) =>
+const graphOf = (engine: Engine, endpoints: ReadonlyArray<Endpoint>, select: Select) =>
   TerminalGraph.over<ModelSlots>(modelCall)
     .node({
       name: "select",
       outcomes: ["next", "respond", "fail"],
       reads: [...expressionSlots, affinity, modelAccess],
-      run: select
+      run: (x, _, passage) => select(x, passage)
     })
     .node({ name: "classify", outcomes: ["next", "respond", "fail"], run: classify })
     .node({ name: "enrich", outcomes: ["next"], reads: expressionSlots, run: enrich })

@@ -4,7 +4,7 @@
  */
 import { Effect, Exit } from "effect"
 import { type Answer, slots } from "../../src/policy/policy.ts"
-import { type Afterwards, defaultBodyLimit, type Left, type OptionalNode } from "../../src/policy/terminal.ts"
+import type { Afterwards, Left, OptionalNode } from "../../src/policy/terminal.ts"
 import { isObject } from "../../src/protocols/llm/formats/json.ts"
 import type { GuardOutcome } from "../../src/protocols/llm/guard/outcome.ts"
 import { GuardWindow } from "../../src/protocols/llm/guard/window.ts"
@@ -107,7 +107,8 @@ export const guardStream = (judged: Afterwards<ModelSlots, Observed>): OptionalN
       answer.headers.delete("content-length")
       const guarded = new GuardedStream(observed.events, {
         format: conversation,
-        window: new GuardWindow(conversation, defaultBodyLimit),
+        window: new GuardWindow(conversation, x.bodyLimit),
+        room: x.settings.heldBytes,
         judge: (text) =>
           judged(x, { type: "piece", call, told: text === undefined ? undefined : saying(text) }, passage),
         fork: Effect.runForkWith(context),

@@ -2,6 +2,7 @@ import { Buffer } from "node:buffer"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect } from "effect"
 import { type Body, BodyAborted, type BodySink, type BodySource } from "../../src/http/body.ts"
+import { HeldBytes } from "../../src/http/held-bytes.ts"
 import type { StageError } from "../../src/pipeline/stage.ts"
 import { blockedEvent, failedGuardMessage, GuardWindow } from "../../src/protocols/llm/guard/window.ts"
 import { StreamReader } from "../../src/protocols/llm/usage/stream.ts"
@@ -51,9 +52,10 @@ class Client implements BodySink {
 }
 
 const fork: Fork = Effect.runFork
-const guarding = (judge: Judge, told?: Guarding["told"]): Guarding => ({
+const guarding = (judge: Judge, told?: Guarding["told"], room = new HeldBytes()): Guarding => ({
   format: "completions",
   window: new GuardWindow("completions", 1 << 20),
+  room,
   judge,
   fork,
   told
@@ -67,8 +69,10 @@ const unreadable = new LlmFailed({
 })
 const refusal = (body: string) => new GuardRejected({ status: 403, body, headers: [] })
 
+const gone = new BodyAborted({ source: "backend", detail: "reset" })
+
 /** A stream under a guard whose verdicts come when the test gives them. */
-const guarded = () => {
+const guarded = (room = new HeldBytes()) => {
   const verdicts: Array<Deferred.Deferred<StageError | undefined>> = []
   const given = { interrupted: 0 }
   const judge: Judge = (text) =>
@@ -83,7 +87,7 @@ const guarded = () => {
   const told: Array<Judgement> = []
   const stream = new GuardedStream(
     observed(provider),
-    guarding(judge, (judgement) => told.push(judgement))
+    guarding(judge, (judgement) => told.push(judgement), room)
   )
   stream.start(client)
   const say = (index: number, blocked?: string) =>
@@ -209,11 +213,44 @@ describe("a stream under guard", () => {
 
   it("a provider that breaks off is told once", () => {
     const { provider, client } = guarded()
-    const gone = new BodyAborted({ source: "backend", detail: "reset" })
     provider.sink.fail(gone)
     provider.sink.fail(gone)
     assert.deepStrictEqual(client.failures, ["body ended early: reset"])
   })
+
+  it.effect(
+    "what is held back counts against the budget of the process, and is judged at once where there is no room",
+    () =>
+      Effect.gen(function* () {
+        const small = `data: {"choices":[{"delta":{"content":"a"}}]}\n\n`
+        const room = new HeldBytes(small.length * 2)
+        const { provider, client, stream, verdicts, say } = guarded(room)
+        assert.isTrue(provider.sink.data(Buffer.from(small)))
+        assert.isTrue(provider.sink.data(Buffer.from(small)))
+        assert.strictEqual(room.held, small.length * 2)
+        assert.isFalse(provider.sink.data(Buffer.from(small)))
+        assert.strictEqual(verdicts.length, 1)
+        yield* say(0)
+        assert.strictEqual(client.text, small.repeat(3))
+        assert.strictEqual(room.held, 0)
+        assert.isTrue(provider.sink.data(Buffer.from(small)))
+        assert.strictEqual(room.held, small.length)
+        stream.cancel()
+        assert.strictEqual(room.held, 0)
+        for (const end of [(sink: BodySink) => sink.end(), (sink: BodySink) => sink.fail(gone)]) {
+          const other = guarded(room)
+          other.provider.sink.data(Buffer.from(small))
+          end(other.provider.sink)
+          assert.strictEqual(room.held, small.length)
+          yield* other.say(0)
+          assert.strictEqual(room.held, 0)
+        }
+        const refused = guarded(room)
+        refused.provider.sink.data(event("a"))
+        yield* refused.say(0, "no")
+        assert.strictEqual(room.held, 0)
+      })
+  )
 
   it("without a text there is nothing to judge, and the end comes at once", () => {
     const client = new Client()

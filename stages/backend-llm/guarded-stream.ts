@@ -10,6 +10,7 @@ import {
   type WindowStep
 } from "../../src/protocols/llm/guard/window.ts"
 import type { EventBody } from "./event-body.ts"
+import type { Exchange } from "./exchange.ts"
 import { GuardRejected } from "./refused.ts"
 
 /** Says why a text must not pass, if it must not. Without a text: what came cannot be read. */
@@ -34,6 +35,8 @@ export interface Judgement {
 export interface Guarding {
   readonly format: GuardedFormat
   readonly window: GuardWindow
+  /** Of the process, for what is held back. */
+  readonly room: Exchange["settings"]["heldBytes"]
   readonly judge: Judge
   readonly fork: Fork
   /** Absent where nobody wants to know. */
@@ -48,6 +51,8 @@ export class GuardedStream extends PassingBody {
   #text: string | undefined
   #judgements = 0
   #passedBytes = 0
+  /** Of the room of the process. */
+  #taken = 0
   #waiting = false
   #pushed = false
   #full = false
@@ -74,7 +79,7 @@ export class GuardedStream extends PassingBody {
   /** Nobody wants the rest: what is judged is let go of. */
   close(): void {
     if (this.#over) return
-    this.#over = true
+    this.#leave()
     if (!this.#waiting) return
     this.#judging?.interruptUnsafe()
     this.#tell("given up")
@@ -83,7 +88,10 @@ export class GuardedStream extends PassingBody {
   data(chunk: Uint8Array): boolean {
     if (this.#over) return false
     this.#pushed = true
-    this.#take(this.#guarding.window.push(chunk, this.#events.boundary))
+    const { room, window } = this.#guarding
+    const hasRoom = room.take(chunk.length)
+    if (hasRoom) this.#taken += chunk.length
+    this.#take(window.push(chunk, this.#events.boundary, hasRoom))
     this.#pushed = false
     return !this.#over && !this.#waiting && !this.#full
   }
@@ -146,7 +154,7 @@ export class GuardedStream extends PassingBody {
   }
 
   #block(refused: StageError | undefined): void {
-    this.#over = true
+    this.#leave()
     this.#waiting = false
     this.#tell("cut", refused?.message)
     super.cancel()
@@ -165,14 +173,25 @@ export class GuardedStream extends PassingBody {
   /** A window is small: it goes as a whole, even if the client is slow. */
   #release(chunks: ReadonlyArray<Uint8Array>): void {
     for (const chunk of chunks) {
+      this.#giveBack(Math.min(chunk.length, this.#taken))
       this.#passedBytes += chunk.length
       if (!this.sink!.data(chunk)) this.#full = true
     }
   }
 
+  #giveBack(bytes: number): void {
+    this.#taken -= bytes
+    this.#guarding.room.giveBack(bytes)
+  }
+
+  #leave(): void {
+    this.#over = true
+    this.#giveBack(this.#taken)
+  }
+
   #finish(): void {
     if (this.#waiting || this.#over) return
-    this.#over = true
+    this.#leave()
     if (this.#failure === undefined) this.sink!.end()
     else this.sink!.fail(this.#failure)
   }

@@ -4,7 +4,7 @@ import { Effect, Exit, Result } from "effect"
 import { type Candidate, choose } from "../../src/balance/choice.ts"
 import { statesOf } from "../../src/balance/endpoint-state.ts"
 import { type ConfigProblem, slots } from "../../src/policy/policy.ts"
-import type { Left } from "../../src/policy/terminal.ts"
+import { elsewhereAnew, type Left, type Passage } from "../../src/policy/terminal.ts"
 import { isObject, type JsonObject, parseJson } from "../../src/protocols/llm/formats/json.ts"
 import { isUnambiguous } from "../../src/protocols/llm/models/json-members.ts"
 import { modelInPath } from "../../src/protocols/llm/models/model-path.ts"
@@ -53,7 +53,8 @@ export const compileProviders = (config: AiConfig) =>
         const all = statesOf(group, engine.clock())
         return groups.length === 1 ? all : all.map((state) => ({ ...state, group: index }))
       })
-    return modelCalls(engine, endpoints, states, (x) => offered(engine, groups, x))
+    const balanced = { endpoints: states, elsewhere: endpoints.length > 1 ? elsewhereAnew : undefined }
+    return modelCalls(engine, endpoints, balanced, (x, passage) => offered(engine, groups, x, passage))
   })
 
 const compileProvider = (config: EndpointConfig) =>
@@ -88,9 +89,17 @@ const noModel = refused(400, "missing field: model not specified")
 const notAllowed = new ModelRefused({ refusal: refusal("model_not_allowed") })
 
 /** Finds the provider that is to answer a request, and the model that it is asked for. */
-const offered = (engine: Engine, groups: Groups, x: Exchange): Left<Selected> => {
+const offered = (engine: Engine, groups: Groups, x: Exchange, passage: Passage): Left<Selected> => {
+  const { tried } = passage.attempts ?? {}
+  const untried = tried === undefined ? groups : untriedOf(groups, tried)
   // A group has a provider, and a backend a group.
-  const { endpoint } = choose(groups, { now: engine.clock(), random: engine.random, affinity: x.get(slots.affinity) })!
+  const { endpoint, key } = choose(untried.length > 0 ? untried : groups, {
+    now: engine.clock(),
+    random: engine.random,
+    affinity: x.get(slots.affinity)
+  })!
+  passage.choice = key
+  passage.others = untried.length > 1 || (untried[0]?.length ?? 0) > 1
   const type = endpoint.routeType(canonicalPath(x.request.path))
   const unread = forwarded.has(type)
   if (!unread && type !== "models" && x.request.method !== "POST") return Exit.fail(callsAlone)
@@ -110,6 +119,10 @@ const offered = (engine: Engine, groups: Groups, x: Exchange): Left<Selected> =>
     return Exit.succeed({ bytes, json, unread, requested, wanted, endpoint, variable })
   })
 }
+
+/** Of the groups the providers that no attempt was made at. */
+const untriedOf = (groups: Groups, tried: ReadonlySet<string>): Groups =>
+  groups.map((group) => group.filter(({ key }) => !tried.has(key))).filter((group) => group.length > 0)
 
 /** Clients of Gemini name the model in the path; others may, where they name none in the body. */
 const requestedIn = (type: RouteType, x: Exchange, bytes: Buffer, json: JsonObject): RequestedModel | undefined => {

@@ -43,7 +43,7 @@ export const compileRouter = (config: LlmRouterConfig) =>
         models.map(({ name, watched: { health } }) => ({ key: name, health })),
         engine.clock()
       )
-    return modelCalls(engine, models, states, (x) => routed(router, x))
+    return modelCalls(engine, models, { endpoints: states }, (x) => routed(router, x))
   })
 
 const callsAlone = methodNotAllowed("POST")

@@ -43,7 +43,7 @@ export const serviceCalls = (members: Members, clock: () => number, random: () =
       mostEvicted: halfEvicted
     })
     if (member === undefined) return Exit.fail(noneHealthy)
-    passage.endpoint = member.key
+    passage.endpoint = passage.choice = member.key
     passage.others = untried.length > 1
     const call = member.health.begin()
     x.onFinish(() => call.over(clock()))

@@ -84,6 +84,22 @@ describe("the endpoints of a service", () => {
       }).pipe(Effect.scoped, Effect.provide(KeptLayer.layer))
   )
 
+  it.live("are one where they are at the same address, and take what both do", () =>
+    Effect.gen(function* () {
+      const list = { current: [endpoint("a", 2), endpoint("b"), endpoint("a", 3), endpoint("a", 0)] }
+      const open = () => Effect.succeed({ send: () => Effect.never })
+      const members = yield* openMembers("default/orders:80", list, open, () => 1000)
+      const shown = () => members.current.map(({ key, capacity }) => [key, capacity])
+      assert.deepStrictEqual(shown(), [
+        ["a:80", 5],
+        ["b:80", 1]
+      ])
+      list.current = [endpoint("a", 2)]
+      yield* members.following()!
+      assert.deepStrictEqual(shown(), [["a:80", 2]])
+    }).pipe(Effect.scoped, Effect.provide(KeptLayer.layer))
+  )
+
   it.live(
     "are followed to the end although the request that came upon the change is given up, one change after the other",
     () =>

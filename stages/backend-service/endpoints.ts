@@ -14,6 +14,7 @@ import {
 
 /** An endpoint that takes calls. Its key is its address. */
 export interface Member extends Candidate {
+  readonly capacity: number
   readonly upstream: Upstream
 }
 
@@ -70,7 +71,14 @@ export const openMembers = (
       const made: Array<EndpointHealth> = []
       for (const endpoint of seen) {
         const key = formatAddress(endpoint.address)
-        if (endpoint.capacity <= 0 || now.has(key)) continue
+        if (endpoint.capacity <= 0) continue
+        const same = now.get(key)
+        if (same !== undefined) {
+          // The port may have made two entries one: it takes what both do.
+          const capacity = same.member.capacity + endpoint.capacity
+          now.set(key, { ...same, member: { ...same.member, capacity } })
+          continue
+        }
         const known = before.get(key)
         now.set(
           key,

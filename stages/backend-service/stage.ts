@@ -5,6 +5,7 @@ import { Monotonic, slots } from "../../src/policy/policy.ts"
 import {
   type CompiledBackend,
   Discovery,
+  elsewhere,
   Random,
   TerminalGraph,
   terminal,
@@ -48,5 +49,5 @@ const compiledBackend = (
     .calling([judgement, timeouts], send)
     .node({ name: "judge", outcomes: ["next"], reads: [judgement], run: judge })
   const endpoints = () => statesOf(members.current, clock())
-  return { type: "service", protocol: "http", target, keepsTime: true, endpoints, ...graph.laid }
+  return { type: "service", protocol: "http", target, keepsTime: true, endpoints, elsewhere, ...graph.laid }
 }

@@ -23,6 +23,17 @@ describe("retry", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("lets no client say which try it is", () =>
+    Effect.gen(function* () {
+      const { world, send } = yield* whole(configuration, { backend: busy })
+      yield* send({ ...plainRequest, headers: [["X-Retry-Attempt", "7"]] })
+      assert.deepStrictEqual(
+        world.received.map(({ headers }) => new HeaderList([...headers]).getAll("x-retry-attempt")),
+        [[], ["1"], ["2"], ["3"]]
+      )
+    }).pipe(Effect.scoped)
+  )
+
   it.live("of a backend that fails altogether makes less than a third more calls under load", () =>
     Effect.gen(function* () {
       const { world, send } = yield* whole(configuration, { backend: busy })

@@ -11,6 +11,9 @@ import {
 } from "../../src/policy/policy.ts"
 import { Retry } from "./schema.ts"
 
+/** The header that tells the backend which try it is. */
+const tries = "x-retry-attempt"
+
 export const retry = policy({
   name: "retry",
   traceKey: "retry",
@@ -32,7 +35,7 @@ export const retry = policy({
         attempts: attempts + 1,
         begins: (x, number) => {
           if (number === 1) return
-          x.request.headers.set("x-retry-attempt", String(number - 1))
+          x.request.headers.set(tries, String(number - 1))
           x.fact("retry.attempt", number - 1)
         },
         again: ({ error, called, exchange: { response, variables } }) => {
@@ -50,6 +53,8 @@ export const retry = policy({
           name: "retry",
           phase: "request",
           run: (x): Effect.Effect<Verdict> => {
+            // Which try it is nobody but this proxy says.
+            x.request.headers.delete(tries)
             const decide = () => {
               if (may === undefined || may.test(x.variables)) x.set(slots.plan, plan)
               return next

@@ -14,8 +14,15 @@ export class RawClient {
   reset = false
   #changed: () => void = () => {}
 
-  constructor(port: number, host = "127.0.0.1") {
-    this.socket = connect({ port, host, allowHalfOpen: true, noDelay: true })
+  /** @param from the address that it comes from. */
+  constructor(port: number, host = "127.0.0.1", from?: string) {
+    this.socket = connect({
+      port,
+      host,
+      ...(from === undefined ? {} : { localAddress: from }),
+      allowHalfOpen: true,
+      noDelay: true
+    })
     this.socket.on("data", (chunk: Buffer) => {
       this.#chunks.push(chunk)
       this.size += chunk.length

@@ -15,6 +15,7 @@ import { conditions } from "../../compile/conditions.ts"
 import { Problems } from "../../compile/problems.ts"
 import { ConfiguredFunctions } from "../../pipeline/expressions.ts"
 import type { Registry, Services } from "../../pipeline/registry.ts"
+import { sites } from "../../pipeline/site.ts"
 import type { AnyPolicy, ConfigProblem } from "../../pipeline/stage.ts"
 import type { SubCalls } from "../../pipeline/sub-calls.ts"
 import { Catalogs } from "../../protocols/llm/cost/catalogs.ts"
@@ -99,7 +100,7 @@ export const makeDistribution = <const L extends ReadonlyArray<AnyPolicy>>(
   const foreign: PolicySpecs = Object.fromEntries(
     registry.policies
       .filter(({ name }) => !Object.hasOwn(schemas, name))
-      .map((policy) => [policy.name, { ...policy, places: policy.sites }])
+      .map((policy) => [policy.name, { ...policy, places: policy.sites.map((site) => sites[site].place) }])
   )
   const specs = { ...schemas, ...foreign }
   const parts = { registry, specs, terminals, connections }

@@ -8,7 +8,7 @@ import { makeMcpSeries } from "../../../stages/backend-mcp/series.ts"
 import type { Assembled } from "../../compile/assemble.ts"
 import { callTimes } from "../../pipeline/call-times.ts"
 import { stageTimes } from "../../pipeline/latency.ts"
-import { makeRecorder } from "../../pipeline/record.ts"
+import { makeRecorder, refusedConnections } from "../../pipeline/record.ts"
 import type { Family, Metrics, Series } from "../../services/metrics.ts"
 import { buildInfo, configurationGauges, gatherRuntime, heldBodies } from "../proxy/runtime-metrics.ts"
 import { lostLines } from "../proxy/starting-log.ts"
@@ -45,10 +45,10 @@ const registered = (register: (metrics: Metrics["Service"]) => void): ReadonlyAr
 }
 
 const quiet = ConsoleLog.make({ filter: "off", format: "text", write: () => {}, now: () => 0 })
-const nothing: Assembled = { binds: [], routes: [], choosing: [] }
+const nothing: Assembled = { binds: [], routes: [], admission: undefined, choosing: [] }
 
 const sections: ReadonlyArray<readonly [title: string, register: (metrics: Metrics["Service"]) => void]> = [
-  ["Requests", (metrics) => makeRecorder(quiet, metrics, () => 0)],
+  ["Requests", (metrics) => [makeRecorder(quiet, metrics, () => 0), refusedConnections(metrics, quiet)]],
   ["Models", (metrics) => [makeCallSeries(metrics), guardChecks(metrics)]],
   ["MCP servers", (metrics) => makeMcpSeries(metrics, uncounted)],
   [

@@ -25,6 +25,7 @@ describe("the chart of the phases", () => {
   it.effect("has the steps of a real request, in their order", () =>
     Effect.gen(function* () {
       const route = yield* whole(`
+frontendPolicies: { networkAuthorization: { rules: ["true"] } }
 gateways: { default: { port: 8080, cors: { allowOrigins: ["*"] } } }
 routes:
   - policies: { responseHeaderModifier: { set: { x-a: b } } }

@@ -1,8 +1,10 @@
 /** The page of phases: the way of a request as a chart, drawn from the phases of the engine and the orders of its policies. */
 import { policies } from "../../../stages/registry.ts"
-import { type Phase, phases, sites } from "../../pipeline/stage.ts"
+import { requestSites } from "../../pipeline/site.ts"
+import { type Phase, phases } from "../../pipeline/stage.ts"
 
 const titles: Readonly<Record<Phase, string>> = {
+  connection: "connection policies",
   gateway: "gateway policies",
   route: "route policies",
   backend: "backend policies",
@@ -16,11 +18,11 @@ const behind: Partial<Readonly<Record<Phase, string>>> = { gateway: "route selec
 
 /** What runs last, whatever became of the request. */
 const last = phases.at(-1)!
-const isRequest = (phase: Phase): boolean => sites.some((site) => site === phase)
+const isRequest = (phase: Phase): boolean => requestSites.some((site) => site === phase)
 
 const chart = (): string => {
   const steps = phases
-    .filter((phase) => phase !== "call")
+    .filter((phase) => phase !== "connection" && phase !== "call")
     .flatMap((phase) => [
       { id: phase, text: titles[phase], stops: isRequest(phase) },
       ...(behind[phase] === undefined ? [] : [{ id: `after_${phase}`, text: behind[phase], stops: true }])
@@ -30,6 +32,10 @@ const chart = (): string => {
   const stops = steps.filter(({ stops }) => stops).map(({ id }) => `  ${id} -. stops .-> ${last}`)
   return [
     "flowchart TD",
+    "  accepted([connection])",
+    `  accepted --> connection["${titles.connection}"]`,
+    "  connection --> request",
+    "  connection -. stops .-> closed([closed])",
     "  request([request])",
     `  request --> ${steps[0]!.id}`,
     ...nodes,
@@ -49,7 +55,8 @@ const order = (phase: Phase): string => {
 
 export const phasesPage = (): string => `# Phases
 
-The way of a request. A policy that refuses or answers, and a route or backend that is not to be had, stop it: the response phase runs all
+The way of a request, and of the connection over which it comes: policies of connections decide once, when it is made, and one that
+refuses closes it without a word. A policy of a request that refuses or answers, and a route or backend that is not to be had, stop it: the response phase runs all
 the same, with the nodes of the policies that were reached, so that a refusal has its CORS headers.
 
 \`\`\`mermaid

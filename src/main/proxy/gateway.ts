@@ -13,16 +13,19 @@ import { inSlices } from "../../check/time-slices.ts"
 import type { AssembledBind } from "../../compile/assemble.ts"
 import { HeldBytes } from "../../http/held-bytes.ts"
 import type { Answer } from "../../http/message.ts"
+import { makeAdmit } from "../../pipeline/admit.ts"
 import { CallTimes, primaryCalls } from "../../pipeline/call-times.ts"
+import { Contact } from "../../pipeline/contact.ts"
 import { type Defect, NotFound } from "../../pipeline/errors.ts"
 import type { Exchange, Settings } from "../../pipeline/exchange.ts"
 import { Passage } from "../../pipeline/passage.ts"
-import { makeRecorder } from "../../pipeline/record.ts"
+import { makeRecorder, refusedConnections } from "../../pipeline/record.ts"
 import { observedLoop, plainLoop } from "../../pipeline/run.ts"
 import type { Sampler } from "../../pipeline/sampling.ts"
 import { type Hooks, makeServe, noHooks } from "../../pipeline/serve.ts"
 import { Spans } from "../../pipeline/spans.ts"
 import type { TraceSettings } from "../../pipeline/trace.ts"
+import type { Peer } from "../../pipeline/view.ts"
 import { watchHooks, watchStages } from "../../pipeline/watch.ts"
 import { Watchers } from "../../pipeline/watchers.ts"
 import { Defects } from "../../services/defects.ts"
@@ -163,6 +166,24 @@ export const startGateway = <R>(
         }
       }
 
+    const refusals = refusedConnections(metrics, log)
+    const admitting = (bind: string) => {
+      const admit = makeAdmit(
+        clocks.monotonic,
+        (contact, error) => {
+          refusals(bind, contact, error)
+          if (watchers.waiting) watchers.refused(contact, error)
+        },
+        defect
+      )
+      return (peer: Peer): Effect.Effect<boolean> | undefined => {
+        const { admission } = current.assembled
+        if (admission === undefined) return undefined
+        const { wall, monotonic } = clocks
+        return admit(new Contact(peer, wall(), monotonic(), admission, options.env, watchers.waiting))
+      }
+    }
+
     const openSocket = (bind: AssembledBind): Effect.Effect<Open, BindFailed> =>
       Effect.gen(function* () {
         const scope = yield* Scope.make()
@@ -172,6 +193,7 @@ export const startGateway = <R>(
           address: options.ephemeral && place._tag !== "Unix" ? { ...place, port: 0 } : place,
           setting: settingOf(bind),
           handle: handle(key),
+          admit: admitting(bind.key),
           tls: bind.tls === undefined ? undefined : () => bindsByPlace.get(key)?.tls ?? bind.tls,
           clocks,
           limits: () => current.frontend.limits,

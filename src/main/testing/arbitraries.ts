@@ -1,7 +1,8 @@
 /** Generated configurations of a policy, and generated requests that have to do with them. */
 import { Arbitrary, Redacted, Result, Schema, SchemaAST } from "effect"
+import { sites } from "../../pipeline/site.ts"
 import type { AnyPolicy } from "../../pipeline/stage.ts"
-import { spoken, type Vocabulary, vocabulary } from "./vocabulary.ts"
+import { spoken, type Vocabulary, vocabulary, vocabularyOfConnections } from "./vocabulary.ts"
 
 /** The body of a request or an answer: in memory, or pushed chunk by chunk. */
 export interface Content {
@@ -24,6 +25,8 @@ export interface Request {
   readonly body: Content | undefined
   /** The path prefix by which the route is matched; `undefined` when it is matched by something else. */
   readonly prefix: string | undefined
+  /** The address of the client. Default: 192.0.2.1. */
+  readonly from?: string | undefined
 }
 
 /** A configuration in both of its forms. */
@@ -117,7 +120,8 @@ export const configurations = (
 ): Arbitrary.Arbitrary<Configuration> => {
   const schema: Schema.Codec<unknown, unknown> = policy.schema
   const decode = Schema.decodeUnknownResult(schema, { onExcessProperty: "error" })
-  return Arbitrary.filterMap(written(SchemaAST.toEncoded(schema.ast), { ...vocabulary, ...words }, ""), (form) => {
+  const usual = policy.sites.every((site) => sites[site].sees === "request") ? vocabulary : vocabularyOfConnections
+  return Arbitrary.filterMap(written(SchemaAST.toEncoded(schema.ast), { ...usual, ...words }, ""), (form) => {
     return Result.map(decode(form), (decoded): Configuration => ({ written: form, decoded }))
   })
 }
@@ -163,7 +167,8 @@ export const requests = (...decoded: ReadonlyArray<unknown>): Arbitrary.Arbitrar
       path: oneOf(...spoken.paths),
       headers: Arbitrary.array(header, { maxLength: 5 }),
       body: anyOf<Content | undefined>(oneOf(undefined), content),
-      prefix: oneOf<"/" | undefined>("/", undefined)
+      prefix: oneOf<"/" | undefined>("/", undefined),
+      from: oneOf<string | undefined>(undefined, ...spoken.clients)
     }),
     (request) => ({ ...request, body: ["GET", "HEAD", "OPTIONS"].includes(request.method) ? undefined : request.body })
   )

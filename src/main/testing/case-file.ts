@@ -3,7 +3,7 @@
  * `cases/*.yaml`: the examples of the reference pages are cases, so that none of them can rot.
  */
 import { Schema } from "effect"
-import { sites } from "../../pipeline/stage.ts"
+import { siteNames } from "../../pipeline/site.ts"
 import type { Request } from "./arbitraries.ts"
 import { readExpectations } from "./expectation.ts"
 
@@ -22,13 +22,17 @@ const CaseRequest = Schema.Struct({
   /** Whether the body is pushed in pieces. */
   streamed: optional(Schema.Boolean),
   /** The path prefix by which the route was matched, null for none. Default: `/`. Of a policy alone. */
-  prefix: optional(Schema.NullOr(Schema.String))
+  prefix: optional(Schema.NullOr(Schema.String)),
+  /** The address of the client. Default: 192.0.2.1. */
+  from: optional(Schema.String)
 })
 
 /** Headers that must be there with this value or these lines; null: that must not be there. */
 const ExpectedHeaders = Schema.Record(Schema.String, Schema.Unknown)
 
 const Expectation = Schema.Struct({
+  /** The connection was closed before anything was read of the request. */
+  closed: optional(Schema.Boolean),
   status: optional(Schema.Int),
   headers: optional(ExpectedHeaders),
   body: optional(Schema.Unknown),
@@ -86,7 +90,7 @@ const CaseFile = Schema.Struct({
   /** What it shows, in a sentence. */
   shows: Schema.String,
   /** Of a policy alone: where it is attached. Default: at a route, where it may be. */
-  site: optional(Schema.Literals(sites)),
+  site: optional(Schema.Literals(siteNames)),
   /** Of a policy alone. */
   config: optional(Schema.Json),
   /** Of a policy alone: whether paths stay as they came. Default: normalised. */
@@ -150,7 +154,8 @@ export const requestOf = ({
   headers,
   body,
   streamed = false,
-  prefix = "/"
+  prefix = "/",
+  from
 }: CaseRequest): Request => ({
   method: method ?? (body === undefined ? "GET" : "POST"),
   scheme,
@@ -158,5 +163,6 @@ export const requestOf = ({
   path,
   headers: headerLines(headers),
   body: body === undefined ? undefined : { chunks: [textOf(body)], streamed },
-  prefix: prefix ?? undefined
+  prefix: prefix ?? undefined,
+  from
 })

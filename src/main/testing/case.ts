@@ -1,10 +1,12 @@
 /** One case of a law: policies at their sites, what is asked of them, and how the world answers; and how it is run. */
 import { Arbitrary, Effect, type Layer, type Scope } from "effect"
+import type { Contact } from "../../pipeline/contact.ts"
 import { nothingHidden, placesOf } from "../../pipeline/hidden.ts"
 import type { Registry, Services } from "../../pipeline/registry.ts"
 import type { Listener, Route } from "../../pipeline/route.ts"
 import type { Step } from "../../pipeline/run.ts"
-import { type AnyPolicy, type ConfigProblem, type Site, sites } from "../../pipeline/stage.ts"
+import { type Site, siteNames } from "../../pipeline/site.ts"
+import type { AnyPolicy, ConfigProblem } from "../../pipeline/stage.ts"
 import {
   anyOf,
   type Configuration,
@@ -85,7 +87,7 @@ export const mixturesOf = (
   return Arbitrary.flatMap(all, (found) =>
     caseOf(
       Object.fromEntries(
-        sites.map((at) => [
+        siteNames.map((at) => [
           at,
           Object.fromEntries(found.flatMap((one) => (one?.site === at ? [[one.name, one.config] as const] : [])))
         ])
@@ -99,6 +101,8 @@ export interface CaseOptions {
   readonly failing?: boolean | undefined
   /** Sees, and may replace, every step. */
   readonly step?: ((step: Step) => Step) | undefined
+  /** The same for those of connections. */
+  readonly connectionStep?: ((step: Step<Contact>) => Step<Contact>) | undefined
   /** What becomes of the first attempts at the backend. Default: there is one. */
   readonly troubled?: Troubled | undefined
 }
@@ -107,19 +111,19 @@ export interface CaseOptions {
 export const inWorld = <L extends ReadonlyArray<AnyPolicy>, A, E>(
   subject: Subject<L>,
   { attached, backend, waits, outside }: Case,
-  { failing, step, troubled }: CaseOptions,
+  { failing, step = same, connectionStep = same, troubled }: CaseOptions,
   use: (listener: Listener, world: World) => Effect.Effect<A, E, Scope.Scope>
 ): Effect.Effect<A, E | ReadonlyArray<ConfigProblem>> => {
   const world = new World({ backend, waits, failing, outside })
   const decoded = Object.fromEntries(
-    sites.map((site) => [
+    siteNames.map((site) => [
       site,
       Object.fromEntries(Object.entries(attached[site] ?? {}).map(([name, config]) => [name, config.decoded]))
     ])
   )
   const compiled = compileWay(subject.registry, decoded, troubled?.call(world) ?? world.backend, troubled?.plan)
   const used = Effect.scoped(
-    Effect.flatMap(compiled, (listener) => use(step === undefined ? listener : mapSteps(listener, step), world))
+    Effect.flatMap(compiled, (listener) => use(mapSteps(listener, step, connectionStep), world))
   )
   // The compiler cannot subtract the services of an unknown registry from themselves.
   return Effect.provide(used, subject.layer(world), { local: true }) as Effect.Effect<
@@ -147,7 +151,13 @@ export const playAll = <L extends ReadonlyArray<AnyPolicy>>(
     )
   })
 
-const mapSteps = (listener: Listener, change: (step: Step) => Step): Listener => {
+const same = <A>(step: A): A => step
+
+const mapSteps = (
+  listener: Listener,
+  change: (step: Step) => Step,
+  ofConnection: (step: Step<Contact>) => Step<Contact>
+): Listener => {
   const ofRoute = (route: Route): Route => ({
     ...route,
     steps: route.steps.map(change),
@@ -167,6 +177,7 @@ const mapSteps = (listener: Listener, change: (step: Step) => Step): Listener =>
   })
   return {
     ...listener,
+    admission: listener.admission && { ...listener.admission, steps: listener.admission.steps.map(ofConnection) },
     steps: listener.steps.map(change),
     response: listener.response.map(change),
     select: (x) => {

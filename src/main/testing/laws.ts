@@ -7,9 +7,10 @@ import { Arbitrary, Data, Effect, Exit, Fiber, Redacted, Result, Schema } from "
 import type { TraceEvent } from "../../../spec/trace-events.ts"
 import type { Exchange } from "../../pipeline/exchange.ts"
 import type { Registry } from "../../pipeline/registry.ts"
-import type { Step } from "../../pipeline/run.ts"
+import type { Step, Traveller } from "../../pipeline/run.ts"
+import { siteNames } from "../../pipeline/site.ts"
 import { plan } from "../../pipeline/slots.ts"
-import { type AnyPolicy, type AnySlot, sites } from "../../pipeline/stage.ts"
+import type { AnyPolicy, AnySlot } from "../../pipeline/stage.ts"
 import type { Configuration } from "./arbitraries.ts"
 import { type Trouble, troubled, troubles } from "./attempts.ts"
 import { type Case, inWorld, playAll, type Subject } from "./case.ts"
@@ -126,7 +127,7 @@ export const everyRunIsTimed = <L extends ReadonlyArray<AnyPolicy>>(subject: Sub
       let bit = false
       for (const watched of [false, true]) {
         const made = new Map<Step["latency"], { readonly node: string; runs: number }>()
-        const counted = (step: Step): Step => ({
+        const counted = <T extends Traveller>(step: Step<T>): Step<T> => ({
           ...step,
           run: (view, passage) => {
             const { latency, node } = step
@@ -134,7 +135,7 @@ export const everyRunIsTimed = <L extends ReadonlyArray<AnyPolicy>>(subject: Sub
             return step.run(view, passage)
           }
         })
-        yield* playAll(subject, one, watched, { step: counted })
+        yield* playAll(subject, one, watched, { step: counted, connectionStep: counted })
         bit ||= made.size > 0
         for (const [latency, { node, runs }] of made)
           if (latency.count !== runs) problems.push(`${node} ran ${runs} times, and ${latency.count} were timed`)
@@ -368,7 +369,7 @@ const inMode = (registry: Pick<Registry, "byName">, one: Case, mode: "failOpen" 
   return {
     ...one,
     attached: Object.fromEntries(
-      sites.map((site) => [
+      siteNames.map((site) => [
         site,
         Object.fromEntries(
           Object.entries(one.attached[site] ?? {}).map(([name, config]) => [name, changed(name, config)])
@@ -415,7 +416,7 @@ export const failingOpenNeverRefuses = <L extends ReadonlyArray<AnyPolicy>>(subj
 export const configurationsSurvive = <L extends ReadonlyArray<AnyPolicy>>(subject: Subject<L>, runs: number): Law =>
   law("a configuration that is written again means the same", subject, runs, ({ attached }) =>
     Effect.sync(() => {
-      const problems = sites.flatMap((site) =>
+      const problems = siteNames.flatMap((site) =>
         Object.entries(attached[site] ?? {}).flatMap(([name, { decoded }]) => {
           const schema = schemaOf(subject.registry, name)
           const once = Schema.encodeUnknownSync(schema)(decoded)
@@ -437,7 +438,7 @@ const secretsOf = (value: unknown): ReadonlyArray<string> => {
 export const secretsStaySecret = <L extends ReadonlyArray<AnyPolicy>>(subject: Subject<L>, runs: number): Law =>
   law("no client and no trace is told a secret of the configuration", subject, runs, (one) =>
     Effect.gen(function* () {
-      const configs = sites.flatMap((site) => Object.values(one.attached[site] ?? {}))
+      const configs = siteNames.flatMap((site) => Object.values(one.attached[site] ?? {}))
       const secrets = configs.flatMap(({ decoded }) => secretsOf(decoded))
       // What a client sends, it knows.
       const unsaid = one.requests.filter((request) => !secrets.some((secret) => show(request)?.includes(secret)))

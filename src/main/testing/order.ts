@@ -6,6 +6,8 @@ import { llmBodyStages, TraceEvent } from "../../../spec/trace-events.ts"
 const order = [
   "requestStarted",
   "requestSnapshot initial request",
+  "policySelection connection",
+  "policy connection",
   "policySelection gateway",
   "policy gateway",
   "requestSnapshot gateway policies",
@@ -40,6 +42,9 @@ const anywhere: ReadonlySet<string> = new Set([
 ])
 /** What comes again for each attempt at the backend comes behind this. */
 const beforeAttempts = order.indexOf("requestSnapshot route policies")
+
+/** What runs once more for the pieces of an answer comes again behind this. */
+const whileItPasses = order.indexOf("responseSnapshot final response")
 
 const rank = new Map(order.map((kind, index) => [kind, index]))
 
@@ -77,7 +82,7 @@ export const traceProblems = (events: ReadonlyArray<TraceEvent>): ReadonlyArray<
     }
     const kind = kindOf(event)
     if (event.message.type === "policyEvent" && event.message.kind === "attempt") last = beforeAttempts
-    if (anywhere.has(kind)) continue
+    if (anywhere.has(kind) || (kind === "policy backendResponse" && last >= whileItPasses)) continue
     const place = rank.get(kind)
     if (place === undefined) problems.push(`${kind} has no place in the order`)
     else if (place < last) problems.push(`${kind} came after ${order[last]}`)
@@ -85,7 +90,9 @@ export const traceProblems = (events: ReadonlyArray<TraceEvent>): ReadonlyArray<
     last = Math.max(last, place ?? last)
   }
   const kinds = new Set(events.map(kindOf))
-  if (events[0]?.message.type !== "requestStarted") problems.push("requestStarted is not the first event")
+  // Over a connection that was refused comes no request.
+  const refused = kinds.has("policy connection") && !kinds.has("requestStarted") && kinds.has("requestFinished")
+  if (!refused && events[0]?.message.type !== "requestStarted") problems.push("requestStarted is not the first event")
   if (events.at(-1)?.message.type !== "requestFinished") problems.push("requestFinished is not the last event")
   for (const [whose, open] of calls) if (open > 0) problems.push(`a call of ${whose} has no end`)
   if (kinds.has("backendCallStart") !== kinds.has("backendCallResult"))

@@ -5,7 +5,10 @@ import { isSource } from "../../http/body.ts"
 import { HeaderList } from "../../http/header-list.ts"
 import { RequestHead } from "../../http/message.ts"
 import type { PathFault, Paths } from "../../http/path.ts"
+import { makeAdmit } from "../../pipeline/admit.ts"
+import { Contact } from "../../pipeline/contact.ts"
 import { Exchange } from "../../pipeline/exchange.ts"
+import type { DrawnStep } from "../../pipeline/graph.ts"
 import { type Hidden, nothingHidden } from "../../pipeline/hidden.ts"
 import type { OutboundWatch } from "../../pipeline/outbound.ts"
 import { Passage } from "../../pipeline/passage.ts"
@@ -19,7 +22,12 @@ import type { Content, Request } from "./arbitraries.ts"
 import { bodyOf, collect } from "./flow.ts"
 import type { Received, World } from "./world.ts"
 
+/** What a node made of a request, or of the connection over which it came. */
+export type PlayedStage = Omit<StageFinished, "step"> & { readonly step: DrawnStep }
+
 export interface Played {
+  /** Whether the connection was refused: then there is no answer, and the status is 0. */
+  readonly closed: boolean
   readonly status: number
   /** Lower-case name, value, name, value … */
   readonly headers: ReadonlyArray<string>
@@ -33,7 +41,7 @@ export interface Played {
   /** What threw. */
   readonly defects: ReadonlyArray<unknown>
   /** What each node made of it. Only of a watched request. */
-  readonly stages: ReadonlyArray<StageFinished>
+  readonly stages: ReadonlyArray<PlayedStage>
   /** Whether the call of the backend failed, if there was one. Only of a watched request. */
   readonly call: "next" | "failed" | undefined
   /** What nodes told by themselves. Only of a watched request. */
@@ -47,11 +55,7 @@ const ignored = () => {}
 const unwatched: OutboundWatch = { context: undefined, ended: ignored, outbound: () => unwatched }
 
 /** Keeps what each node and the call did and told. */
-const recording = (
-  stages: Array<StageFinished>,
-  calls: Array<"next" | "failed">,
-  told: Array<StageMessage>
-): Watch => ({
+const recording = (stages: Array<PlayedStage>, calls: Array<"next" | "failed">, told: Array<StageMessage>): Watch => ({
   notes: true,
   told: (message) => told.push(message),
   outbound: () => unwatched,
@@ -77,7 +81,8 @@ const exchangeOf = (request: Request, world: World, paths: Paths): Exchange | Pa
     const unreadable = head.moveTo(request.path)
     if (unreadable !== undefined) return unreadable
   }
-  const peer = { address: "192.0.2.1", port: 40_000, rawAddress: "192.0.2.1", rawPort: 40_000 }
+  const { from = "192.0.2.1" } = request
+  const peer = { address: from, port: 40_000, rawAddress: from, rawPort: 40_000 }
   const x = new Exchange(head, bodyOf("request", request.body, world.flows), peer, world.time.wall(), world.clock())
   x.matchedPrefix = request.prefix
   const onFinish = x.onFinish.bind(x)
@@ -95,11 +100,12 @@ const exchangeOf = (request: Request, world: World, paths: Paths): Exchange | Pa
 const lengthOf = (body: Content | undefined): string | undefined =>
   body === undefined || body.streamed ? undefined : String(Buffer.byteLength(body.chunks.join("")))
 
-/** What the edge answers by itself. */
-const refused = ({ fault }: PathFault): Played => ({
-  status: 400,
-  headers: ["content-type", "text/plain"],
-  body: fault,
+/** Before anybody has said anything. */
+const unanswered: Played = {
+  closed: false,
+  status: 0,
+  headers: [],
+  body: "",
   failure: undefined,
   error: undefined,
   received: undefined,
@@ -108,6 +114,14 @@ const refused = ({ fault }: PathFault): Played => ({
   call: undefined,
   told: [],
   events: []
+}
+
+/** What the edge answers by itself. */
+const refused = ({ fault }: PathFault): Played => ({
+  ...unanswered,
+  status: 400,
+  headers: ["content-type", "text/plain"],
+  body: fault
 })
 
 export interface PlayOptions {
@@ -133,7 +147,7 @@ export const play = (
     x.settings = { ...x.settings, hidden }
     const before = world.received.length
     const defects: Array<unknown> = []
-    const stages: Array<StageFinished> = []
+    const stages: Array<PlayedStage> = []
     const calls: Array<"next" | "failed"> = []
     const told: Array<StageMessage> = []
     const events: Array<TraceEvent> = []
@@ -147,10 +161,11 @@ export const play = (
       locate: (path: ReadonlyArray<string | number>) => path.join(".")
     }
     const passage = new Passage(x)
-    if (watched) {
+    const trace = watched ? new Trace(settings, (event) => events.push(event)) : undefined
+    if (trace !== undefined) {
       world.traces.push(events)
       passage.watchedBy(recording(stages, calls, told))
-      passage.watchedBy(new Trace(settings, (event) => events.push(event)))
+      passage.watchedBy(trace)
     }
     const serve = watched
       ? makeServe(observedLoop(world.clock, watchStages), watchHooks, world.clock, contained)
@@ -163,28 +178,68 @@ export const play = (
       release(x.requestBody)
       x.finish({ status: undefined, failure: "the client went away", bytes: 0 }, contain)
     })
-    return Effect.flatMap(serve(passage, listener), (answer) =>
-      Effect.map(collect(answer.body), ({ text, failure }): Played => {
-        // What nobody read of the request is dropped with the connection.
+    const serving = () =>
+      Effect.flatMap(serve(passage, listener), (answer) =>
+        Effect.map(collect(answer.body), ({ text, failure }): Played => {
+          // What nobody read of the request is dropped with the connection.
+          release(x.requestBody)
+          x.finish({ status: answer.status, failure, bytes: Buffer.byteLength(text) }, contain)
+          answered?.(x)
+          const { error } = x.latest
+          return {
+            closed: false,
+            status: answer.status,
+            headers: [...answer.headers.flat],
+            body: text,
+            failure,
+            error: error && { tag: error._tag, status: error.status, message: error.message },
+            received: world.received[before],
+            defects,
+            stages,
+            call: calls[0],
+            told,
+            events
+          }
+        })
+      )
+    /** Makes the connection of the request; what it comes to where that is refused. */
+    const connected = (contact: Contact): Effect.Effect<Played | undefined> => {
+      let why: StageError | undefined
+      const admit = makeAdmit(
+        world.clock,
+        (_, error) => {
+          why = error
+          trace?.refused(contact, error)
+        },
+        contained
+      )
+      return Effect.map(admit(contact), (stays) => {
+        if (watched)
+          for (const { stage, told: said } of contact.events)
+            if (stage === undefined) told.push(said)
+            else stages.push(stage)
+        if (stays || why === undefined) return undefined
         release(x.requestBody)
-        x.finish({ status: answer.status, failure, bytes: Buffer.byteLength(text) }, contain)
-        answered?.(x)
-        const { error } = x.latest
+        const error = { tag: why._tag, status: why.status, message: why.message }
         return {
-          status: answer.status,
-          headers: [...answer.headers.flat],
-          body: text,
-          failure,
-          error: error && { tag: error._tag, status: error.status, message: error.message },
-          received: world.received[before],
+          ...unanswered,
+          closed: true,
+          failure: "the connection was closed",
+          error,
           defects,
           stages,
-          call: calls[0],
           told,
           events
         }
       })
-    ).pipe(
+    }
+    const admission = listener === undefined || "_tag" in listener ? undefined : listener.admission
+    const contact = admission && new Contact(x.peer, x.now, x.arrived, admission, settings.env, watched)
+    const made =
+      contact === undefined
+        ? serving()
+        : Effect.flatMap(connected(contact), (refused) => (refused === undefined ? serving() : Effect.succeed(refused)))
+    return made.pipe(
       Effect.onExit((exit) => (Exit.isSuccess(exit) ? Effect.void : gone)),
       Effect.provideContext(world.timing)
     )

@@ -1,7 +1,8 @@
 /** The laws of one policy, and of policies together. */
 import { Arbitrary, Effect, Result, Schema, SchemaAST } from "effect"
 import type { Registry, Services } from "../../pipeline/registry.ts"
-import type { AnyPolicy, OutcomeKind, Site } from "../../pipeline/stage.ts"
+import type { Site } from "../../pipeline/site.ts"
+import type { AnyPolicy, OutcomeKind } from "../../pipeline/stage.ts"
 import { anyOf, type ConfigurationOptions, type Request } from "./arbitraries.ts"
 import { type Case, caseOf, casesOf, mixturesOf, playAll, type Subject } from "./case.ts"
 import {

@@ -122,6 +122,7 @@ const decodedBy = (schema: Schema.Codec<unknown, unknown>, config: unknown) => {
 
 /** What came of one request, in a form that can be compared. */
 interface Seen {
+  readonly closed: boolean
   readonly status: number
   /** What is kept stands by its name: a session has another id each time. */
   readonly headers: ReadonlyArray<string>
@@ -192,6 +193,7 @@ const run = <R>(file: CaseFile, open: Open<R>, watched: boolean): Effect.Effect<
       for (const [name, header] of Object.entries(step.keeps ?? {})) kept.set(name, answer.get(header) ?? "")
       const names = new Map(Array.from(kept, ([name, value]) => [value, `\${${name}}`]))
       const seen: Seen = {
+        closed: played.closed,
         status: played.status,
         headers: played.headers.map((text) => names.get(text) ?? text),
         body: played.body,
@@ -208,7 +210,7 @@ const run = <R>(file: CaseFile, open: Open<R>, watched: boolean): Effect.Effect<
       const found = [
         ...problemsOf(step.expect, seen, watched ? played.told : undefined),
         ...played.defects.map((defect) => `something threw: ${defect}`),
-        ...(played.failure === undefined ? [] : [`the answer broke off: ${played.failure}`]),
+        ...(played.failure === undefined || played.closed ? [] : [`the answer broke off: ${played.failure}`]),
         ...(ways === undefined || !watched ? [] : strayed(played, ways))
       ]
       problems.push(...found.map((problem) => `request ${index + 1}: ${problem}`))
@@ -297,6 +299,8 @@ const problemsOf = (
   told: ReadonlyArray<StageMessage> | undefined
 ): ReadonlyArray<string> => {
   const problems: Array<string> = []
+  if ((expected.closed ?? false) !== seen.closed)
+    problems.push(seen.closed ? "the connection was closed" : "the connection should be closed")
   if (expected.status !== undefined && seen.status !== expected.status)
     problems.push(`status: expected ${expected.status}, got ${seen.status}: ${seen.body}`)
   problems.push(...headerProblems(expected.headers, seen.headers, "the answer's"))

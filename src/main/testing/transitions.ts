@@ -3,7 +3,7 @@ import { Effect, Exit } from "effect"
 import { HeaderList } from "../../http/header-list.ts"
 import { RequestHead } from "../../http/message.ts"
 import { Exchange } from "../../pipeline/exchange.ts"
-import { type GraphEdge, type RouteGraph, routeGraph, stepIds } from "../../pipeline/graph.ts"
+import { type GraphEdge, type RouteGraph, routeGraph, type StepIds, stepIds } from "../../pipeline/graph.ts"
 import type { Listener } from "../../pipeline/route.ts"
 import type { StageFinished, Step } from "../../pipeline/run.ts"
 import * as slots from "../../pipeline/slots.ts"
@@ -13,7 +13,7 @@ import type { Played } from "./play.ts"
 /** The graph of the one way through a listener, and the nodes of its steps. */
 export interface Drawn {
   readonly graph: RouteGraph
-  readonly ids: ReadonlyMap<Step, string>
+  readonly ids: StepIds
 }
 
 export const drawn = (listener: Listener): Drawn => {
@@ -60,7 +60,12 @@ const visits = ({ stages, events }: Played, ids: Drawn["ids"]): ReadonlyArray<Vi
     ({ step, outcome }) => step.phase === "call" && (outcome === "responded" || outcome === "failed")
   )
   const stopped = visitsOf(stops)
+  const deciding = of("connection")
+  const connection: ReadonlyArray<Visit> =
+    deciding.length === 0 ? [] : [{ id: "connection", leaving: "next" }, ...deciding]
+  if (deciding.at(-1)?.leaving === "fail") return [...connection, { id: "closed", leaving: "next" }]
   return [
+    ...connection,
     { id: "request", leaving: "next" },
     ...of("gateway"),
     ...(told("routeSelection") === undefined ? [] : [{ id: "route selection", leaving: "next" as const }]),
@@ -85,7 +90,7 @@ export const undrawn = (played: Played, { graph, ids }: Drawn): ReadonlyArray<st
 /** The edges that cannot be: by outcomes that nobody declares, from slots that nobody writes, or where no request comes. */
 export const impossible = ({ graph, ids }: Drawn): ReadonlyArray<string> => {
   const steps = new Map([...ids].map(([step, id]) => [id, step]))
-  const onward = new Set(["request"])
+  const onward = new Set(["connection", "request"])
   for (const id of onward)
     for (const { from, to, kind } of graph.edges) if (from === id && kind !== "data") onward.add(to)
   return graph.edges.flatMap(({ from, to, kind, label }) => {

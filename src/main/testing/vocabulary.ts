@@ -57,8 +57,22 @@ export const vocabulary: Vocabulary = {
   body: ["", "said"]
 }
 
+/** What configurations of policies are made of that see no request. */
+export const vocabularyOfConnections: Vocabulary = {
+  ...vocabulary,
+  CelExpression: [
+    "true",
+    "false",
+    'source.address == "192.0.2.1"',
+    'cidr("198.51.100.0/24").containsIP(source.address)',
+    "source.port > 0",
+    "1 / 0 == 1"
+  ]
+}
+
 /** What requests are made of. */
 export const spoken = {
+  clients: ["192.0.2.1", "198.51.100.7"],
   methods: ["GET", "POST", "PUT", "DELETE", "OPTIONS", "HEAD"],
   hosts: ["a.example", "a.example:8080", "mcp.example"],
   paths: [...paths, "/.well-known/oauth-protected-resource/mcp", "/.well-known/oauth-authorization-server"],

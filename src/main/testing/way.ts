@@ -1,10 +1,11 @@
 /** A way through the engine without a configuration file: policies at their sites, and a backend behind them. */
 import { Effect, Schema, type Scope } from "effect"
 import type { Plan } from "../../pipeline/attempts.ts"
-import { compileSite, responseSteps } from "../../pipeline/compile.ts"
+import { compileAdmission, compileSite, responseSteps } from "../../pipeline/compile.ts"
 import type { Orders, Registry, Services } from "../../pipeline/registry.ts"
 import type { Backend, Listener, Route } from "../../pipeline/route.ts"
-import { type AnyPolicy, type ConfigProblem, type ResponsePhase, type Site, sites } from "../../pipeline/stage.ts"
+import { requestSites, type Site } from "../../pipeline/site.ts"
+import type { AnyPolicy, ConfigProblem, ResponsePhase } from "../../pipeline/stage.ts"
 
 /** Decoded configurations by policy name, at each site. */
 export type Attached = { readonly [S in Site]?: Readonly<Record<string, unknown>> }
@@ -15,6 +16,7 @@ export const registryOf = <const P extends AnyPolicy>(policy: P): Registry<reado
   const responds = (phase: ResponsePhase) =>
     policy.responds.includes(phase) ? policy.sites.map((site) => `${site} ${policy.name}`) : []
   const orders: Orders = {
+    connection: at("connection"),
     gateway: at("gateway"),
     route: at("route"),
     backend: at("backend"),
@@ -35,15 +37,14 @@ export const compileWay = <const L extends ReadonlyArray<AnyPolicy>>(
   plan?: Plan
 ): Effect.Effect<Listener, ReadonlyArray<ConfigProblem>, Services<L> | Scope.Scope> =>
   Effect.gen(function* () {
-    const [gateway, route, backend] = yield* Effect.forEach(sites, (site) =>
-      compileSite(
-        registry,
-        site,
-        Object.entries(attached[site] ?? {}).map(([name, config]) => ({
-          name,
-          entries: [{ config, path: [site, name] }]
-        }))
-      )
+    const attachedAt = (site: Site) =>
+      Object.entries(attached[site] ?? {}).map(([name, config]) => ({
+        name,
+        entries: [{ config, path: [site, name] }]
+      }))
+    const admission = yield* compileAdmission(registry, attachedAt("connection"))
+    const [gateway, route, backend] = yield* Effect.forEach(requestSites, (site) =>
+      compileSite(registry, site, attachedAt(site))
     )
     const all = [gateway!, route!, backend!]
     const beside = responseSteps(registry, "call", all)
@@ -75,6 +76,7 @@ export const compileWay = <const L extends ReadonlyArray<AnyPolicy>>(
       name: "test",
       bind: "bind/8080",
       gateway: "default/default",
+      admission,
       steps: gateway!.request,
       response: responseSteps(registry, "response", all.slice(0, 1)),
       effective: gateway!.effective,

@@ -3,11 +3,11 @@ import { Effect } from "effect"
 import { HeaderList } from "../../http/header-list.ts"
 import { RequestHead } from "../../http/message.ts"
 import { Exchange } from "../exchange.ts"
+import type { RequestSite } from "../site.ts"
 import { credentialHeaders } from "../slots.ts"
-import type { Site } from "../stage.ts"
 import { compileCredential } from "./credential.ts"
 
-const site: Site = "route"
+const site: RequestSite = "route"
 const at = (name: string, preserved = false) =>
   Effect.runSync(compileCredential({ header: { name } }, site, [], preserved))
 const exchange = () =>

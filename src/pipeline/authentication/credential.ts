@@ -6,8 +6,9 @@ import { type Carrier, cookieCarrier, headerCarrier, queryCarrier } from "../../
 import { Unreadable, unreadable } from "../errors.ts"
 import { compileExpression, decided } from "../expressions.ts"
 import { type FailedReading, failedReadings } from "../fail-closed.ts"
+import type { RequestSite } from "../site.ts"
 import { type CredentialHeaders, credentialHeaders } from "../slots.ts"
-import type { ConfigPath, ConfigProblem, Site } from "../stage.ts"
+import type { ConfigPath, ConfigProblem } from "../stage.ts"
 import type { View } from "../view.ts"
 
 type Slots = typeof credentialHeaders
@@ -50,7 +51,7 @@ export const challengeFor = ({ header, queryParameter, cookie }: CredentialLocat
  */
 export const compileCredential = (
   location: CredentialLocation,
-  site: Site,
+  site: RequestSite,
   path: ConfigPath,
   preserved = false
 ): Effect.Effect<Credential, ReadonlyArray<ConfigProblem>> => {

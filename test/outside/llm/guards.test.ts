@@ -1,6 +1,11 @@
 /** Guards over prompts and answers: regular expressions, and webhooks that are real HTTP servers. */
+import Anthropic from "@anthropic-ai/sdk"
 import { assert, describe, it } from "@effect/vitest"
+import { ApiError, GoogleGenAI } from "@google/genai"
+import OpenAI from "openai"
 import { afterAll, afterEach, beforeAll } from "vitest"
+import { encodeSse } from "../../../src/protocols/llm/sse/encoder.ts"
+import { upstreams } from "../../../src/protocols/llm/translate/laws/replies.ts"
 import { freePort } from "../../free-ports.ts"
 import { type Answering, chunks, completion, events, json, type Provider, startProvider } from "./provider.ts"
 import { eventually, type Headgate, startHeadgate } from "./running.ts"
@@ -70,8 +75,10 @@ llm:
   }
 }
 
-const webhook = (phase: "request" | "response", more = "", host = `127.0.0.1:${hook.port}`) =>
-  `{ ${phase}: [{ webhook: { target: { host: "${host}", policies: { http: { requestTimeout: 300ms } } }${more} } }] }`
+const webhook = (phase: "request" | "response", more = "", host = `127.0.0.1:${hook.port}`, limit = "") =>
+  `{ ${phase}: [{ webhook: { target: { host: "${host}"${limit} }${more} } }] }`
+/** One that may not take long. */
+const hurried = (more = "") => webhook("request", more, undefined, ", policies: { http: { requestTimeout: 300ms } }")
 
 const failedRequest = "failed to process LLM request: prompt guard failed"
 const failedResponse = "failed to process LLM response: prompt guard failed"
@@ -150,10 +157,10 @@ describe("a guard webhook", () => {
   }
   for (const [name, answering] of Object.entries(broken))
     it(`that ${name} fails closed or open, as configured`, async () => {
-      const closed = await guarded(webhook("request"), answering)
+      const closed = await guarded(hurried(), answering)
       assert.deepStrictEqual(await closed.ask("hello"), { status: 503, type: "text/plain", text: failedRequest })
       assert.strictEqual(closed.sent().length, 0)
-      const open = await guarded(webhook("request", ", failureMode: failOpen"))
+      const open = await guarded(hurried(", failureMode: failOpen"))
       assert.strictEqual((await open.ask("hello")).status, 200)
       assert.strictEqual(await open.checks("Request", "FailOpen"), 1)
     })
@@ -280,12 +287,15 @@ describe("a guard of streams", () => {
     `data: ${JSON.stringify({ error: { type: "guardrail_blocked", code: "guardrail_intervention", message } })}\n\n`
 
   it("stops a stream at what it finds, and says so", async () => {
-    const { ask, checks } = await guarded(
+    const { ask, checks, gate } = await guarded(
       "{ streaming: Enabled, response: [{ regex: { action: reject, rules: [{ builtin: email }] }, rejection: { body: stopped } }] }"
     )
     const { status, type, text } = await ask("hello", streamed)
     assert.deepStrictEqual({ status, type, text }, { status: 200, type: "text/event-stream", text: blocked("stopped") })
     assert.strictEqual(await checks("Response", "Reject"), 1)
+    await eventually(() => gate.requests[0], "the line of the request")
+    const { error, reason } = gate.requests[0]!
+    assert.deepStrictEqual([error, reason], ["rejected by a guard", "Guardrail"])
   })
 
   it("lets windows go until then", async () => {
@@ -322,4 +332,81 @@ describe("a guard of streams", () => {
     )
     assert.strictEqual((await failing.ask("hello", streamed)).text, blocked("Content blocked by guardrail policy"))
   })
+})
+
+describe("the official client", () => {
+  const clients: Readonly<
+    Record<
+      "completions" | "messages" | "responses" | "generateContent",
+      (url: string) => Promise<AsyncIterable<unknown>>
+    >
+  > = {
+    completions: (url) =>
+      new OpenAI({ baseURL: `${url}/v1`, apiKey: "k", maxRetries: 0 }).chat.completions.create({
+        model: "openai",
+        stream: true,
+        messages: [{ role: "user", content: "hello" }]
+      }),
+    messages: (url) =>
+      new Anthropic({ baseURL: url, apiKey: "k", maxRetries: 0 }).messages.create({
+        model: "anthropic",
+        stream: true,
+        max_tokens: 9,
+        messages: [{ role: "user", content: "hello" }]
+      }),
+    responses: (url) =>
+      new OpenAI({ baseURL: `${url}/v1`, apiKey: "k", maxRetries: 0 }).responses.create({
+        model: "openai",
+        stream: true,
+        input: "hello"
+      }),
+    generateContent: (url) =>
+      new GoogleGenAI({
+        apiKey: "AIzaClient",
+        httpOptions: { baseUrl: url, apiVersion: "v1beta" }
+      }).models.generateContentStream({ model: "gemini", contents: "hello" })
+  }
+  const errors = {
+    completions: OpenAI.APIError,
+    messages: Anthropic.APIError,
+    responses: OpenAI.APIError,
+    generateContent: ApiError
+  }
+
+  for (const format of ["completions", "messages", "responses", "generateContent"] as const)
+    it(`of ${format} is told an error where a guard cuts its stream`, async () => {
+      const reply = { calls: [], ending: "end", input: 1, output: 2, text: `${"a".repeat(1200)} stop here` } as const
+      const spoken = upstreams[format]!.events(reply, [1200])
+      const provider = await startProvider((_, response) => {
+        response.writeHead(200, { "content-type": "text/event-stream" })
+        for (const event of spoken) if ("data" in event) response.write(encodeSse(event))
+        response.end()
+      })
+      const rule =
+        "{ streaming: Enabled, response: [{ regex: { action: reject, rules: [{ pattern: stop }] }, rejection: { body: no such talk } }] }"
+      const gate = await startHeadgate(
+        (port) => `
+llm:
+  port: ${port}
+  guardrails: ${rule}
+  models:
+    - { name: openai, provider: openai, params: { apiKey: k, baseUrl: "${provider.url}/v1" } }
+    - { name: anthropic, provider: anthropic, params: { apiKey: k, baseUrl: "${provider.url}/v1" } }
+    - { name: gemini, provider: gemini, params: { apiKey: k, baseUrl: "${provider.url}" } }
+`
+      )
+      try {
+        const stream = await clients[format](gate.url)
+        let read = ""
+        const failed = await (async () => {
+          for await (const one of stream) read += JSON.stringify(one)
+        })().catch((error: unknown) => error)
+        assert.isTrue(failed instanceof errors[format], String(failed))
+        assert.include((failed as Error).message, "no such talk")
+        assert.notInclude(read, "stop")
+      } finally {
+        await gate.stop()
+        await provider.stop()
+      }
+    })
 })

@@ -90,6 +90,7 @@ export class GuardWindow {
   private judging: { readonly texts: ReadonlyMap<string, string>; readonly boundary: number } | undefined
   private ended = false
   private broken = false
+  private hasRoom = true
   private unreadable = false
 
   /** `maxHeldBytes`: the buffer limit; a stream that holds more is judged, or released if there is no text in it. */
@@ -112,8 +113,12 @@ export class GuardWindow {
     }
   }
 
-  /** @param whole how many bytes of the stream belong to events that are over: those behind them are of one that is still coming. */
-  push(chunk: Uint8Array, whole: number): WindowStep {
+  /**
+   * @param whole how many bytes of the stream belong to events that are over: those behind them are of one that is still coming.
+   * @param hasRoom whether more may be held. Otherwise what there is is judged at once.
+   */
+  push(chunk: Uint8Array, whole: number, hasRoom = true): WindowStep {
+    this.hasRoom = hasRoom
     this.held.push(Buffer.from(chunk))
     this.heldBytes += chunk.length
     this.whole = whole
@@ -150,7 +155,7 @@ export class GuardWindow {
   next(): WindowStep {
     if (this.judging !== undefined) return hold
     if (this.unreadable) return { type: "unreadable" }
-    const full = this.heldBytes >= this.maxHeldBytes
+    const full = !this.hasRoom || this.heldBytes >= this.maxHeldBytes
     if (this.textBytes >= windowBytes || ((full || this.ended) && this.textBytes > 0)) {
       const texts = new Map(
         [...this.texts].map(([channel, text]) => [channel, (this.overlaps.get(channel) ?? "") + text])
