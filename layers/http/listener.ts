@@ -69,6 +69,8 @@ export interface Bound {
    * any more, and at `deadline` whatever is left is cut. Ends when no connection is open. Later calls join the first.
    */
   readonly drain: (options: DrainOptions) => Effect.Effect<void>
+  /** Leaves a drain that is under way no more than so many milliseconds. */
+  readonly hasten: (deadline: number) => void
   /** Stops accepting, at once and for good; its connections live on. */
   readonly close: Effect.Effect<void>
   /** Ends every connection now; a drain that is under way ends with it. */
@@ -140,6 +142,7 @@ const open = (listener: Listener, { address, setting }: ListenOptions): Effect.E
       connections: () => listener.connections.size,
       drain: (options) => listener.drain(options),
       close: listener.close(),
+      hasten: (deadline) => listener.hasten(deadline),
       cut: () => listener.cut(),
       cutRequests: (matches, failure) => listener.cutRequests(matches, failure),
       readmit: (failure) => listener.readmit(failure)
@@ -271,6 +274,11 @@ class Listener implements Container {
       this.#drain ??= this.#draining(options)
       return this.#drain
     })
+  }
+
+  hasten(deadline: number): void {
+    const cut = contained(this, () => this.cut())
+    setTimeout(cut, deadline).unref()
   }
 
   async #draining({ minimum, deadline }: DrainOptions): Promise<void> {
