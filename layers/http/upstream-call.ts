@@ -119,10 +119,10 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
       if (isSource(this.body)) this.body = new AwaitedBody(this.body, this.#patience)
     }
     if (idle !== undefined) {
-      const still = contained(this, (silent: Silent) =>
-        this.#giveUp(new UpstreamIdle({ silent, reached: this.#reached }))
-      )
-      this.#idle = new IdleWatch(idle, still, later, now)
+      const still = (silent: Silent) => this.#giveUp(new UpstreamIdle({ silent, reached: this.#reached }))
+      // Whoever is told of a cut body may throw.
+      const ownLater: Later = (milliseconds, action) => later(milliseconds, contained(this, action))
+      this.#idle = new IdleWatch(idle, still, ownLater, now)
       if (isSource(this.body)) this.body = this.#idle.watched(this.body, "client")
     }
     this.#acquire()
