@@ -111,8 +111,9 @@ const begin = (
   }
   negotiated.variable.call = prepared
   x.onFinish(() => {
-    prepared.underWay.over(engine.clock())
-    engine.accounting.settle(x, passage, prepared, prepared.attempt)
+    const now = engine.clock()
+    prepared.underWay.over(now)
+    engine.accounting.settle(x, passage, prepared, prepared.attempt, now)
   })
   return prepared
 }
