@@ -13,6 +13,7 @@ import { Exchange, type Inform } from "../../src/pipeline/exchange.ts"
 import type { Peer } from "../../src/pipeline/view.ts"
 import { contained, containing, ignore } from "../../src/services/contained.ts"
 import type { Probes } from "../../src/services/upstreams.ts"
+import { plainAddress } from "../plain-address.ts"
 import type { Secured } from "../tls/secured.ts"
 import { ActiveRequest, type Host } from "./active-request.ts"
 import { closeGently, parserRefusal, type Refusal, refuse, reset } from "./refusal.ts"
@@ -492,11 +493,9 @@ const destroy = (socket: Socket): void => {
 }
 
 const peerOf = (socket: Socket, only: boolean, tls: Secured | undefined): Peer => {
-  const address = socket.remoteAddress ?? ""
-  // A dual-stack socket shows IPv4 clients in IPv6 clothes.
-  const plain = address.startsWith("::ffff:") && address.includes(".") ? address.slice(7) : address
+  const address = plainAddress(socket.remoteAddress ?? "")
   const port = socket.remotePort ?? 0
   const { localAddress, localPort = 0 } = socket
   const loopback = localAddress !== undefined && isLoopback(localAddress) ? { port: localPort, only } : undefined
-  return { address: plain, port, rawAddress: plain, rawPort: port, loopback, tls }
+  return { address, port, rawAddress: address, rawPort: port, loopback, tls }
 }

@@ -6,6 +6,7 @@ import type { Socket } from "node:net"
 import type { TLSSocket } from "node:tls"
 import { type Container, contained, ignore } from "../../src/services/contained.ts"
 import type { ListenerTls, PortTls } from "../../src/services/listener-tls.ts"
+import { plainAddress } from "../plain-address.ts"
 import { readHello } from "./client-hello.ts"
 import { Secured } from "./secured.ts"
 import { Terminations } from "./terminations.ts"
@@ -99,7 +100,8 @@ export class Handshakes implements Container {
     stop()
     pending.tls = tls
     pending.serverName = hello.serverName
-    const server = this.#terminations.server(tls, hello.serverName, socket.localAddress)
+    const local = plainAddress(socket.localAddress ?? "")
+    const server = this.#terminations.server(tls, hello.serverName, local)
     socket.unshift(pending.bytes)
     pending.bytes = undefined
     server.emit("connection", socket)
@@ -113,7 +115,10 @@ export class Handshakes implements Container {
       return
     }
     const secured = new Secured(socket, raw, pending.tls, pending.serverName)
-    if (!secured.isAdmitted(this.#options.now())) {
+    // What is asked of clients may be something else by now.
+    const newest = this.#options.port()?.forServerName(pending.serverName)
+    const now = this.#options.now()
+    if (newest === undefined || !secured.isAdmitted(now) || !secured.isAdmittedBy(newest, now)) {
       socket.destroy()
       return
     }

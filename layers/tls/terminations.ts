@@ -27,7 +27,7 @@ export class Terminations {
   }
 
   /** @param local the address that the client has reached: it stands for the name where the client asks for none. */
-  server(tls: ListenerTls, serverName: string | undefined, local: string | undefined): Server {
+  server(tls: ListenerTls, serverName: string | undefined, local: string): Server {
     let servers = this.#servers.get(tls)
     if (servers === undefined) {
       servers = new Map()
@@ -43,11 +43,11 @@ export class Terminations {
     return made.server
   }
 
-  #make(tls: ListenerTls, serverName: string | undefined, local: string | undefined, now: number): Made {
+  #make(tls: ListenerTls, serverName: string | undefined, local: string, now: number): Made {
     const { clients, versions, ciphers, groups, alpn } = tls
     const shown =
       tls.mode === "dynamicCa"
-        ? authorityOf(tls).issue(serverName ?? local ?? "localhost", now)
+        ? authorityOf(tls).issue(serverName ?? local, now)
         : { cert: tls.certificate, key: Redacted.value(tls.key), until: Number.POSITIVE_INFINITY }
     const server = createServer({
       cert: shown.cert,

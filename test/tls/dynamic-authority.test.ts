@@ -39,6 +39,14 @@ describe("mode dynamicCa", () => {
     })
   )
 
+  it.live("the address is that which the client knows, also where the port takes both kinds", () =>
+    Effect.gen(function* () {
+      const { port } = yield* serving(gateway().replace("port: 8443", 'port: 8443\n    address: "::"'))
+      assert.strictEqual(yield* asked(port, "127.0.0.1", { ...trusting, servername: "" }), "200 127.0.0.1")
+      assert.strictEqual(yield* asked(port, "[::1]", { ...trusting, host: "::1", servername: "" }), "200 [::1]")
+    })
+  )
+
   it.live("none is issued for names that the listener does not have, and sessions end with the name", () =>
     Effect.gen(function* () {
       const { port } = yield* serving(gateway('hostname: "*.a.example", '))

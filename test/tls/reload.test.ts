@@ -1,5 +1,6 @@
 /** TLS whose files and configuration change under open connections: who may stay, stays, and nobody else. */
 import { copyFileSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { type AddressInfo, connect, createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
@@ -8,7 +9,7 @@ import { start } from "../../src/main/library.ts"
 import { send } from "../client.ts"
 import { freePorts } from "../free-ports.ts"
 import { httpBackend, portOf } from "../http/edge.ts"
-import { as, asked, at, connected, logged, serving, showing } from "./edge.ts"
+import { as, asked, at, client as connecting, connected, logged, serving, showing } from "./edge.ts"
 
 const folder = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "headgate-tls-"))),
@@ -27,6 +28,39 @@ routes: [{ policies: { directResponse: { status: 200, body: ${body} } } }]
 `
 
 const trusting = (authority: string, more = "") => `${showing("server")}, root: ${at(`${authority}.pem`)}${more}`
+
+/** A relay that keeps what clients send behind their first packet, until it is told to let it go. */
+const holdingAfterHello = (port: number) =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.promise(async () => {
+        const ready = Promise.withResolvers<void>()
+        const released = Promise.withResolvers<void>()
+        const relay = createServer((socket) => {
+          const onward = connect(port, "127.0.0.1")
+          let first = true
+          socket.on("data", (bytes) => {
+            if (first) onward.write(bytes)
+            else {
+              ready.resolve()
+              void released.promise.then(() => onward.write(bytes))
+            }
+            first = false
+          })
+          onward.on("data", (bytes) => socket.write(bytes))
+          for (const [each, other] of [
+            [socket, onward],
+            [onward, socket]
+          ] as const)
+            each.on("error", () => {}).on("close", () => other.destroy())
+        })
+        await new Promise<void>((resolve) => relay.listen(0, "127.0.0.1", resolve))
+        return { relay, letGo: { ready: ready.promise, now: released.resolve } }
+      }),
+      ({ relay }) => Effect.sync(() => relay.close())
+    ),
+    ({ relay, letGo }) => ({ relayPort: (relay.address() as AddressInfo).port, letGo })
+  )
 
 describe("files of TLS that are replaced", () => {
   it.live("a certificate holds for new connections, and those that are open stay", () =>
@@ -117,6 +151,19 @@ describe("TLS in a configuration that is replaced", () => {
         if (ended[index]) yield* Effect.promise(() => each.closed)
         else assert.strictEqual((yield* Effect.promise(() => each.ask("localhost"))).status, 200)
       }
+    })
+  )
+
+  it.live("whoever is still in the handshake has to meet what is newest", () =>
+    Effect.gen(function* () {
+      const { port, gateway: running } = yield* serving(gateway(trusting("authority")))
+      const { relayPort, letGo } = yield* holdingAfterHello(port)
+      const asking = connecting(relayPort, as("client")).then(({ ask }) => ask("localhost"))
+      const outcome = asking.then(({ status }) => status).catch(({ code }) => code)
+      yield* Effect.promise(() => letGo.ready)
+      yield* running.reload(gateway(trusting("other-authority")))
+      letGo.now()
+      assert.include(["closed", "ECONNRESET", "EPIPE"], yield* Effect.promise(() => outcome))
     })
   )
 
