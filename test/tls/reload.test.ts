@@ -9,7 +9,7 @@ import { start } from "../../src/main/library.ts"
 import { send } from "../client.ts"
 import { freePorts } from "../free-ports.ts"
 import { httpBackend, portOf } from "../http/edge.ts"
-import { as, asked, at, client as connecting, connected, logged, serving, showing } from "./edge.ts"
+import { as, asked, at, connected, client as connecting, logged, serving, showing } from "./edge.ts"
 
 const folder = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "headgate-tls-"))),

@@ -28,7 +28,7 @@ export const eventType = (name: string | undefined, data: string): string | unde
   return end === -1 ? undefined : data.slice(typeFirst.length, end)
 }
 
-/** Whether the JSON text has a member `key` whose value is not null. Inside a JSON string the quotes would be escaped, so this is exact. */
+/** Whether the JSON text has a member `key`, written without escapes, whose value is not null. Inside a string its quotes would be escaped. */
 export const states = (text: string, key: string): boolean => statesKey(text, searchedKey(key))
 
 /** A key, cut where the search for it begins. */
@@ -64,9 +64,12 @@ const idleUnlessStated = (...keys: ReadonlyArray<string>): EventReader["idle"] =
   return (_, data, facts) => {
     if (facts.firstTokenAt === undefined || facts.model === undefined) return false
     for (const key of searched) if (statesKey(data, key)) return false
-    return true
+    return !data.includes(escapedAscii)
   }
 }
+
+/** Letters of a key may be written so: then nothing shows without parsing. */
+const escapedAscii = "\\u00"
 
 const isSpace = (code: number): boolean => code === 32 || code === 10 || code === 13 || code === 9
 

@@ -155,6 +155,11 @@ describe("usage of a stream", () => {
     '"candidates":[{"content":{"parts":[1]},"finishReason":"STOP"}]',
     '"usageMetadata":{"promptTokenCount":2}',
     '"bytes":"e30="',
+    // The same names, as a client reads them.
+    '"\\u0075sage":{"prompt_tokens":7,"completion_tokens":8}',
+    '"usag\\u0065":{"input_tokens":5}',
+    '"\\u0065rror":{"message":"e"}',
+    '"usage\\u004detadata":{"promptTokenCount":3}',
     '"x":"usage"'
   ])
   const type = Schema.Literals([
