@@ -12,7 +12,10 @@ const Eviction = object(
     ),
     restoreHealth: optional(Fraction, "Health score on return; unchanged when left out."),
     consecutiveFailures: optional(PositiveCount, "Unhealthy answers in a row that are enough."),
-    healthThreshold: optional(Fraction, "Health score below which an unhealthy answer is enough.")
+    healthThreshold: optional(
+      Fraction,
+      "Health score, of the answers before, below which an unhealthy answer is enough."
+    )
   }
 )
 

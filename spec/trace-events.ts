@@ -36,7 +36,14 @@ export const RequestState = Schema.Struct({
     address: text("The client's address."),
     port: Schema.Int.annotate({ description: "The client's port." }),
     rawAddress: text("The address of the TCP peer."),
-    rawPort: Schema.Int.annotate({ description: "The port of the TCP peer." })
+    rawPort: Schema.Int.annotate({ description: "The port of the TCP peer." }),
+    serverName: Schema.optionalKey(text("The name that it asked for in its TLS handshake.")),
+    subject: Schema.optionalKey(text("Whose its verified client certificate is.")),
+    issuer: Schema.optionalKey(text("Who has issued that certificate.")),
+    subjectAltNames: Schema.optionalKey(
+      Schema.Array(Schema.String).annotate({ description: "The alternative names of its subject." })
+    ),
+    spiffeId: Schema.optionalKey(text("The SPIFFE identity among them."))
   }),
   env: Schema.Struct({
     podName: nullable(Schema.String),

@@ -241,16 +241,14 @@ routes:
 
   it.effect("http.version HTTP/2 is told not to be there yet, with its place", () =>
     Effect.gen(function* () {
-      const problems = (version: string) =>
-        compiled(
-          `${gateway}\nroutes: [{ backends: [{ host: "a:1", policies: { http: { version: ${version} } } }] }]`
-        ).pipe(
+      const problems = (http: string) =>
+        compiled(`${gateway}\nroutes: [{ backends: [{ host: "a:1", policies: { http: { ${http} } } }] }]`).pipe(
           Effect.flip,
           Effect.map(({ problems }) => problems)
         )
       for (const version of ["HTTP/2", "HTTP/2.0"])
         assert.deepStrictEqual(
-          (yield* problems(version)).map(({ line, path, message }) => [line, path, message]),
+          (yield* problems(`version: ${version}`)).map(({ line, path, message }) => [line, path, message]),
           [
             [
               2,
@@ -259,6 +257,10 @@ routes:
             ]
           ]
         )
+      assert.deepStrictEqual(
+        (yield* problems("idleTimeout: 0s")).map(({ message }) => message),
+        ["expected more than 0; left out there is no limit"]
+      )
     })
   )
 

@@ -5,6 +5,7 @@ import { Effect } from "effect"
 import { start } from "../src/main/library.ts"
 import { send } from "./client.ts"
 import { portOf } from "./http/edge.ts"
+import { RawClient } from "./http/raw-client.ts"
 import { keySet, token } from "./tokens.ts"
 
 /** A server with one tool that keeps the headers it got. */
@@ -264,6 +265,44 @@ ${rest}`,
         200
       )
       assert.deepStrictEqual(last([described]), [`Bearer ${signed}`])
+    })
+  )
+
+  it.live("goes nowhere when the configuration that wanted it there is gone before it is sent", () =>
+    Effect.gen(function* () {
+      const own = yield* recording
+      const text = (policies: string) => `
+gateways: { default: { port: 8080 } }
+routes:
+  - policies: { jwtAuth: { issuer: "${issuer}", jwks: '${keySet("ec-256")}' } }
+    backends: [{ mcp: { targets: [{ name: a, mcp: { host: "http://127.0.0.1:${own.port}/mcp" }, policies: { ${policies} } }] } }]`
+      const gateway = yield* start(text("backendAuth: { passthrough: {} }"), { ephemeral: true, host: "127.0.0.1" })
+      const port = gateway.port(8080)!
+      const head = {
+        host: "localhost",
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+        authorization: `Bearer ${token("ec-256", { ...claims, sub: "me" })}`
+      }
+      const lines = Object.entries(head).map(([name, value]) => `${name}: ${value}\r\n`)
+      const early = new RawClient(port)
+      early.send(
+        `POST /mcp HTTP/1.1\r\n${lines.join("")}expect: 100-continue\r\ncontent-length: ${initialize.length}\r\n\r\n`
+      )
+      yield* Effect.promise(() => early.until(({ text }) => text.includes("100 Continue")))
+      yield* gateway.reload(text("http: { requestTimeout: 1m }"))
+      const later = yield* Effect.promise(() =>
+        send(port, { method: "POST", path: "/mcp", headers: head, body: initialize })
+      )
+      assert.strictEqual(later.status, 200)
+      early.send(initialize)
+      const answered = yield* Effect.promise(() => early.until(({ text }) => text.includes("mcp-session-id")))
+      early.socket.destroy()
+      assert.include(answered.text, " 200 OK")
+      assert.deepStrictEqual(
+        own.received.map(({ authorization }) => authorization),
+        [undefined, undefined]
+      )
     })
   )
 })

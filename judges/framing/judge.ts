@@ -1,5 +1,5 @@
 /**
- * Every form of a request that is attacked with in `test/attack`, before nginx, HAProxy, Apache and Caddy: alone, as oracles of
+ * Every form of a request that is attacked with in `test/attack`, before nginx, HAProxy, Apache, Caddy and Node: alone, as oracles of
  * what is to be refused, and behind the gateway, where each must understand what the gateway understood.
  *
  * Records the verdicts in `verdicts.json`, which `npm test` replays.

@@ -1,4 +1,4 @@
-/** nginx, HAProxy, Apache and Caddy as reverse proxies on loopback, each in front of one backend, framing as strictly as it can. */
+/** nginx, HAProxy, Apache, Caddy and Node as reverse proxies on loopback, each in front of one backend, framing as strictly as it can. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process"
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { connect } from "node:net"
@@ -8,10 +8,10 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { Effect } from "effect"
 import { nowhere } from "../../test/origin.ts"
 
-export const serverNames = ["nginx", "haproxy", "apache", "caddy"] as const
+export const serverNames = ["nginx", "haproxy", "apache", "caddy", "node"] as const
 export type ServerName = (typeof serverNames)[number]
 
-/** The packages of Debian that hold them. */
+/** The packages of Debian that hold them, but for the last one, which runs this. */
 export const packages = ["nginx-light", "haproxy", "apache2", "caddy"] as const
 
 interface Recipe {
@@ -98,6 +98,20 @@ http://:${port} {
 }
 `,
     command: (folder) => ["caddy", "run", "--config", join(folder, "Caddyfile"), "--adapter", "caddyfile"]
+  },
+  node: {
+    version: [process.execPath, "--version"],
+    file: "proxy.mjs",
+    text: (_, port, backend) => `
+import { createServer, request } from "node:http"
+createServer((asked, answer) => {
+  const { connection, ...headers } = asked.headers
+  const call = request({ host: "127.0.0.1", port: ${backend}, method: asked.method, path: asked.url, headers, agent: false })
+  call.on("response", (got) => got.pipe(answer.writeHead(got.statusCode, got.headers)))
+  call.on("error", () => answer.headersSent ? answer.destroy() : answer.writeHead(502).end())
+  asked.pipe(call)
+}).listen(${port}, "127.0.0.1")`,
+    command: (folder) => [process.execPath, join(folder, "proxy.mjs")]
   }
 }
 

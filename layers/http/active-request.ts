@@ -2,7 +2,6 @@
  * One request of a client connection while it is answered: what the engine says is handed to the writer of its response,
  * and what becomes of the connection to the engine.
  */
-import type { IncomingMessage, ServerResponse } from "node:http"
 import { Cause, type Effect, Exit, type Fiber } from "effect"
 import type { HeaderList } from "../../src/http/header-list.ts"
 import type { Answer } from "../../src/http/message.ts"
@@ -10,18 +9,16 @@ import { ClientStalled } from "../../src/pipeline/errors.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
 import { render } from "../../src/pipeline/render.ts"
 import type { StageError } from "../../src/pipeline/stage.ts"
-import { type Container, contained } from "../../src/services/contained.ts"
+import { contained } from "../../src/services/contained.ts"
 import { reset } from "./refusal.ts"
 import type { RequestBody } from "./request-body.ts"
-import { ResponseWriter, release, type UpgradeSocket } from "./response-writer.ts"
+import { type Connected, ResponseWriter, release } from "./response-writer.ts"
 
 /** What a request needs of the connection that it came by. */
-export interface Host extends Container {
+export interface Host extends Connected {
   readonly run: (effect: Effect.Effect<Answer>) => Fiber.Fiber<Answer>
   /** Whether this is to be the last response of the connection. */
   readonly closing: boolean
-  /** What went wrong in the proxy itself; the client is told nothing of it. */
-  readonly defect: (cause: unknown) => void
   /** The response is through, or never will be. */
   readonly over: (request: ActiveRequest) => void
 }
@@ -32,7 +29,6 @@ const droppable = 65_536
 const stalled = new ClientStalled()
 
 export class ActiveRequest {
-  readonly request: IncomingMessage
   readonly exchange: Exchange
   readonly #host: Host
   readonly #writer: ResponseWriter
@@ -40,22 +36,25 @@ export class ActiveRequest {
   readonly #upload: RequestBody | undefined
   #fiber: Fiber.Fiber<Answer> | undefined = undefined
   #over = false
+  /** Whether the client may ask for more on its connection, and whether it waits for `100 Continue` before it sends its body. */
+  readonly #persistent: boolean
+  #expecting: boolean
   /** What the client is told instead of the answer that was interrupted. */
   #refusal: StageError | undefined = undefined
 
   constructor(
     host: Host,
-    request: IncomingMessage,
-    response: ServerResponse,
     exchange: Exchange,
     upload: RequestBody | undefined,
-    upgrade: UpgradeSocket | undefined
+    persistent: boolean,
+    expecting: boolean
   ) {
     this.#host = host
-    this.request = request
     this.exchange = exchange
     this.#upload = upload
-    this.#writer = new ResponseWriter(host, this, request, response, exchange.request.version, upgrade)
+    this.#persistent = persistent
+    this.#expecting = expecting
+    this.#writer = new ResponseWriter(host, this, exchange.request, exchange.upgrade !== undefined)
   }
 
   /** Answers with what the engine says: at once when it knows, else when its fiber ends. */
@@ -122,6 +121,28 @@ export class ActiveRequest {
     return this.#writer.begun
   }
 
+  /** The answer said that it is the last of its connection. */
+  get closes(): boolean {
+    return this.#writer.last
+  }
+
+  /** The socket has room again. */
+  drained(): void {
+    this.#writer.drained()
+  }
+
+  /** The system has taken what was written. */
+  flushed(): void {
+    this.#writer.flushed()
+  }
+
+  /** Somebody wants the body: a client that waits to be asked for it is asked. */
+  wanted(): void {
+    if (!this.#expecting || this.#over || this.#writer.begun) return
+    this.#expecting = false
+    this.#host.socket.write("HTTP/1.1 100 Continue\r\n\r\n", "latin1")
+  }
+
   /** What was sent of the answer looks whole, though more is to come: only a reset tells the client. */
   get looksWhole(): boolean {
     return this.#writer.looksWhole
@@ -129,7 +150,7 @@ export class ActiveRequest {
 
   /** Whether the client still has to send some of its body. */
   get uploading(): boolean {
-    return this.#upload !== undefined && !this.request.complete
+    return this.#upload !== undefined && !this.#upload.complete
   }
 
   /** Somebody waits for what the client still has to send of its body. */
@@ -153,7 +174,7 @@ export class ActiveRequest {
   /** Ends the exchange and its connection. */
   cut(failure: string): void {
     if (this.#over) return
-    const socket = this.#writer.socket
+    const { socket } = this.#host
     this.abort(failure)
     if (this.looksWhole) reset(socket)
     else socket.destroy()
@@ -163,7 +184,8 @@ export class ActiveRequest {
 
   /** Whether the client may send no further request on its connection. */
   get last(): boolean {
-    return this.#host.closing || this.#unread()
+    // A client that waited in vain to be asked for its body may send it, or not.
+    return !this.#persistent || this.#expecting || this.#host.closing || this.#unread()
   }
 
   /** Whether the client sends a body that nobody reads any more, or that nobody reads and that is too long to be dropped. */

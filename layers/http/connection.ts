@@ -2,12 +2,11 @@
  * One client connection: takes its requests one after the other, frames each, and hands it to the engine. Requests that
  * a client pipelines wait their turn, because only safe ones could be served side by side (RFC 9112 9.3.2).
  */
-import { type IncomingMessage, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import { type Effect, Exit, type Fiber } from "effect"
 import { isLoopback } from "../../spec/standalone/address.ts"
 import type { Body } from "../../src/http/body.ts"
-import { type Framed, frameRequest, type Malformed, methodNotAllowed } from "../../src/http/framing.ts"
+import { type Framed, frameRequest, type Malformed } from "../../src/http/framing.ts"
 import type { Answer, Scheme } from "../../src/http/message.ts"
 import type { Paths } from "../../src/http/path.ts"
 import { Exchange, type Inform } from "../../src/pipeline/exchange.ts"
@@ -16,9 +15,10 @@ import { contained, containing, ignore } from "../../src/services/contained.ts"
 import type { Probes } from "../../src/services/upstreams.ts"
 import type { Secured } from "../tls/secured.ts"
 import { ActiveRequest, type Host } from "./active-request.ts"
-import { Packets } from "./packets.ts"
 import { closeGently, parserRefusal, type Refusal, refuse, reset } from "./refusal.ts"
-import { RequestBody } from "./request-body.ts"
+import { type Incoming, RequestBody } from "./request-body.ts"
+import { type RequestFault, type RequestLines, RequestParser } from "./request-parser.ts"
+import { Tunnel } from "./tunnel.ts"
 
 /** Where the time comes from. */
 export interface Clocks {
@@ -55,32 +55,44 @@ export interface Serving {
   readonly run: <A>(effect: Effect.Effect<A>) => Fiber.Fiber<A>
   readonly clocks: Clocks
   readonly limits: () => Limits
+  /** The most bytes of a request's head. */
+  readonly maxHeadBytes: number
   readonly defect: (cause: unknown) => void
   /** Whether only this machine reaches the listener. */
   readonly loopback: boolean
   draining: boolean
 }
 
-export class Connection implements Host {
+/** Why a connection takes no further request: what its client sent is none, or ended within one. */
+type Broken = RequestFault | "end within a request"
+
+export class Connection implements Host, Incoming {
   readonly socket: Socket
   readonly peer: Peer
   readonly scheme: Scheme
   readonly secured: Secured | undefined
   /** For whichever request is being answered. A closure for each of them would not die young, and cost collections. */
   readonly #inform: Inform
-  readonly #packets: Packets
+  readonly flushed: () => void
   readonly #serving: Serving
+  readonly #parser: RequestParser
   readonly #opened: number
   #active: ActiveRequest | undefined = undefined
-  /** The last response, unless it is through: node has let go of the socket only when it has told so. */
-  #last: ServerResponse | undefined = undefined
-  /** A request was framed, and is not answered yet: its body may be there in a moment. */
-  #beginning = false
-  readonly #waiting: Array<readonly [request: IncomingMessage, response: ServerResponse, expecting: boolean]> = []
+  /** A body that is not whole yet: that of the active request, or what is left of one that nobody wanted. */
+  #upload: RequestBody | undefined = undefined
+  /** Until when the rest of a body may come that nobody wants, and how much of it. */
+  #dropping: NodeJS.Timeout | undefined = undefined
+  #droppable = 0
+  /** The next request, of which the head has come. */
+  #waiting: RequestLines | undefined = undefined
+  /** What came behind it, or behind a request that changes the protocol. */
+  #rest: Buffer | undefined = undefined
+  #tunnel: Tunnel | undefined = undefined
+  #paused = false
+  /** Nobody has said yet whether the client may be here. */
+  #undecided = false
   /** When it last became idle; `undefined` while a request is under way. */
   #idleSince: number | undefined
-  /** What had been received by then. */
-  #idleFrom = 0
   /** When the sweep first saw that a head had begun. */
   #headSince: number | undefined = undefined
   /** What had passed in both directions at the last sweep that found somebody waiting for the client, and since when no more did. */
@@ -90,10 +102,8 @@ export class Connection implements Host {
   #closing = false
   /** What the client sends from here on is no request. */
   #sealed = false
-  /** Node was told not to change the protocol for the request that it is about to hand over. */
-  #declining = false
   /** What the parser choked on while an earlier request was still being answered. */
-  #broken: string | undefined = undefined
+  #broken: Broken | undefined = undefined
 
   /** @param secured what is known by its TLS handshake. */
   constructor(serving: Serving, socket: Socket, secured: Secured | undefined) {
@@ -101,12 +111,16 @@ export class Connection implements Host {
     this.socket = socket
     this.secured = secured
     this.scheme = secured === undefined ? "http" : "https"
-    this.#packets = new Packets(socket)
+    this.#parser = new RequestParser(serving.maxHeadBytes)
     this.peer = peerOf(socket, serving.loopback, secured)
     this.#inform = (status, headers) => this.#active?.inform(status, headers)
+    this.flushed = contained(this, () => this.#active?.flushed())
     this.#opened = this.#idleSince = serving.clocks.monotonic()
-    // Node calls it after the last response.
-    socket.destroySoon = gently
+    const received = contained(this, (bytes: Buffer) => this.#received(bytes))
+    const ended = contained(this, () => this.#ended())
+    const drained = contained(this, () => this.#active?.drained())
+    // The reason of an error is always the same: the connection is gone, and `close` follows.
+    socket.on("data", received).on("end", ended).on("drain", drained).on("error", ignore)
   }
 
   /** What was decided of the connection; until that is known nothing is read of it. */
@@ -115,28 +129,23 @@ export class Connection implements Host {
       this.#decided(decision as Exit.Exit<boolean>)
       return
     }
-    // Node has begun to read it, which takes effect in a tick, and would undo what is said before.
-    process.nextTick(holdUntilDecided, this, decision)
-  }
-
-  holdUntilDecided(decision: Effect.Effect<boolean>): void {
+    this.#undecided = true
+    this.#flow()
     const { socket } = this
-    if (socket.destroyed) return
-    socket.pause()
     const fiber = this.run(decision)
     const gone = contained(this, () => fiber.interruptUnsafe())
     socket.on("close", gone)
     const decided = contained(this, (exit: Exit.Exit<boolean>) => {
       socket.off("close", gone)
-      if (this.#decided(exit)) socket.resume()
+      this.#decided(exit)
     })
     fiber.addObserver(decided)
   }
 
-  #decided(exit: Exit.Exit<boolean>): boolean {
-    const stays = Exit.isSuccess(exit) && exit.value
-    if (!stays) this.socket.destroy()
-    return stays
+  #decided(exit: Exit.Exit<boolean>): void {
+    this.#undecided = false
+    if (Exit.isSuccess(exit) && exit.value) this.#flow()
+    else this.socket.destroy()
   }
 
   get run(): Serving["run"] {
@@ -147,6 +156,10 @@ export class Connection implements Host {
     return this.#serving.defect
   }
 
+  get wall(): Clocks["wall"] {
+    return this.#serving.clocks.wall
+  }
+
   /** A callback threw: whatever it has left undone, nobody will wait for it. */
   contain(cause: unknown): void {
     this.cut()
@@ -155,259 +168,260 @@ export class Connection implements Host {
 
   /** What was asked before the end of requests is answered first. */
   get closing(): boolean {
-    return this.#closing || this.#serving.draining || (this.#sealed && this.#waiting.length === 0)
-  }
-
-  get #busy(): boolean {
-    return this.#active !== undefined || this.#beginning || this.#waiting.length > 0
+    return this.#closing || this.#serving.draining || (this.#sealed && this.#waiting === undefined)
   }
 
   get idle(): boolean {
     return this.#idleSince !== undefined
   }
 
-  /**
-   * Node is not to change the protocol for the request that comes next, though the client asks for it. Its parser stops
-   * behind such a request, drops what else the packet holds, and is silent about malformed bytes that follow: so this is
-   * the last one.
-   */
-  decline(): void {
-    this.#declining = true
+  // What the socket tells.
+
+  #received(bytes: Buffer): void {
+    if (this.#tunnel !== undefined) this.#tunnel.received(bytes)
+    else if (this.#rest !== undefined) this.#keep(Buffer.concat([this.#rest, bytes]))
+    else this.#read(bytes, 0, true)
   }
 
-  /** A request whose head is complete. */
-  request(request: IncomingMessage, response: ServerResponse, expecting: boolean): void {
-    if (this.#sealed) return
-    if (this.#packets.head(request)) foreign.add(request)
-    if (this.#declining) this.#sealed = true
-    if (this.#idleSince === undefined) {
-      // The rest of a long pipeline stays in the socket; node goes on reading after each message until we say so later.
-      if (this.#waiting.push([request, response, expecting]) === 1) setImmediate(holdBack, this)
+  /** Reads requests. @param mayBegin one alone in a turn: whoever pipelines many shares the loop with the others. */
+  #read(bytes: Buffer, from: number, mayBegin: boolean): void {
+    const parser = this.#parser
+    let first = mayBegin
+    let at = from
+    while (at < bytes.length && !(this.#sealed && this.#upload === undefined)) {
+      if (this.#waiting !== undefined) {
+        this.#keep(bytes.subarray(at))
+        return
+      }
+      const fault = parser.feed(bytes, at, bytes.length)
+      at = parser.consumed
+      if (fault !== undefined) {
+        this.#breakOff(fault)
+        return
+      }
+      const { head } = parser
+      if (head === undefined) this.#take()
+      else if (this.#idleSince !== undefined && first) {
+        first = false
+        at = this.#accept(head, bytes, at)
+      } else this.#wait(head)
+    }
+    if (at === bytes.length) return
+    if (this.#tunnel !== undefined) this.#tunnel.received(bytes.subarray(at))
+    // It changes the protocol, if it is let.
+    else if (this.#active?.exchange.upgrade !== undefined) this.#keep(bytes.subarray(at))
+  }
+
+  /** Some of a body has come. */
+  #take(): void {
+    const { body, ended, trailers } = this.#parser
+    this.#parser.letGo()
+    const upload = this.#upload
+    if (this.#dropping !== undefined) {
+      this.#droppable -= body?.length ?? 0
+      if (this.#droppable < 0) this.socket.destroy()
+    }
+    if (ended) {
+      this.#upload = undefined
+      this.#stopDropping()
+    }
+    if (body !== undefined) upload?.take(body)
+    if (ended) upload?.end(trailers)
+    this.#flow()
+  }
+
+  /** The rest of a long pipeline stays in the socket. */
+  #keep(bytes: Buffer): void {
+    this.#rest = bytes
+    this.#flow()
+  }
+
+  #wait(head: RequestLines): void {
+    this.#waiting = head
+    if (this.#idleSince === undefined) return
+    this.#idleSince = undefined
+    setImmediate(next, this)
+  }
+
+  /** Reads from the socket as long as there is room for what comes. */
+  #flow(): void {
+    const paused = this.#undecided || this.#rest !== undefined || this.#upload?.full === true
+    if (paused === this.#paused) return
+    this.#paused = paused
+    if (paused) this.socket.pause()
+    else this.socket.resume()
+  }
+
+  #ended(): void {
+    if (this.#tunnel !== undefined) {
+      this.#tunnel.ended()
       return
     }
-    this.#accept(request, response, expecting)
+    if (this.#parser.begun && !this.#sealed) this.#breakOff("end within a request")
+    // Nobody half closes a connection of requests: whoever does so is about to be gone.
+    this.socket.end()
   }
 
-  holdBack(): void {
-    if (this.#waiting.length > 0) this.socket.pause()
+  /** The socket is closed. */
+  closed(): void {
+    clearTimeout(this.#dropping)
+    this.#waiting = this.#rest = undefined
+    this.#active?.abort("the client went away")
+    this.#tunnel?.closed()
   }
 
-  #accept(request: IncomingMessage, response: ServerResponse, expecting: boolean): void {
+  // Requests.
+
+  /** Begins a request whose head is complete, and reads what has come of its body. Says up to where. */
+  #accept(head: RequestLines, bytes: Buffer, at: number): number {
     // It was refused already, for its slowness.
-    if (!this.socket.writable) return
+    if (!this.socket.writable) return bytes.length
     this.#idleSince = this.#headSince = undefined
-    this.#last = response
-    const framed = this.#frame(request)
+    const framed = this.#frame(head)
     if (framed._tag === "Malformed") {
-      this.#refuse(request, response, framed)
-      return
+      this.#refuse(framed)
+      return at
     }
+    const parser = this.#parser
+    parser.expect(framed.body)
+    parser.letGo()
+    // Whatever becomes of the wish, what comes behind it may be of another protocol.
+    if (framed.upgrading) this.#sealed = true
     if (framed.body === undefined) {
-      this.#begin(request, response, framed, undefined, undefined)
-      return
+      this.#begin(framed, undefined, undefined, framed.expecting)
+      return at
     }
-    if (expecting) {
-      const upload = new RequestBody(this, request, response)
-      this.#begin(request, response, framed, upload, upload)
-      return
+    const fault = at < bytes.length ? parser.feed(bytes, at, bytes.length) : undefined
+    if (fault !== undefined) {
+      this.#broken = fault
+      this.#refuseBroken(fault)
+      return bytes.length
     }
-    // A body that came in the same packet as its head has been parsed by then, and need not be a stream.
-    this.#beginning = true
-    setImmediate(beginWithBody, this, request, response, framed)
+    const behind = at < bytes.length ? parser.consumed : at
+    const { body, ended, trailers } = parser
+    parser.letGo()
+    if (ended && trailers === undefined) this.#begin(framed, body ?? nothing, undefined, false)
+    else {
+      const upload = new RequestBody(this)
+      this.#upload = upload
+      if (body !== undefined) upload.take(body)
+      if (ended) {
+        this.#upload = undefined
+        upload.end(trailers)
+      }
+      this.#begin(framed, upload, upload, framed.expecting && !ended)
+      this.#flow()
+    }
+    return behind
   }
 
-  beginWithBody(request: IncomingMessage, response: ServerResponse, framed: Framed): void {
-    this.#beginning = false
-    if (this.socket.destroyed) return
-    if (this.#broken !== undefined && !request.complete) {
-      this.refuseBroken()
-      return
-    }
-    const [body, upload] = received(this, request)
-    this.#begin(request, response, framed, body, upload)
-  }
-
-  #frame(request: IncomingMessage): Framed | Malformed {
+  #frame({ method, target, version, raw }: RequestLines): Framed | Malformed {
     const { maxHeaders, paths } = this.#serving.limits()
-    if (request.rawHeaders.length > 2 * maxHeaders)
-      return { _tag: "Malformed", status: 431, message: "too many request headers" }
-    const version = request.httpVersion
-    if (foreign.has(request)) return { _tag: "Malformed", status: 400, message: "not HTTP" }
-    if (version !== "1.1" && version !== "1.0")
-      return { _tag: "Malformed", status: 505, message: "unsupported HTTP version" }
-    return frameRequest(request.method!, request.url!, version, request.rawHeaders, this.scheme, paths)
+    if (raw.length > 2 * maxHeaders) return { _tag: "Malformed", status: 431, message: "too many request headers" }
+    if (version === "foreign") return { _tag: "Malformed", status: 400, message: "not HTTP" }
+    if (version === "other") return { _tag: "Malformed", status: 505, message: "unsupported HTTP version" }
+    return frameRequest(method, target, version, raw, this.scheme, paths)
   }
 
-  #begin(
-    request: IncomingMessage,
-    response: ServerResponse,
-    framed: Framed,
-    body: Body,
-    upload: RequestBody | undefined
-  ): void {
-    const active = new ActiveRequest(this, request, response, this.#exchange(framed, body), upload, undefined)
-    this.#active = active
-    active.begin(this.#serving.handle)
-  }
-
-  #exchange(framed: Framed, body: Body): Exchange {
+  /** @param expecting the client waits for `100 Continue`. */
+  #begin(framed: Framed, body: Body, upload: RequestBody | undefined, expecting: boolean): void {
     const { clocks } = this.#serving
     const exchange = new Exchange(framed.head, body, this.peer, clocks.wall(), clocks.monotonic())
     exchange.inform = this.#inform
     if (this.secured !== undefined) this.secured.identify(exchange)
-    return exchange
+    // A body would have to end before the protocol changes.
+    if (framed.body === undefined) exchange.upgrade = framed.upgrade
+    const active = new ActiveRequest(this, exchange, upload, framed.persistent, expecting)
+    this.#active = active
+    active.begin(this.#serving.handle)
   }
 
-  /** Says why, in the order of the responses, and closes. */
-  #refuse(request: IncomingMessage, response: ServerResponse, { status, message, allow }: Refusal): void {
-    this.#closing = this.#sealed = true
-    const lines = ["content-type", "text/plain", "content-length", String(message.length)]
-    if (allow !== undefined) lines.push("allow", allow)
-    lines.push("connection", "close")
-    response.writeHead(status, lines)
-    response.end(message)
-    request.resume()
-  }
-
-  /** Says why where node has no response for it, behind the responses that were given, and closes. */
-  #lastWord(refusal: Refusal): void {
-    this.#closing = this.#sealed = true
+  /** Says why, behind the responses that were given, and closes. */
+  #refuse(refusal: Refusal): void {
+    this.#closing = true
     this.#idleSince = this.#headSince = undefined
-    this.#whenThrough(() => refuse(this.socket, refusal, this.#serving.clocks.wall()))
+    this.#seal()
+    refuse(this.socket, refusal, this.#serving.clocks.wall())
   }
 
-  /** Node holds the socket for a response until it has told that this one is through. */
-  #whenThrough(act: () => void): void {
-    this.#letGo()
-    if (this.#last === undefined) act()
-    else this.#last.once("close", contained(this, act))
+  /** What comes from here on is dropped. */
+  #seal(): void {
+    this.#sealed = true
+    this.#waiting = this.#rest = this.#upload = undefined
   }
 
-  /** Forgets the last response if it is through: the head of its request would stay in memory as long as the client is idle. */
-  #letGo(): void {
-    const last = this.#last
-    if (last !== undefined && last.socket === null && last.writableLength === 0) this.#last = undefined
-  }
-
-  /** The client asks to change the protocol: the socket is ours from here on, parser and all. */
-  upgrade(request: IncomingMessage, head: Uint8Array): void {
-    if (!this.#leaveNode()) return
-    const framed = this.#frame(request)
-    if (framed._tag === "Malformed") {
-      this.#lastWord(framed)
-      return
-    }
-    this.#closing = this.#sealed = true
-    this.#idleSince = this.#headSince = undefined
-    this.#whenThrough(() => this.#beginUpgrade(request, framed, head))
-  }
-
-  #beginUpgrade(request: IncomingMessage, framed: Framed, head: Uint8Array): void {
-    const { socket } = this
-    // The response before it may have been the last one.
-    if (!socket.writable) return
-    const response = new ServerResponse(request)
-    response.assignSocket(socket)
-    // Node does this for responses that it made itself.
-    socket.on(
-      "drain",
-      contained(this, () => response.emit("drain"))
-    )
-    response.on(
-      "finish",
-      contained(this, () => {
-        response.detachSocket(socket)
-        closeGently(socket)
-      })
-    )
-    const exchange = this.#exchange(framed, undefined)
-    exchange.upgrade = framed.upgrade
-    this.#active = new ActiveRequest(this, request, response, exchange, undefined, { socket, head })
-    this.#active.begin(this.#serving.handle)
-  }
-
-  /** CONNECT makes a tunnel, which a gateway does not offer. */
-  connect(request: IncomingMessage): void {
-    if (!this.#leaveNode()) return
-    const framed = this.#frame(request)
-    this.#lastWord(framed._tag === "Malformed" ? framed : methodNotAllowed)
-  }
-
-  /** Node has let go of the socket. Returns whether it is free for something new. */
-  #leaveNode(): boolean {
-    this.socket.on("error", ignore)
-    // Node does not tell responses any more when the socket drains, and nobody pipelines such a request.
-    if (this.#busy) this.socket.destroy()
-    return !this.#sealed && !this.#busy && this.socket.writable
-  }
-
-  /** The parser does not understand what the client sends. */
-  broken(code: string | undefined): void {
-    const active = this.#active
+  /** What the client sends cannot be understood. */
+  #breakOff(broken: Broken): void {
     if (this.#broken !== undefined || this.socket.destroyed) return
-    this.#broken = code ?? "unknown"
+    this.#broken = broken
+    const active = this.#active
     const sealed = this.#sealed
     this.#sealed = true
-    if (!this.#busy) {
-      if (code === "ECONNRESET" || code === "EPIPE") this.socket.destroy()
-      else if (!sealed) this.refuseBroken()
-    } else if (active !== undefined && !active.request.complete) {
-      // Its own body: what was read of it must not pass for the whole.
+    if (active === undefined) {
+      if (!sealed) this.#refuseBroken(broken)
+    } else if (active.uploading) {
+      // What was read of its body must not pass for the whole.
       if (active.responding) this.cut()
-      else active.abort(code === "HPE_INVALID_EOF_STATE" ? "the client went away" : "malformed request body")
+      else active.abort(broken === "end within a request" ? "the client went away" : "malformed request body")
     }
     // Else the request that is being answered is whole: it gets its answer first.
   }
 
-  refuseBroken(): void {
-    const refusal = parserRefusal(this.#broken)
-    const last = this.#last
-    // It broke within the body of the last request: that one gets no other answer.
-    if (last !== undefined && !last.headersSent) this.#refuse(last.req, last, refusal)
-    else this.#lastWord(refusal)
+  #refuseBroken(broken: Broken): void {
+    this.#refuse(parserRefusal(broken))
+  }
+
+  /** The body of a request is wanted: a client that waits to be asked for it is asked. */
+  wanted(): void {
+    this.#active?.wanted()
+  }
+
+  released(): void {
+    this.#flow()
   }
 
   over(active: ActiveRequest): void {
     if (this.#active !== active) return
     this.#active = undefined
-    if (active.uploading) this.#dropRest(active.request)
-    if (this.#waiting.length > 0) setImmediate(next, this)
-    else if (this.#broken !== undefined) setImmediate(refuseBroken, this)
-    else {
-      this.#idleSince = this.#serving.clocks.monotonic()
-      this.#idleFrom = this.socket.bytesRead
-    }
+    const { socket } = this
+    if (active.uploading) this.#dropRest()
+    if (active.closes) {
+      this.#seal()
+      closeGently(socket)
+    } else if (this.#broken !== undefined) this.#refuseBroken(this.#broken)
+    else if (this.#waiting !== undefined) setImmediate(next, this)
+    else this.#idleSince = this.#serving.clocks.monotonic()
+    this.#flow()
   }
 
   next(): void {
-    const next = this.#waiting.shift()
+    const head = this.#waiting
     // The last response may have said that it was the last.
-    if (next === undefined || !this.socket.writable) return
-    if (this.#waiting.length === 0) this.socket.resume()
-    this.#accept(...next)
+    if (head === undefined || !this.socket.writable) return
+    const rest = this.#rest ?? nothing
+    this.#waiting = this.#rest = undefined
+    const at = this.#accept(head, rest, 0)
+    this.#read(rest, at, false)
+    this.#flow()
   }
 
   /** Reads what is left of a body that nobody wanted, within bounds: the response may be unread on the other side. */
-  #dropRest(request: IncomingMessage): void {
-    const socket = this.socket
-    if (socket.destroyed) return
-    let dropped = 0
-    const timer = setTimeout(destroy, droppingTime, socket).unref()
-    const stop = contained(this, () => {
-      clearTimeout(timer)
-      // What comes from here on belongs to the next request.
-      this.#idleFrom = socket.bytesRead
-      this.#headSince = undefined
-    })
-    request.on(
-      "data",
-      contained(this, (chunk: Uint8Array) => {
-        dropped += chunk.length
-        if (dropped > droppedAtMost) socket.destroy()
-      })
-    )
-    request.on("end", stop).on("close", stop).on("error", ignore)
-    request.resume()
+  #dropRest(): void {
+    if (this.socket.destroyed) return
+    this.#droppable = droppedAtMost
+    this.#dropping = setTimeout(destroy, droppingTime, this.socket).unref()
+  }
+
+  #stopDropping(): void {
+    clearTimeout(this.#dropping)
+    this.#dropping = undefined
+  }
+
+  /** Leaves HTTP: what the client sends from here on, and what it has sent behind its request. */
+  leave(): Tunnel {
+    this.#tunnel = new Tunnel(this.socket, this.#rest ?? nothing, "client", this)
+    this.#rest = undefined
+    return this.#tunnel
   }
 
   /** Closes it at once. What was sent of an answer does not pass for the whole. */
@@ -431,12 +445,6 @@ export class Connection implements Host {
     return true
   }
 
-  /** The socket is closed. */
-  closed(): void {
-    this.#waiting.length = 0
-    this.#active?.abort("the client went away")
-  }
-
   /** Closes it when it has been idle, or open, for too long, or when its client keeps others waiting. */
   sweep(now: number, limits: Limits): void {
     const { maxConnectionDuration, idleTimeout, headTimeout } = limits
@@ -444,14 +452,10 @@ export class Connection implements Host {
       this.#closing = true
       if (this.idle) this.socket.destroy()
     }
-    if (this.#idleSince === undefined) {
-      this.#sweepActive(now, idleTimeout)
-      return
-    }
-    this.#letGo()
-    if (this.socket.bytesRead > this.#idleFrom) {
+    if (this.#idleSince === undefined) this.#sweepActive(now, idleTimeout)
+    else if (this.#parser.begun && this.#upload === undefined) {
       this.#headSince ??= now
-      if (now - this.#headSince >= headTimeout && !this.#closing) this.#lastWord(requestTimeout)
+      if (now - this.#headSince >= headTimeout && !this.#closing) this.#refuse(requestTimeout)
     } else if (now - this.#idleSince >= idleTimeout) this.socket.destroy()
   }
 
@@ -473,8 +477,7 @@ export class Connection implements Host {
   }
 }
 
-/** Requests of other protocols: the packets show it only when they come. */
-const foreign = new WeakSet<IncomingMessage>()
+const nothing = Buffer.alloc(0)
 
 /** An upload that goes on after its answer: for how many milliseconds, and how much of it. */
 const droppingTime = 1000
@@ -482,33 +485,10 @@ const droppedAtMost = 1024 * 1024
 
 const requestTimeout: Refusal = { status: 408, message: "request timeout" }
 
-// Called with what they are for, so that none of them is made anew for each request.
-const holdUntilDecided = containing((connection: Connection, decision: Effect.Effect<boolean>) =>
-  connection.holdUntilDecided(decision)
-)
-const holdBack = containing((connection: Connection) => connection.holdBack())
-const beginWithBody = containing(
-  (connection: Connection, request: IncomingMessage, response: ServerResponse, framed: Framed) =>
-    connection.beginWithBody(request, response, framed)
-)
+// Called with what it is for, so that it is not made anew for each request.
 const next = containing((connection: Connection) => connection.next())
-const refuseBroken = containing((connection: Connection) => connection.refuseBroken())
 const destroy = (socket: Socket): void => {
   socket.destroy()
-}
-function gently(this: Socket): void {
-  closeGently(this)
-}
-
-/** The body of a request: bytes when all of it has come, else a source. */
-const received = (connection: Connection, request: IncomingMessage): [Body, RequestBody | undefined] => {
-  if (request.complete && request.rawTrailers.length === 0) {
-    const chunks: Array<Uint8Array> = []
-    for (let chunk: unknown = request.read(); chunk instanceof Uint8Array; chunk = request.read()) chunks.push(chunk)
-    return [chunks.length === 1 ? chunks[0] : Buffer.concat(chunks), undefined]
-  }
-  const upload = new RequestBody(connection, request, undefined)
-  return [upload, upload]
 }
 
 const peerOf = (socket: Socket, only: boolean, tls: Secured | undefined): Peer => {

@@ -1,16 +1,13 @@
 /**
- * Port of entry: an HTTP/1.1 server on node:http that hands every request to the engine, and knows how to stop without
- * cutting anyone off. With TLS the server is handed sockets whose handshakes are over.
+ * Port of entry: an HTTP/1.1 server that hands every request to the engine, and knows how to stop without cutting anyone off.
+ * With TLS it is handed sockets whose handshakes are over.
  */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
-import { createServer as createNetServer, type Server as NetServer, Server as PlainServer, type Socket } from "node:net"
-import type { Duplex } from "node:stream"
+import { createServer, type Server, type Socket } from "node:net"
 import { Effect, type Scope } from "effect"
-import { offeredProtocols } from "../../src/http/framing.ts"
 import type { Answer } from "../../src/http/message.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
 import type { Peer } from "../../src/pipeline/view.ts"
-import { type Container, contained, containedBy, containing } from "../../src/services/contained.ts"
+import { type Container, contained, containing } from "../../src/services/contained.ts"
 import type { PortTls } from "../../src/services/listener-tls.ts"
 import { isLocal } from "../admin-address.ts"
 import { Handshakes } from "../tls/handshakes.ts"
@@ -72,6 +69,8 @@ export interface Bound {
    * any more, and at `deadline` whatever is left is cut. Ends when no connection is open. Later calls join the first.
    */
   readonly drain: (options: DrainOptions) => Effect.Effect<void>
+  /** Leaves a drain that is under way no more than so many milliseconds. */
+  readonly hasten: (deadline: number) => void
   /** Stops accepting, at once and for good; its connections live on. */
   readonly close: Effect.Effect<void>
   /** Ends every connection now; a drain that is under way ends with it. */
@@ -93,6 +92,7 @@ export const listen = (options: ListenOptions): Effect.Effect<Bound, BindFailed,
         run: Effect.runForkWith(context),
         clocks: options.clocks,
         limits: options.limits,
+        maxHeadBytes: options.maxHeadBytes ?? 65_536,
         defect: options.defect,
         loopback: options.address._tag !== "Unix" && isLocal(options.address),
         draining: false
@@ -105,31 +105,27 @@ export const listen = (options: ListenOptions): Effect.Effect<Bound, BindFailed,
 
 const everybody = () => undefined
 
-const open = (
-  listener: Listener,
-  { address, setting, maxHeadBytes = 65_536 }: ListenOptions
-): Effect.Effect<Bound, BindFailed> =>
+const open = (listener: Listener, { address, setting }: ListenOptions): Effect.Effect<Bound, BindFailed> =>
   Effect.gen(function* () {
-    const server = () => listener.server(maxHeadBytes)
     const refused = ({ code }: { readonly code: string }) => new BindFailed({ address: show(address), setting, code })
     let port: number | undefined
     switch (address._tag) {
       case "Unix":
         if (address.path === "") return yield* Effect.fail(refused({ code: "EINVAL" }))
         yield* Effect.mapError(clearSocketFile(address.path), refused)
-        yield* Effect.mapError(bind(server(), { path: address.path }), refused)
+        yield* Effect.mapError(bind(listener.server(), { path: address.path }), refused)
         break
       case "Tcp": {
-        const tcp = server()
+        const tcp = listener.server()
         yield* Effect.mapError(bind(tcp, { host: address.host, port: address.port }), refused)
         port = portOf(tcp)
         break
       }
       case "Localhost": {
-        const four = server()
+        const four = listener.server()
         yield* Effect.mapError(bind(four, { host: "127.0.0.1", port: address.port }), refused)
         port = portOf(four)
-        yield* bind(server(), { host: "::1", port }).pipe(
+        yield* bind(listener.server(), { host: "::1", port }).pipe(
           Effect.catch((failure) =>
             // A machine without IPv6 has one loopback; that is no failure.
             failure.code === "EADDRNOTAVAIL" || failure.code === "EAFNOSUPPORT"
@@ -146,31 +142,24 @@ const open = (
       connections: () => listener.connections.size,
       drain: (options) => listener.drain(options),
       close: listener.close(),
+      hasten: (deadline) => listener.hasten(deadline),
       cut: () => listener.cut(),
       cutRequests: (matches, failure) => listener.cutRequests(matches, failure),
       readmit: (failure) => listener.readmit(failure)
     } satisfies Bound
   })
 
-const portOf = (server: NetServer): number | undefined => {
+const portOf = (server: Server): number | undefined => {
   const address = server.address()
   return typeof address === "object" && address !== null ? address.port : undefined
 }
 
 const sweep = containing((connection: Connection, now: number, limits: Limits) => connection.sweep(now, limits))
 
-/** Whether node hands the socket over for a request that asks for another protocol (RFC 9110 7.8). */
-const mayUpgrade = ({ httpVersion, headers }: IncomingMessage): boolean =>
-  httpVersion === "1.1" &&
-  offeredProtocols(headers.upgrade ?? "") !== undefined &&
-  headers["transfer-encoding"] === undefined &&
-  (headers["content-length"] ?? "0") === "0"
-
 /** The servers of one address, and the connections that came through them. */
 class Listener implements Container {
-  readonly connections = new Map<Duplex, Connection>()
-  /** Those that are bound. */
-  readonly #servers: Array<NetServer> = []
+  readonly connections = new Set<Connection>()
+  readonly #servers: Array<Server> = []
   readonly #serving: Serving
   readonly #tls: (() => PortTls | undefined) | undefined
   /** Connections whose handshakes are under way, of each server with TLS. */
@@ -192,92 +181,39 @@ class Listener implements Container {
   }
 
   /** A server that is not bound yet. */
-  server(maxHeaderSize: number): NetServer {
-    const http = this.#http(maxHeaderSize)
-    const server = this.#tls === undefined ? http : this.#secured(http, this.#tls)
+  server(): Server {
+    const connected =
+      this.#tls === undefined
+        ? contained(this, (socket: Socket) => this.#connected(socket, undefined))
+        : this.#handshaking(this.#tls)
+    // Tunnels may end in one direction alone.
+    const server = createServer({ noDelay: true, allowHalfOpen: true }, connected)
     this.#servers.push(server)
     return server
   }
 
   /** Ends TLS before HTTP begins. */
-  #secured(http: Server, port: () => PortTls | undefined): NetServer {
-    const secured = new WeakMap<Socket, Secured>()
+  #handshaking(port: () => PortTls | undefined): (socket: Socket) => void {
     const handshakes = new Handshakes({
       port,
       now: this.#serving.clocks.wall,
       secured: (socket, facts) => {
-        if (!this.#accepting) {
-          socket.destroy()
-          return
-        }
-        secured.set(socket, facts)
-        http.emit("connection", socket)
+        if (this.#accepting) this.#connected(socket, facts)
+        else socket.destroy()
       },
       defect: this.#serving.defect
     })
     this.#handshakes.push(handshakes)
-    http.on(
-      "connection",
-      contained(this, (socket: Socket) => this.#connected(socket, secured.get(socket)))
-    )
-    const accepted = contained(this, (socket: Socket) => handshakes.accept(socket))
-    return createNetServer({ noDelay: true, allowHalfOpen: true }).on("connection", accepted)
-  }
-
-  #http(maxHeaderSize: number): Server {
-    const of = (request: IncomingMessage, ..._: ReadonlyArray<unknown>) => this.connections.get(request.socket)
-    const server = createServer({
-      noDelay: true,
-      // Our own sweep closes slow and idle connections; node's timers would cut long uploads.
-      requestTimeout: 0,
-      headersTimeout: 0,
-      keepAliveTimeout: 0,
-      maxHeaderSize,
-      // Framing speaks for itself, with a text.
-      requireHostHeader: false,
-      // No stream machinery for the body of a request that has none.
-      optimizeEmptyRequests: true,
-      shouldUpgradeCallback: (request) => {
-        const granted = mayUpgrade(request)
-        if (!granted) of(request)?.decline()
-        return granted
-      }
-    })
-    // Node would drop the lines beyond silently; framing refuses them.
-    server.maxHeadersCount = 0
-    if (this.#tls === undefined) {
-      const connected = contained(this, (socket: Socket) => this.#connected(socket, undefined))
-      server.on("connection", connected)
-    }
-    const asked = containedBy(of, (request: IncomingMessage, response: ServerResponse) =>
-      of(request)?.request(request, response, false)
-    )
-    server.on("request", asked).on("checkExpectation", asked)
-    const expecting = containedBy(of, (request: IncomingMessage, response: ServerResponse) =>
-      of(request)?.request(request, response, true)
-    )
-    server.on("checkContinue", expecting)
-    const upgrading = containedBy(of, (request: IncomingMessage, _: Duplex, head: Uint8Array) =>
-      of(request)?.upgrade(request, head)
-    )
-    server.on("upgrade", upgrading)
-    const connecting = containedBy(of, (request: IncomingMessage) => of(request)?.connect(request))
-    server.on("connect", connecting)
-    const broken = containedBy(
-      (_: NodeJS.ErrnoException, socket: Duplex) => this.connections.get(socket),
-      ({ code }, socket) => this.connections.get(socket)?.broken(code)
-    )
-    server.on("clientError", broken)
-    return server
+    return contained(this, (socket: Socket) => handshakes.accept(socket))
   }
 
   #connected(socket: Socket, secured: Secured | undefined): void {
     const { probes } = this.#serving.limits()
     if (probes !== "none") socket.setKeepAlive(true, probes.time, probes.interval, probes.retries)
     const connection = new Connection(this.#serving, socket, secured)
-    this.connections.set(socket, connection)
+    this.connections.add(connection)
     const closed = contained(this, () => {
-      this.connections.delete(socket)
+      this.connections.delete(connection)
       try {
         connection.closed()
       } finally {
@@ -316,7 +252,7 @@ class Listener implements Container {
       // First: the next look must come, whatever this one meets.
       this.#sweep()
       const now = this.#serving.clocks.monotonic()
-      for (const connection of this.connections.values()) sweep(connection, now, limits)
+      for (const connection of this.connections) sweep(connection, now, limits)
     })
     this.#sweeper = setTimeout(look, Math.max(10, Math.min(shortest / 8, 10_000))).unref()
   }
@@ -326,8 +262,8 @@ class Listener implements Container {
     return Effect.sync(() => {
       this.#accepting = false
       clearTimeout(this.#sweeper)
-      // Its connections live on. Node's own close would also cut those whose last bytes are still on their way.
-      for (const server of this.#servers) PlainServer.prototype.close.call(server)
+      // Its connections live on.
+      for (const server of this.#servers) server.close()
       // They have asked for nothing yet.
       for (const handshakes of this.#handshakes) handshakes.cut()
     })
@@ -340,16 +276,19 @@ class Listener implements Container {
     })
   }
 
+  hasten(deadline: number): void {
+    const cut = contained(this, () => this.cut())
+    setTimeout(cut, deadline).unref()
+  }
+
   async #draining({ minimum, deadline }: DrainOptions): Promise<void> {
     this.#serving.draining = true
     // A balancer that has not noticed yet uses the connections that it keeps: none is closed under a request.
     if (minimum > 0) await this.#within(minimum, false)
     await Effect.runPromise(this.close())
-    for (const connection of this.connections.values()) if (connection.idle) connection.socket.destroy()
+    for (const connection of this.connections) if (connection.idle) connection.socket.destroy()
     if (this.connections.size > 0) await this.#within(Math.max(0, deadline - minimum), true)
     this.cut()
-    // Now that no connection is left, node's own close ends what else the server holds.
-    for (const server of this.#servers) server.close()
   }
 
   /** Waits for a time, or, if so wanted, until no connection is left. */
@@ -366,7 +305,7 @@ class Listener implements Container {
 
   cutRequests(matches: (exchange: Exchange) => boolean, failure: string): number {
     let count = 0
-    for (const connection of this.connections.values()) if (connection.cutRequest(matches, failure)) count++
+    for (const connection of this.connections) if (connection.cutRequest(matches, failure)) count++
     return count
   }
 
@@ -374,7 +313,7 @@ class Listener implements Container {
     const port = this.#tls?.()
     const now = this.#serving.clocks.wall()
     let count = 0
-    for (const connection of this.connections.values()) {
+    for (const connection of this.connections) {
       const { secured } = connection
       if (secured === undefined) continue
       const tls = port?.forServerName(secured.serverName)
@@ -386,6 +325,6 @@ class Listener implements Container {
   }
 
   cut(): void {
-    for (const connection of this.connections.values()) connection.cut()
+    for (const connection of this.connections) connection.cut()
   }
 }

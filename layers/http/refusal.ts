@@ -1,7 +1,7 @@
-/** Answers for requests that never became one: written past node's response objects, then the connection is closed. */
-import { STATUS_CODES } from "node:http"
+/** Answers for requests that never became one, behind which the connection is closed. */
 import type { Socket } from "node:net"
 import { transportOf } from "../tls/transport.ts"
+import { dateAt, statusLine } from "./response-head.ts"
 
 /** What is said. */
 export interface Refusal {
@@ -20,7 +20,7 @@ const lingering = 1000
  */
 export const closeGently = (socket: Socket): void => {
   if (socket.destroyed) return
-  // It may have been told twice: by node, after the last response, and by us.
+  // It may have been told twice.
   if (!socket.writableEnded) setTimeout(destroy, lingering, socket).unref()
   socket.end()
   // What still comes is read and dropped: bytes that lie unread would reset the connection when it closes.
@@ -46,8 +46,8 @@ const destroy = (socket: Socket): void => {
 export const refuse = (socket: Socket, { status, message, allow }: Refusal, now: number): void => {
   if (socket.writable)
     socket.write(
-      `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? "Error"}\r\ncontent-type: text/plain\r\n` +
-        `content-length: ${Buffer.byteLength(message)}\r\ndate: ${new Date(now).toUTCString()}\r\n` +
+      `${statusLine(status)}content-type: text/plain\r\n` +
+        `content-length: ${Buffer.byteLength(message)}\r\ndate: ${dateAt(now)}\r\n` +
         `${allow === undefined ? "" : `allow: ${allow}\r\n`}` +
         `connection: close\r\n\r\n${message}`
     )
@@ -55,11 +55,11 @@ export const refuse = (socket: Socket, { status, message, allow }: Refusal, now:
 }
 
 /** What is said to bytes that the parser cannot take for HTTP/1.1. */
-export const parserRefusal = (code: string | undefined): Refusal => {
-  switch (code) {
-    case "HPE_HEADER_OVERFLOW":
+export const parserRefusal = (why: string): Refusal => {
+  switch (why) {
+    case "head too long":
       return { status: 431, message: "request headers too large" }
-    case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
+    case "chunk extensions too long":
       return { status: 413, message: "chunk extensions too large" }
     default:
       return { status: 400, message: "malformed request" }

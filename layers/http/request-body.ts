@@ -1,22 +1,35 @@
 /** The body of a client's request on its way in: read at the pace of whoever wants it, and not before somebody does. */
-import type { IncomingMessage, ServerResponse } from "node:http"
 import { BodyAborted, type BodySink, type BodySource } from "../../src/http/body.ts"
-import { type Container, containing, ignore } from "../../src/services/contained.ts"
-import { trailerList } from "./header-lines.ts"
+import type { HeaderList } from "../../src/http/header-list.ts"
+import { type Container, containing } from "../../src/services/contained.ts"
+
+/** The connection that it comes by. */
+export interface Incoming extends Container {
+  /** Somebody begins to read. */
+  readonly wanted: () => void
+  /** There is room again, or nobody needs any. */
+  readonly released: () => void
+}
+
+/** Bytes that are taken before somebody reads them. */
+const mostEarly = 65_536
 
 export class RequestBody implements BodySource, Container {
-  readonly #request: IncomingMessage
-  /** The response on which `100 Continue` is sent when reading starts; only where the client waits for it. */
-  readonly #expecting: ServerResponse | undefined
+  readonly #connection: Incoming
   #sink: BodySink | undefined = undefined
+  /** What came before it could be handed over. */
+  #early: Array<Uint8Array> = []
+  #earlyBytes = 0
+  /** Told `false` by the sink, and not yet to go on. */
+  #held = false
+  #trailers: HeaderList | undefined = undefined
   #over = false
   started = false
-  readonly #connection: Container
+  /** All of it has come. */
+  complete = false
 
-  constructor(connection: Container, request: IncomingMessage, expecting: ServerResponse | undefined) {
+  constructor(connection: Incoming) {
     this.#connection = connection
-    this.#request = request
-    this.#expecting = expecting
   }
 
   /** Somebody wants what is still to come. */
@@ -26,44 +39,69 @@ export class RequestBody implements BodySource, Container {
 
   /** It is read, and nothing but the client holds it up. */
   get awaited(): boolean {
-    return this.reading && !this.#request.isPaused()
+    return this.reading && !this.#held
+  }
+
+  /** Nothing more is to be taken from the socket for now. */
+  get full(): boolean {
+    return !this.#over && (this.#held || this.#earlyBytes >= mostEarly)
   }
 
   start(sink: BodySink): void {
     if (this.#over) return
     this.started = true
     this.#sink = sink
-    const response = this.#expecting
-    if (response !== undefined && !response.headersSent) response.writeContinue()
-    this.#request
-      .on("data", this.#data)
-      .on("end", this.#end)
-      // The reason of an error is always the same: the connection is gone, and `close` follows.
-      .on("error", ignore)
-      .on("close", this.#closed)
-    if (this.#request.destroyed) this.#closed()
+    this.#connection.wanted()
+    this.give()
   }
 
   resume(): void {
-    if (!this.#over) this.#request.resume()
+    if (!this.#held) return
+    this.#held = false
+    // In a tick of its own: whoever asks may be within the call that hands over a chunk.
+    process.nextTick(give, this)
   }
 
   cancel(): void {
+    if (this.#over) return
     this.#detach()
+    this.#connection.released()
   }
 
-  readonly #data = (chunk: Uint8Array): void => take(this, chunk)
-  readonly #end = (): void => end(this)
-  readonly #closed = (): void => close(this)
+  /** Hands over what has come, as long as it is taken. */
+  give(): void {
+    const early = this.#early
+    while (this.#sink !== undefined && !this.#held) {
+      const chunk = early.shift()
+      if (chunk === undefined) break
+      this.#earlyBytes -= chunk.length
+      if (!this.#sink.data(chunk)) this.#held = true
+    }
+    if (this.#held || this.#over) return
+    if (!this.complete) this.#connection.released()
+    else if (early.length === 0) this.#end()
+  }
+
+  // What the connection tells.
 
   take(chunk: Uint8Array): void {
-    if (this.#sink?.data(chunk) === false) this.#request.pause()
+    if (this.#over) return
+    if (this.#sink === undefined || this.#held || this.#early.length > 0) {
+      this.#early.push(chunk)
+      this.#earlyBytes += chunk.length
+    } else if (!this.#sink.data(chunk)) this.#held = true
   }
 
-  end(): void {
+  end(trailers: HeaderList | undefined): void {
+    this.complete = true
+    this.#trailers = trailers
+    if (this.#sink !== undefined && !this.#held && this.#early.length === 0) this.#end()
+  }
+
+  #end(): void {
     const sink = this.#sink
     this.#detach()
-    sink?.end(trailerList(this.#request.rawTrailers))
+    sink?.end(this.#trailers)
   }
 
   /** Whoever reads it threw. */
@@ -79,15 +117,11 @@ export class RequestBody implements BodySource, Container {
   }
 
   #detach(): void {
-    if (this.#over) return
     this.#over = true
     this.#sink = undefined
-    this.#request.off("data", this.#data).off("end", this.#end).off("close", this.#closed)
-    // Nothing more is taken from the socket until the response is through.
-    this.#request.pause()
+    this.#early = []
+    this.#earlyBytes = 0
   }
 }
 
-const take = containing((body: RequestBody, chunk: Uint8Array) => body.take(chunk))
-const end = containing((body: RequestBody) => body.end())
-const close = containing((body: RequestBody) => body.close("the client went away"))
+const give = containing((body: RequestBody) => body.give())

@@ -2,20 +2,28 @@
  * The response to one request, written as HTTP/1.1 with as few system calls as it can be: an answer that is known whole
  * leaves in one write, otherwise the head leaves with the first chunk.
  */
-import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import { type BodyAborted, type BodySink, type BodySource, isSource } from "../../src/http/body.ts"
-import { isHopByHop } from "../../src/http/framing.ts"
-import { HeaderList, isHeaderName, isHeaderValue } from "../../src/http/header-list.ts"
+import { HeaderList } from "../../src/http/header-list.ts"
 import type { Answer, RequestHead, Switched } from "../../src/http/message.ts"
-import { type Container, contained, containing } from "../../src/services/contained.ts"
+import { type Container, containing } from "../../src/services/contained.ts"
+import { pour } from "./pour.ts"
 import { closeGently, reset } from "./refusal.ts"
-import { pour, SocketBody } from "./socket-body.ts"
+import { interimHead, responseHead } from "./response-head.ts"
+import { trailerLines } from "./trailers.ts"
+import type { Tunnel } from "./tunnel.ts"
 
 /** The connection that the response is written to. */
 export interface Connected extends Container {
+  readonly socket: Socket
   /** What went wrong in the proxy itself; the client is told nothing of it. */
   readonly defect: (cause: unknown) => void
+  /** Milliseconds since 1970. */
+  readonly wall: () => number
+  /** Called when the system has taken what was written; it tells the response that is being written. */
+  readonly flushed: () => void
+  /** Leaves HTTP: what the client sends from here on. */
+  readonly leave: () => Tunnel
 }
 
 /** Whose response it is. */
@@ -26,12 +34,6 @@ export interface Answered {
   readonly concluded: (status: number | undefined, failure: string | undefined, bytes: number) => void
 }
 
-/** The socket of a request that asked to change the protocol, and what came behind its head. */
-export interface UpgradeSocket {
-  readonly socket: Socket
-  readonly head: Uint8Array
-}
-
 /** Up to this size an answer is copied behind its head, which costs less than a second buffer in the same write. */
 const singleWrite = 16_384
 
@@ -40,46 +42,44 @@ const encoder = new TextEncoder()
 export class ResponseWriter implements BodySink {
   readonly #connection: Connected
   readonly #owner: Answered
-  readonly #request: IncomingMessage
-  readonly #response: ServerResponse
+  readonly #method: string
   readonly #version: RequestHead["version"]
-  readonly #upgrade: UpgradeSocket | undefined
+  /** Whether the client asked to change the protocol, and may be granted it. */
+  readonly #upgrading: boolean
   #source: BodySource | undefined = undefined
   #status: number | undefined = undefined
+  /** The head, as long as it has not left. */
+  #head = ""
   /** Bytes of the body that were sent; of a tunnel, those that the socket had sent when it began. */
   #bytes = 0
   /** Bytes of the declared length that are still to come; `undefined` when none was declared. */
   #remaining: number | undefined = undefined
+  #chunked = false
   #flowing = false
+  /** What is written in one turn leaves in one write. */
+  #corked = false
   /** The client reads more slowly than the source yields. */
   #held = false
   #ended = false
+  /** Everything was handed to the socket, and the system has not taken it yet. */
+  #flushing = false
   /** HTTP is over on this connection; it is through when the socket closes. */
   #tunnel = false
   #over = false
+  /** The response says that it is the last. */
+  last = false
 
-  constructor(
-    connection: Connected,
-    owner: Answered,
-    request: IncomingMessage,
-    response: ServerResponse,
-    version: RequestHead["version"],
-    upgrade: UpgradeSocket | undefined
-  ) {
+  constructor(connection: Connected, owner: Answered, { method, version }: RequestHead, upgrading: boolean) {
     this.#connection = connection
     this.#owner = owner
-    this.#request = request
-    this.#response = response
+    this.#method = method
     this.#version = version
-    this.#upgrade = upgrade
+    this.#upgrading = upgrading
   }
 
-  get socket(): Socket {
-    return this.#response.socket ?? this.#request.socket
-  }
-
+  /** The final response is decided, and has left or is about to. */
   get begun(): boolean {
-    return this.#response.headersSent
+    return this.#status !== undefined
   }
 
   /** A body that only the end of the connection delimits looks whole unless the connection is reset. */
@@ -90,11 +90,9 @@ export class ResponseWriter implements BodySink {
   /** Tells the client of a 1xx response; clients of HTTP/1.0 do not know such things. */
   inform(status: number, headers: HeaderList): void {
     if (this.#over || this.begun || this.#version === "1.0") return
-    try {
-      this.#response.writeInformation(status, headers.flat)
-    } catch (cause) {
-      this.#connection.defect(cause)
-    }
+    const head = interimHead(status, headers)
+    if (typeof head === "string") this.#connection.socket.write(head, "latin1")
+    else this.#connection.defect(unsendable(head.unsendable))
   }
 
   /** Nothing more is written: the connection is gone, or is about to be cut. */
@@ -107,16 +105,17 @@ export class ResponseWriter implements BodySink {
 
   /** The socket of a tunnel is closed. */
   #leave(): void {
-    this.#bytes = (this.#upgrade?.socket.bytesWritten ?? 0) - this.#bytes
+    this.#bytes = this.#connection.socket.bytesWritten - this.#bytes
     this.#conclude(this.#ended ? undefined : "the tunnel was cut")
   }
 
   /** Ends the connection; earlier answers that the client is still reading arrive. */
   breakOff(failure: string): void {
-    const { socket } = this
-    this.#conclude(failure)
+    const { socket } = this.#connection
+    this.last = true
     if (this.looksWhole) reset(socket)
     else closeGently(socket)
+    this.#conclude(failure)
   }
 
   /** Answers for the proxy's own failure, if nothing was said yet. */
@@ -136,40 +135,43 @@ export class ResponseWriter implements BodySink {
       this.internalError(new Error(fault))
       return
     }
-    const switched = answer.switched
-    if (switched !== undefined || answer.status < 200) {
-      if (switched !== undefined && this.#upgrade !== undefined && answer.status === 101)
-        this.#switch(answer, switched, this.#upgrade)
+    const { status, headers, switched } = answer
+    if (switched !== undefined || status < 200) {
+      if (switched !== undefined && this.#upgrading && status === 101) this.#switch(answer, switched)
       else {
         release(answer.body)
-        this.internalError(new Error(`answered with status ${answer.status}, which is none for this request`))
+        this.internalError(new Error(`answered with status ${status}, which is none for this request`))
       }
       return
     }
-    const bodiless = this.#request.method === "HEAD" || answer.status === 204 || answer.status === 304
+    const bodiless = this.#method === "HEAD" || status === 204 || status === 304
     const body = typeof answer.body === "string" ? written(answer.body) : answer.body
-    const { lines, declared } = endToEnd(answer.headers)
-    const length = lengthOf(answer.status, body, bodiless, declared < 0 ? undefined : lines[declared + 1])
-    if (declared < 0) {
-      if (length !== undefined) lines.push("content-length", length)
-    } else if (length === undefined) lines.splice(declared, 2)
-    else lines[declared + 1] = length
-    if (this.#owner.last) lines.push("connection", "close")
-    this.#status = answer.status
-    const response = this.#response
-    try {
-      response.writeHead(answer.status, lines)
-    } catch (cause) {
+    const length = lengthOf(status, body, bodiless, headers)
+    const delimited = bodiless || length !== undefined
+    const chunked = !delimited && this.#version !== "1.0"
+    const last = this.#owner.last || !(delimited || chunked)
+    const head = responseHead(status, headers, { length, chunked, last }, this.#connection.wall())
+    if (typeof head !== "string") {
       release(body)
-      this.internalError(cause)
+      this.internalError(unsendable(head.unsendable))
+      return
+    }
+    this.#status = status
+    this.last = last
+    const { socket } = this.#connection
+    // The client is gone, and whoever holds the connection is about to be told so.
+    if (!socket.writable) {
+      release(body)
       return
     }
     if (bodiless || body === undefined) {
       release(body)
-      response.end()
+      socket.write(head, "latin1", this.#connection.flushed)
       this.#sent()
     } else if (isSource(body)) {
+      this.#head = head
       this.#source = body
+      this.#chunked = chunked
       this.#remaining = length === undefined ? undefined : Number(length)
       try {
         body.start(this)
@@ -183,27 +185,42 @@ export class ResponseWriter implements BodySink {
       if (!this.#flowing && !this.#ended) process.nextTick(flushHead, this.#connection, this)
     } else {
       this.#bytes = body.length
-      if (typeof body === "string") response.end(body, "latin1")
-      else if (body.length <= singleWrite) response.end(latin1(body), "latin1")
-      else response.end(body)
+      if (typeof body === "string") socket.write(head + body, "latin1", this.#connection.flushed)
+      else if (body.length <= singleWrite) socket.write(head + latin1(body), "latin1", this.#connection.flushed)
+      else {
+        socket.cork()
+        socket.write(head, "latin1")
+        socket.write(body, this.#connection.flushed)
+        socket.uncork()
+      }
       this.#sent()
     }
   }
 
   flushHead(): void {
-    if (!this.#flowing && !this.#ended && !this.#over) this.#response.flushHeaders()
+    if (this.#flowing || this.#ended || this.#over) return
+    this.#connection.socket.write(this.#takeHead(), "latin1")
+  }
+
+  #takeHead(): string {
+    const head = this.#head
+    this.#head = ""
+    return head
   }
 
   // The body of the answer, as it comes.
 
   data(chunk: Uint8Array): boolean {
-    if (this.#over || this.#ended) return false
+    const { socket } = this.#connection
+    if (this.#over || this.#ended || !socket.writable) return false
     if (!(chunk instanceof Uint8Array)) {
       this.#source?.cancel()
       this.internalError(new Error("a source of bytes yielded something else"))
       return false
     }
     this.#flowing = true
+    // An empty chunk would end the body.
+    if (chunk.length === 0) return !this.#held
     this.#bytes += chunk.length
     if (this.#remaining === undefined) return this.#pass(chunk)
     this.#remaining -= chunk.length
@@ -214,22 +231,42 @@ export class ResponseWriter implements BodySink {
       return false
     }
     this.#ended = true
-    if (chunk.length <= singleWrite) this.#response.end(latin1(chunk), "latin1")
-    else this.#response.end(chunk)
+    this.#put(chunk)
     return true
   }
 
   #pass(chunk: Uint8Array): boolean {
-    if (this.#response.write(chunk)) return true
-    if (!this.#held) {
-      this.#held = true
-      const drained = contained(this.#connection, () => {
-        this.#held = false
-        this.#source?.resume()
-      })
-      this.#response.once("drain", drained)
+    const { socket } = this.#connection
+    if (!this.#corked) {
+      this.#corked = true
+      socket.cork()
+      process.nextTick(uncork, this.#connection, this)
     }
+    this.#put(chunk)
+    if (!socket.writableNeedDrain) return true
+    this.#held = true
     return false
+  }
+
+  /** Writes a chunk with what belongs to it. */
+  #put(chunk: Uint8Array): void {
+    const { socket, flushed } = this.#connection
+    const before = this.#chunked ? `${this.#takeHead()}${chunk.length.toString(16)}\r\n` : this.#takeHead()
+    const after = this.#chunked ? "\r\n" : ""
+    if (chunk.length <= singleWrite) {
+      socket.write(before + latin1(chunk) + after, "latin1", flushed)
+      return
+    }
+    socket.cork()
+    if (before !== "") socket.write(before, "latin1")
+    socket.write(chunk, flushed)
+    if (after !== "") socket.write(after, "latin1", flushed)
+    socket.uncork()
+  }
+
+  uncork(): void {
+    this.#corked = false
+    this.#connection.socket.uncork()
   }
 
   end(trailers?: HeaderList): void {
@@ -241,18 +278,13 @@ export class ResponseWriter implements BodySink {
         return
       }
       this.#ended = true
-      if (trailers !== undefined && this.#remaining === undefined) this.#addTrailers(trailers)
-      this.#response.end()
+      const { socket, flushed } = this.#connection
+      // As above: it will be told.
+      if (!socket.writable) return
+      const rest = this.#takeHead() + (this.#chunked ? `0\r\n${trailerLines(trailers)}` : "")
+      if (rest !== "") socket.write(rest, "latin1", flushed)
     }
     this.#sent()
-  }
-
-  #addTrailers(trailers: HeaderList): void {
-    try {
-      this.#response.addTrailers(Array.from(trailers, ([name, value]): [string, string] => [name, value]))
-    } catch (cause) {
-      this.#connection.defect(cause)
-    }
   }
 
   fail(error: BodyAborted): void {
@@ -263,15 +295,23 @@ export class ResponseWriter implements BodySink {
     else this.breakOff(error.message)
   }
 
+  /** The socket has room again. */
+  drained(): void {
+    if (!this.#held) return
+    this.#held = false
+    this.#source?.resume()
+  }
+
+  /** The system has taken some more. */
+  flushed(): void {
+    if (this.#flushing && this.#connection.socket.writableLength === 0) this.#conclude(undefined)
+  }
+
   /** Everything was handed to the socket. The exchange is over when the system has taken it. */
   #sent(): void {
-    const response = this.#response
-    const socket = response.socket
-    if (socket === null || socket.writableLength === 0) this.#conclude(undefined)
-    else {
-      const finished = contained(this.#connection, () => this.#conclude(undefined))
-      response.once("finish", finished)
-    }
+    const { socket } = this.#connection
+    if (socket.writableLength === 0) this.#conclude(undefined)
+    else this.#flushing = true
   }
 
   #conclude(failure: string | undefined): void {
@@ -282,25 +322,19 @@ export class ResponseWriter implements BodySink {
   }
 
   /** Leaves HTTP: from here on bytes pass both ways until both directions have ended. */
-  #switch(answer: Answer, switched: Switched, { socket, head }: UpgradeSocket): void {
-    let lines = "HTTP/1.1 101 Switching Protocols\r\n"
-    for (const [name, value] of answer.headers) {
-      if (isHopByHop(name)) continue
-      if (!isHeaderName(name) || !isHeaderValue(value)) {
-        release(answer.body)
-        this.internalError(new Error(`${name} is no header that can be sent`))
-        return
-      }
-      lines += `${name}: ${value}\r\n`
+  #switch({ headers, body }: Answer, { protocol, outbound }: Switched): void {
+    const head = interimHead(101, headers)
+    if (typeof head !== "string") {
+      release(body)
+      this.internalError(unsendable(head.unsendable))
+      return
     }
-    lines += `connection: upgrade\r\nupgrade: ${switched.protocol}\r\n\r\n`
+    const { socket } = this.#connection
     this.#status = 101
-    this.#response.detachSocket(socket)
-    socket.write(lines, "latin1")
+    socket.write(`${head.slice(0, -2)}connection: upgrade\r\nupgrade: ${protocol}\r\n\r\n`, "latin1")
     this.#bytes = socket.bytesWritten
     this.#tunnel = true
-    switched.outbound(new SocketBody(socket, head, "client", this.#connection))
-    const body = answer.body
+    outbound(this.#connection.leave())
     if (isSource(body)) {
       this.#source = body
       pour(body, socket, this.#connection, (failure) => {
@@ -311,9 +345,11 @@ export class ResponseWriter implements BodySink {
   }
 }
 
+const unsendable = (name: string): Error => new Error(`${name} is no header that can be sent`)
+
 /**
- * Why something cannot be sent as an answer; `undefined` when it can, but for its header lines, which node checks. Policies
- * and programs around the proxy need not be type-checked.
+ * Why something cannot be sent as an answer; `undefined` when it can, but for its header lines. Policies and programs around
+ * the proxy need not be type-checked.
  */
 const faultOf = (answer: Answer): string | undefined => {
   if (typeof answer !== "object" || answer === null || !(answer.headers instanceof HeaderList))
@@ -332,39 +368,19 @@ const isStartable = (body: BodySource): boolean =>
   typeof body.cancel === "function"
 
 /** What `content-length` is to say; `undefined`: nothing. */
-const lengthOf = (
-  status: number,
-  body: Answer["body"],
-  bodiless: boolean,
-  declared: string | undefined
-): string | undefined => {
+const lengthOf = (status: number, body: Answer["body"], bodiless: boolean, headers: HeaderList): string | undefined => {
   if (status === 204) return undefined
-  if (isSource(body)) return declared !== undefined && digits.test(declared) ? declared : undefined
-  if (body !== undefined) return String(body.length)
+  if (body !== undefined && !isSource(body)) return String(body.length)
+  const declared = headers.get("content-length")
+  if (body !== undefined) return declared !== undefined && digits.test(declared) ? declared : undefined
   // What a HEAD or a 304 would have had is not known here; the backend may have said it.
   return bodiless ? declared : "0"
 }
 
 const digits = /^[0-9]{1,15}$/
 
-/** The header lines that pass on, and the place of `content-length` among them; -1 when it is not there. */
-const endToEnd = (headers: HeaderList): { readonly lines: Array<string>; readonly declared: number } => {
-  const lines: Array<string> = []
-  let declared = -1
-  const flat = headers.flat
-  for (let i = 0; i < flat.length; i += 2) {
-    const name = flat[i]!
-    if (isHopByHop(name)) continue
-    if (name === "content-length") {
-      if (declared >= 0) continue
-      declared = lines.length
-    }
-    lines.push(name, flat[i + 1]!)
-  }
-  return { lines, declared }
-}
-
 const flushHead = containing((_: Connected, writer: ResponseWriter) => writer.flushHead())
+const uncork = containing((_: Connected, writer: ResponseWriter) => writer.uncork())
 
 /** Nobody will read it. */
 export const release = (body: Answer["body"]): void => {

@@ -25,10 +25,10 @@ import type { Pool, Waiter } from "./client/pool.ts"
 import type { AbsoluteForm } from "./client/proxy.ts"
 import { type Framing, requestHead } from "./client/request-head.ts"
 import type { ResponseHead } from "./client/response-parser.ts"
-import type { Tunnel } from "./client/tunnel.ts"
 import { type IdleLimit, IdleWatch } from "./idle-watch.ts"
 import { AwaitedBody, Patience } from "./patience.ts"
-import { pour } from "./socket-body.ts"
+import { pour } from "./pour.ts"
+import type { Tunnel } from "./tunnel.ts"
 import { bodyError, callError } from "./upstream-errors.ts"
 
 /** The pool that a call goes through, and what it knows of the backend. */
@@ -119,10 +119,10 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
       if (isSource(this.body)) this.body = new AwaitedBody(this.body, this.#patience)
     }
     if (idle !== undefined) {
-      const still = contained(this, (silent: Silent) =>
-        this.#giveUp(new UpstreamIdle({ silent, reached: this.#reached }))
-      )
-      this.#idle = new IdleWatch(idle, still, later, now)
+      const still = (silent: Silent) => this.#giveUp(new UpstreamIdle({ silent, reached: this.#reached }))
+      // Whoever is told of a cut body may throw.
+      const ownLater: Later = (milliseconds, action) => later(milliseconds, contained(this, action))
+      this.#idle = new IdleWatch(idle, still, ownLater, now)
       if (isSource(this.body)) this.body = this.#idle.watched(this.body, "client")
     }
     this.#acquire()

@@ -16,7 +16,7 @@ export const BackendHttp = object("BackendHttp", "How a backend is called over H
   ),
   requestTimeout: optional(
     Duration,
-    "For each call, up to the head of the answer, while the body of the request does not keep it waiting for the client. A call that takes longer answers 504."
+    "For each call, up to the head of the answer, while the body of the request does not keep it waiting for the client. A call that takes longer answers 504. It holds in place of `timeout.backendRequestTimeout` of the route."
   ),
   idleTimeout: optional(
     Duration,

@@ -23,6 +23,6 @@ export const BackendTcp = object("BackendTcp", "How TCP connections to a backend
   keepalives: optional(Keepalives, "Keep-alive probes."),
   connectTimeout: optional(
     Duration,
-    "Time to connect. 11s when left out here, 10s where there is no such object at all."
+    "Time to connect: name, TCP, tunnel and TLS together. That of `config.backend` when left out, which is 10s by default."
   )
 })

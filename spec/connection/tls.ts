@@ -23,11 +23,11 @@ export const BackendTls = object(
       "Protocols to offer; those of the version of HTTP that is spoken when left out."
     ),
     subjectAltNames: optional(
-      Schema.Array(ShortString),
+      Schema.Array(ShortString).check(Schema.isMinLength(1, { expected: "at least one name" })),
       "The certificate must carry one of these alternative names (hosts, IP addresses, URIs), in place of `hostname`, which is then asked for only."
     ),
     keyExchangeGroups: optional(
-      Schema.Array(KeyExchangeGroup),
+      Schema.Array(KeyExchangeGroup).check(Schema.isMinLength(1, { expected: "at least one group" })),
       "Key exchange groups to offer, best first; those of the runtime when left out."
     ),
     spiffe: optional(

@@ -150,7 +150,10 @@ export const McpTarget = exactlyOneOf(
   },
   {
     name: required(TargetName, "Name of the target; unique in its backend."),
-    policies: optional(ConnectionPolicies, "Policies of the connection to the server.")
+    policies: optional(
+      ConnectionPolicies,
+      "Policies of the connection to the server. With `backendAuth: { passthrough: {} }` it is shown the token of the request that a message is sent for, whichever request began the session."
+    )
   },
   {
     check: (form) => {

@@ -155,6 +155,11 @@ export const Settings = hinted(
       "0s",
       "How long new connections are still accepted after a shutdown was asked for."
     ),
+    reloadTerminationDeadline: defaulted(
+      Duration,
+      "1h",
+      "How long streams, upgraded connections and other requests may live on after a reload has replaced their configuration or given up their port; then they are cut."
+    ),
     maxTotalBufferSize: defaulted(
       ByteSize,
       268_435_456,

@@ -71,8 +71,8 @@ describe("the health of an endpoint", () => {
     ["as long as the answer asks", {}, 1, 9000, 9000],
     ["so many failures in a row, not fewer", { consecutiveFailures: 3 }, 2, undefined, 0],
     ["so many failures in a row", { consecutiveFailures: 3 }, 3, undefined, 3000],
-    ["a health below the threshold, not above", { healthThreshold: 0.5 }, 1, undefined, 0],
-    ["a health below the threshold", { healthThreshold: 0.5 }, 2, undefined, 3000]
+    ["a health that was below the threshold before, not above", { healthThreshold: 0.5 }, 2, undefined, 0],
+    ["a health that was below the threshold before", { healthThreshold: 0.5 }, 3, undefined, 3000]
   ] as const)("%s", (_, eviction, times, asked, until) => {
     const health = failing(eviction, times, asked)
     assert.isFalse(until > 0 && health.active(until - 1))

@@ -141,14 +141,15 @@ export class EndpointHealth {
     most = Number.POSITIVE_INFINITY
   ): void {
     this.#answers++
-    this.#health = follow(this.#health, 0)
+    const before = this.#health
+    this.#health = follow(before, 0)
     this.#failures++
     if (eviction === undefined) return
     const { duration, restoreHealth, consecutiveFailures, healthThreshold } = eviction
     const enough =
       consecutiveFailures === undefined && healthThreshold === undefined
         ? true
-        : (healthThreshold !== undefined && this.#health < healthThreshold) ||
+        : (healthThreshold !== undefined && before < healthThreshold) ||
           (consecutiveFailures !== undefined && this.#failures >= consecutiveFailures)
     if (!enough || !this.active(now)) return
     const wanted = (duration ?? asked ?? defaultEviction) * (this.#timesEvicted + 1)

@@ -334,6 +334,7 @@ const compiledWay = (
   random: Random
 ): CompiledRoute => {
   const choice = weightedChoice(backends)
+  const eligible = backends.filter(({ weight }) => weight > 0)
   return {
     route: {
       key: source.key,
@@ -344,6 +345,7 @@ const compiledWay = (
       steps: graph.request,
       response,
       effective: graph.effective,
+      mayLeadNowhere: eligible.length === 0 || eligible.some(({ value }) => "_tag" in value),
       elsewhere: elsewhereOf(backends.flatMap(({ value }) => ("_tag" in value ? [] : [value]))),
       choose: () => choice(random) ?? noneEligible
     },

@@ -151,8 +151,15 @@ const unfitFor = (
 ): ConfigProblem | undefined => {
   const chain = certificatesOf(shown!.certificate)
   if (isPemFault(chain)) return undefined
-  if (config.mode === "dynamicCa" && !chain[0]!.ca)
-    return { path: ["cert"], message: `${config.cert}: it is not the certificate of an authority` }
+  if (config.mode === "dynamicCa") {
+    if (!chain[0]!.ca) return { path: ["cert"], message: `${config.cert}: it is not the certificate of an authority` }
+    const kind = chain[0]!.publicKey.asymmetricKeyType ?? "unknown"
+    if (!["rsa", "ec", "ed25519"].includes(kind))
+      return {
+        path: ["key"],
+        message: `${config.key}: certificates are issued with keys of rsa, ec or ed25519, not ${kind}`
+      }
+  }
   if (highest === "TLSv1.3" && suites.some((suite) => suite.startsWith("TLS13_"))) return undefined
   const older = suites.filter((suite) => !suite.startsWith("TLS13_"))
   const at = { path: config.cipherSuites === undefined ? [] : ["cipherSuites"] }

@@ -19,10 +19,16 @@ export interface Malformed {
 export interface Framed {
   readonly _tag: "Framed"
   readonly head: RequestHead
-  /** How the body is delimited; `undefined` when there is none. */
-  readonly body: "chunked" | "length" | undefined
+  /** How the body is delimited: by its length, or by chunks; `undefined` when there is none. */
+  readonly body: number | "chunked" | undefined
   /** The protocols that the client asks to upgrade to (RFC 9110 7.8), without `h2c`, which nobody may offer any more. */
   readonly upgrade: string | undefined
+  /** Whether it asks for any protocol, be it one that cannot be passed on. */
+  readonly upgrading: boolean
+  /** Whether the connection may carry another request (RFC 9112 9.3). */
+  readonly persistent: boolean
+  /** Whether the client waits for `100 Continue`. */
+  readonly expecting: boolean
 }
 
 const malformed = (message: string, status: Malformed["status"] = 400): Malformed => ({
@@ -101,6 +107,7 @@ export const frameRequest = (
   let connection = ""
   let upgrade: string | undefined
   let trailersWanted = false
+  let expecting = false
   for (let i = 0; i < raw.length; i += 2) {
     const name = raw[i]!.toLowerCase()
     const value = raw[i + 1]!
@@ -130,6 +137,7 @@ export const frameRequest = (
       case "expect":
         // There is no other expectation (RFC 9110 10.1.1); clients of HTTP/1.0 know none.
         if (version === "1.1" && value.toLowerCase() !== "100-continue") return malformed("unknown expectation", 417)
+        expecting = version === "1.1"
         continue
       default:
         if (isHopByHop(name) || name.startsWith(reservedPrefix)) continue
@@ -139,10 +147,15 @@ export const frameRequest = (
   if (encoding !== undefined) {
     if (version === "1.0") return malformed("transfer-encoding in an HTTP/1.0 request")
     if (length !== undefined) return malformed("both content-length and transfer-encoding")
-    if (encoding.toLowerCase() !== "chunked") return malformed("unsupported transfer-encoding", 501)
+    const codings = encoding.toLowerCase()
+    // Where chunks are not the last of all nobody knows where the body ends (RFC 9112 6.3).
+    if (codings !== "chunked")
+      return codings.includes("chunked") && !codings.endsWith("chunked")
+        ? malformed("transfer-encoding behind chunked")
+        : malformed("unsupported transfer-encoding", 501)
   }
   const headers = new HeaderList(flat)
-  const upgrading = connection !== "" && dropNominated(connection, headers)
+  const options = connection === "" ? noOptions : takeOptions(connection, headers)
   if (trailersWanted) flat.push("te", "trailers")
 
   let pathAndQuery = target
@@ -173,8 +186,11 @@ export const frameRequest = (
   return {
     _tag: "Framed",
     head,
-    body: encoding !== undefined ? "chunked" : length !== undefined && length !== "0" ? "length" : undefined,
-    upgrade: upgrading && upgrade !== undefined && version === "1.1" ? offeredProtocols(upgrade) : undefined
+    body: encoding !== undefined ? "chunked" : length === undefined ? undefined : Number(length) || undefined,
+    upgrade: options.upgrade && upgrade !== undefined && version === "1.1" ? offeredProtocols(upgrade) : undefined,
+    upgrading: options.upgrade && upgrade !== undefined,
+    persistent: !options.close && (version === "1.1" || options.keepAlive),
+    expecting
   }
 }
 
@@ -192,13 +208,24 @@ const isAuthority = (raw: string, scheme: Scheme): boolean => canonicalAuthority
 /** A message without content says so with nothing; these must stay whatever `connection` claims (RFC 9110 7.6.1). */
 const notNominable = new Set(["content-length", "content-type", "authorization", "cookie", "host"])
 
-/** Removes the headers that `connection` names. Returns whether it names `upgrade`. */
-const dropNominated = (connection: string, headers: HeaderList): boolean => {
-  let upgrading = false
+/** What `connection` says of the connection itself. */
+interface ConnectionOptions {
+  close: boolean
+  keepAlive: boolean
+  upgrade: boolean
+}
+
+const noOptions: Readonly<ConnectionOptions> = { close: false, keepAlive: false, upgrade: false }
+
+/** Reads what `connection` says, and removes the headers that it names. */
+const takeOptions = (connection: string, headers: HeaderList): ConnectionOptions => {
+  const options = { ...noOptions }
   for (const option of connection.toLowerCase().split(",")) {
     const name = option.trim()
-    if (name === "upgrade") upgrading = true
-    else if (name !== "" && name !== "close" && name !== "keep-alive" && !notNominable.has(name)) headers.delete(name)
+    if (name === "upgrade") options.upgrade = true
+    else if (name === "close") options.close = true
+    else if (name === "keep-alive") options.keepAlive = true
+    else if (name !== "" && !notNominable.has(name)) headers.delete(name)
   }
-  return upgrading
+  return options
 }

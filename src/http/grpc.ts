@@ -41,9 +41,7 @@ export const grpcTimeoutOf = (method: string, headers: HeaderList): number | "ma
   return headers.getAll(header).length > 1 ? "malformed" : (parseGrpcTimeout(said) ?? "malformed")
 }
 
-/** Tells whoever is called next what is left of that time. @returns whether it can be read, if there is one. */
-export const passGrpcTimeout = (method: string, headers: HeaderList, passed: number): boolean => {
-  const whole = grpcTimeoutOf(method, headers)
-  if (typeof whole === "number") headers.set(header, formatGrpcTimeout(Math.max(0, whole - passed)))
-  return whole !== "malformed"
+/** Tells whoever is called next what is left of that time. */
+export const passGrpcTimeout = (headers: HeaderList, milliseconds: number): void => {
+  headers.set(header, formatGrpcTimeout(Math.max(0, milliseconds)))
 }

@@ -8,6 +8,7 @@ import type { HostVariable } from "../cel/phases.ts"
 import { type Body, isSource } from "../http/body.ts"
 import type { Exchange } from "./exchange.ts"
 import * as slots from "./slots.ts"
+import { sourceOf } from "./source.ts"
 
 /** A body as far as it is in memory: an expression that reads one has it read first. */
 const held = (body: Body): Uint8Array | null => {
@@ -112,10 +113,7 @@ export class Variables implements Bindings {
     return this.#response
   }
   get source(): HostVariable<"source"> {
-    const { peer } = this.#x
-    const certificate = peer.tls?.clientCertificate
-    if (certificate === undefined) return peer
-    this.#source ??= { ...peer, ...certificate }
+    this.#source ??= sourceOf(this.#x.peer)
     return this.#source
   }
   get jwt() {

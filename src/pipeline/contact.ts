@@ -6,6 +6,7 @@ import type { StageMessage } from "../../spec/trace-events.ts"
 import type { Bindings } from "../cel/bindings.ts"
 import type { EffectivePolicies } from "./route.ts"
 import type { StageFinished, Step, Traveller } from "./run.ts"
+import { sourceOf } from "./source.ts"
 import type { Environment } from "./trace.ts"
 import type { ConnectionView, Peer } from "./view.ts"
 
@@ -47,7 +48,7 @@ export class Contact implements ConnectionView, Traveller {
     this.arrived = arrived
     this.admission = admission
     this.watched = watched
-    this.variables = { source: peer, env }
+    this.variables = { source: sourceOf(peer), env }
   }
 
   get exchange(): this {

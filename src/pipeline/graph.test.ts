@@ -13,7 +13,9 @@ const text = (quoted: string): string => {
 
 const shapes: ReadonlyArray<readonly [form: RegExp, kinds: ReadonlyArray<GraphNode["kind"]>]> = [
   [/^\(\["([^"]*)"\]\)$/, ["start", "end"]],
-  [/^\{"([^"]*)"\}$/, ["routeSelection"]],
+  [/^\{"([^"]*)"\}$/, ["routeSelection", "backendSelection"]],
+  [/^\{\{"([^"]*)"\}\}$/, ["attempt"]],
+  [/^\[\/"([^"]*)"\/\]$/, ["connection"]],
   [/^\[\["([^"]*)"\]\]$/, ["backendCall"]],
   [/^\["([^"]*)"\]$/, ["stage"]]
 ]
@@ -76,7 +78,7 @@ const odd = oneOf(
 )
 
 const node = Arbitrary.map(
-  Arbitrary.all([oneOf<GraphNode["kind"]>("start", "stage", "routeSelection", "backendCall", "end"), odd, odd]),
+  Arbitrary.all([oneOf<GraphNode["kind"]>(...shapes.flatMap(([, kinds]) => kinds)), odd, odd]),
   ([kind, label, condition]): Omit<GraphNode, "id"> => ({
     kind,
     label,

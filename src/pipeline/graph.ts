@@ -4,12 +4,21 @@
  */
 import type { Backend, Listener, Route } from "./route.ts"
 import type { Step } from "./run.ts"
+import { plan as planned } from "./slots.ts"
 import type { AnySlot, ConfigPath, Phase } from "./stage.ts"
 
 export interface GraphNode {
   /** Unique in the graph. */
   readonly id: string
-  readonly kind: "start" | "stage" | "routeSelection" | "connection" | "backendCall" | "end"
+  readonly kind:
+    | "start"
+    | "stage"
+    | "routeSelection"
+    | "backendSelection"
+    | "connection"
+    | "backendCall"
+    | "attempt"
+    | "end"
   readonly phase: Phase | null
   readonly policy: string | null
   readonly label: string
@@ -106,6 +115,16 @@ class Drawing {
     }
   }
 
+  /** What ends at `end` may be followed by another attempt, which begins at `first`. */
+  repeat(end: string, first: string, repeated: Repeated): void {
+    const next = "another attempt"
+    for (const { from, to, kind } of this.edges.slice())
+      if (to === end && kind !== "respond" && (repeated === "anything" || (from === "backend call" && kind === "fail")))
+        this.edge(from, next, kind)
+    this.nodes.push(plain(next, "attempt", next))
+    this.edge(next, first, "next")
+  }
+
   /** The node of a step, and the slots that it reads and writes. */
   node(step: DrawnStep): string {
     const id = this.#ids.get(step)!
@@ -149,6 +168,16 @@ class Drawing {
     if (!known) this.edges.push({ from, to, kind, label })
   }
 }
+
+/** What may be followed by another attempt: whatever one comes to, or a connection that was not made. */
+type Repeated = "anything" | "failed calls"
+
+const repeatedBy = ({ plan, elsewhere, steps }: Route): Repeated | undefined =>
+  plan !== undefined || steps.some(({ writes }) => writes.includes(planned))
+    ? "anything"
+    : elsewhere === undefined
+      ? undefined
+      : "failed calls"
 
 /** The ways on from a node. Not every failure is forgiven. */
 const kindsOf = ({ outcomes, failOpen }: DrawnStep): ReadonlyArray<GraphEdge["kind"]> =>
@@ -194,8 +223,11 @@ export const routeGraph = (
   for (const step of listener.steps) drawing.step(step, ofGateway)
   drawing.place(plain("route selection", "routeSelection", "route selection"))
   for (const step of route.steps) drawing.step(step, ofRoute)
-  if (backend === undefined) drawing.lead(ofRoute)
-  else {
+  if (route.mayLeadNowhere === true) {
+    drawing.place(plain("backend selection", "backendSelection", "backend selection"))
+    drawing.edge("backend selection", ofRoute, "fail")
+  } else if (backend === undefined) drawing.lead(ofRoute)
+  if (backend !== undefined) {
     for (const step of backend.steps) drawing.step(step, ofBackend)
     drawing.place(plain("backend call", "backendCall", `${backend.type} ${backend.target}`))
     for (const { policy, path } of backend.connections ?? []) drawing.connection(policy, path, "backend call")
@@ -204,6 +236,10 @@ export const routeGraph = (
     drawing.alongside(backend.beside ?? [], ofBackend)
     for (const step of backend.backendResponse) drawing.step(step, ofBackend)
     drawing.lead(ofBackend)
+    const repeated = repeatedBy(route)
+    if (repeated !== undefined) {
+      drawing.repeat(ofBackend, ids.get(backend.steps[0]!) ?? "backend call", repeated)
+    }
   }
   const entered = reachable(drawing.edges)
   for (const step of backend?.response ?? route.response) drawing.node(step)
@@ -295,8 +331,12 @@ const shape = ({ kind, label, position, condition }: GraphNode): string => {
       return `{${text}}`
     case "backendCall":
       return `[[${text}]]`
+    case "backendSelection":
+      return `{${text}}`
     case "connection":
       return `[/${text}/]`
+    case "attempt":
+      return `{{${text}}}`
     case "stage":
       return `[${text}]`
   }

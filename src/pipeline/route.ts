@@ -65,6 +65,8 @@ export interface Route {
   readonly elsewhere?: Plan | undefined
   /** Chooses a backend by weight, once for a request; a failure says why there is none. */
   readonly choose: (exchange: Exchange) => Backend | StageError
+  /** Whether that may come to no backend at all. */
+  readonly mayLeadNowhere?: boolean | undefined
 }
 
 /** A connection policy in force at a backend. */

@@ -4,7 +4,6 @@
  */
 import { Cause, Effect, Exit } from "effect"
 import { type Body, isSource } from "../http/body.ts"
-import { grpcTimeoutOf } from "../http/grpc.ts"
 import { addVary } from "../http/header-list.ts"
 import type { Answer } from "../http/message.ts"
 import { Attempts } from "./attempts.ts"
@@ -17,7 +16,7 @@ import { render } from "./render.ts"
 import type { Backend, Listener, Route, Selection } from "./route.ts"
 import { errorOf, type Loop, type PhaseOutcome, type Step } from "./run.ts"
 import type { RequestSite } from "./site.ts"
-import { plan as planned, timeouts } from "./slots.ts"
+import { plan as planned } from "./slots.ts"
 import { next, type StageError } from "./stage.ts"
 
 /** What is told between the phases. The hooks of the plain form do nothing. */
@@ -93,12 +92,6 @@ const makeWays: Making<{ readonly serve: Serve; readonly reach: Reach }> = (loop
 
   const passedRoute = (p: Passage, route: Route): Effect.Effect<Answer> => {
     hooks.passed(p, "route")
-    const { exchange } = p
-    const callers = grpcTimeoutOf(exchange.request.method, exchange.request.headers)
-    if (typeof callers === "number") {
-      const said = exchange.get(timeouts)
-      exchange.set(timeouts, { backend: said?.backend, request: Math.min(said?.request ?? callers, callers) })
-    }
     const plan = route.plan ?? p.exchange.get(planned) ?? route.elsewhere
     if (plan !== undefined) p.attempts = new Attempts(plan, p)
     return attempting(p, route)

@@ -16,7 +16,7 @@ import type { StageFinished, StepName } from "./run.ts"
 import type { RequestSite } from "./site.ts"
 import * as slots from "./slots.ts"
 import type { ConfigPath, StageError } from "./stage.ts"
-import type { Outcome } from "./view.ts"
+import type { Outcome, Peer } from "./view.ts"
 import type { Watch } from "./watch.ts"
 
 /** Where this process runs: in every snapshot. */
@@ -280,7 +280,7 @@ export class Trace implements Watch {
         headers: shownHeaders(request.headers, hidden),
         startTime: new Date(x.now).toISOString()
       },
-      source: { address: peer.address, port: peer.port, rawAddress: peer.rawAddress, rawPort: peer.rawPort },
+      source: sourceOf(peer),
       env: this.#settings.env,
       ...(p.backend === undefined
         ? {}
@@ -316,3 +316,19 @@ const shownHeaders = (list: HeaderList, hidden: Hidden): Record<string, string |
 
 const severityOf = (status: number | null, error: string | undefined): TraceEvent["severity"] =>
   error !== undefined || (status ?? 0) >= 500 ? "error" : (status ?? 0) >= 400 ? "warn" : "info"
+
+const sourceOf = ({ address, port, rawAddress, rawPort, tls }: Peer): RequestState["source"] => {
+  const { serverName, clientCertificate } = tls ?? {}
+  const { subject, issuer, subjectAltNames, spiffeId } = clientCertificate ?? {}
+  return {
+    address,
+    port,
+    rawAddress,
+    rawPort,
+    ...(serverName === undefined ? {} : { serverName }),
+    ...(subject === undefined ? {} : { subject }),
+    ...(issuer === undefined ? {} : { issuer }),
+    ...(subjectAltNames === undefined ? {} : { subjectAltNames }),
+    ...(spiffeId === undefined ? {} : { spiffeId })
+  }
+}

@@ -10,10 +10,11 @@ import { callUpstream } from "./upstream-call.ts"
 interface Limits {
   readonly request?: number
   readonly backend?: number
+  readonly own?: number
 }
 
 /** How long a call may take that begins at 100 ms, 40 ms after its request came; and what it fails with. */
-const timeoutOf = ({ request, backend }: Limits) => {
+const timeoutOf = ({ request, backend, own }: Limits) => {
   const x = new Exchange(
     new RequestHead("GET", "http", "example.com", "/", new HeaderList()),
     undefined,
@@ -30,7 +31,7 @@ const timeoutOf = ({ request, backend }: Limits) => {
       return Effect.never
     }
   }
-  const call = callUpstream(x, { called: 100 }, upstream)
+  const call = callUpstream(x, { called: 100 }, upstream, own)
   if (!Exit.isExit(call)) return asked
   const exit = call as Exit.Exit<unknown, Error>
   return Exit.isFailure(exit) ? `at once: ${(Cause.squash(exit.cause) as Error).message}` : exit.value
@@ -44,6 +45,9 @@ describe("how long a call may take", () => {
     [{ request: 90, backend: 49 }, [49, "upstream call timeout"]],
     [{ request: 90, backend: 50 }, [50, "request timeout"]],
     [{ request: 90, backend: 51 }, [50, "request timeout"]],
+    [{ backend: 50, own: 70 }, [70, "upstream call timeout"]],
+    [{ backend: 50, own: 30 }, [30, "upstream call timeout"]],
+    [{ request: 90, backend: 10, own: 70 }, [50, "request timeout"]],
     [{ request: 40, backend: 10 }, "at once: request timeout"],
     [{ request: 39 }, "at once: request timeout"],
     [{ backend: 0 }, "at once: upstream call timeout"]

@@ -2,7 +2,7 @@
 import { type Effect, Exit } from "effect"
 import type { Address } from "../../spec/target.ts"
 import { isSource } from "../http/body.ts"
-import { passGrpcTimeout } from "../http/grpc.ts"
+import { grpcTimeoutOf, passGrpcTimeout } from "../http/grpc.ts"
 import { familyOf } from "../http/ip.ts"
 import type { Answer } from "../http/message.ts"
 import {
@@ -40,12 +40,14 @@ export const callUpstream = (
   own: number | undefined = passage.backend?.requestTimeout
 ): Effect.Effect<Answer, UpstreamError | TimedOut | InvalidGrpcTimeout> => {
   const { request } = x
-  const timeout = timeoutOf(x, passage, own)
+  const callers = grpcTimeoutOf(request.method, request.headers)
+  if (callers === "malformed") return Exit.fail(invalidGrpcTimeout)
+  const whole = wholeOf(x, passage, callers)
+  const timeout = timeoutOf(x, passage, own, whole)
   if (timeout !== undefined && timeout.milliseconds <= 0) return Exit.fail(timeout.failure("nothing sent"))
-  if (!passGrpcTimeout(request.method, request.headers, (passage.called ?? x.arrived) - x.arrived))
-    return Exit.fail(invalidGrpcTimeout)
+  if (callers !== undefined) passGrpcTimeout(request.headers, callers - passedOf(x, passage))
   // A body that its client still sends is no fault of the backend, and none of what it is given time for.
-  const isPatient = timeout !== undefined && timeout.failure !== late && isSource(x.requestBody)
+  const isPatient = timeout !== whole && isSource(x.requestBody)
   return upstream.send({
     method: request.method,
     pathAndQuery: request.pathAndQuery,
@@ -53,7 +55,7 @@ export const callUpstream = (
     headers: request.headers,
     body: x.requestBody,
     repeatable: x.repeatable,
-    timeout: isPatient ? wholeOf(x, passage) : timeout,
+    timeout: isPatient ? whole : timeout,
     patience: isPatient ? timeout : undefined,
     upgrade: x.upgrade,
     onInformation: x.inform
@@ -62,30 +64,23 @@ export const callUpstream = (
 
 const late = () => requestTimedOut
 
-/** What is left to the whole request when its backend is called. */
-const leftOf = (x: Timed, { called }: Called): number | undefined => {
-  const limit = x.get(timeouts)?.request
-  return limit === undefined ? undefined : limit - ((called ?? x.arrived) - x.arrived)
+/** Milliseconds from the arrival of the request to the call of its backend. */
+const passedOf = ({ arrived }: Timed, { called = arrived }: Called): number => called - arrived
+
+/** What is left to the whole request. @param callers for how long its client waits, where it says so. */
+const wholeOf = (x: Timed, passage: Called, callers = Number.POSITIVE_INFINITY): CallTimeout<TimedOut> | undefined => {
+  const limit = Math.min(x.get(timeouts)?.request ?? callers, callers)
+  return limit === Number.POSITIVE_INFINITY ? undefined : { milliseconds: limit - passedOf(x, passage), failure: late }
 }
 
-const wholeOf = (x: Timed, passage: Called): CallTimeout<TimedOut> | undefined => {
-  const left = leftOf(x, passage)
-  return left === undefined ? undefined : { milliseconds: left, failure: late }
-}
-
-/** What is left to the whole request, or what one call may take, whichever ends first. */
+/** What is left to the whole request, or what one call may take, whichever ends first. A backend says that better than a route. */
 export const timeoutOf = (
   x: Timed,
   passage: Called,
-  own: number | undefined = passage.backend?.requestTimeout
+  own: number | undefined = passage.backend?.requestTimeout,
+  whole: CallTimeout<TimedOut> | undefined = wholeOf(x, passage)
 ): CallTimeout<UpstreamTimedOut | TimedOut> | undefined => {
-  const limits = x.get(timeouts)
-  if (limits === undefined) return own === undefined ? undefined : callTimeout(own)
-  const backend = smaller(limits.backend, own)
-  const left = leftOf(x, passage)
-  if (left !== undefined && (backend === undefined || left <= backend)) return { milliseconds: left, failure: late }
-  return backend === undefined ? undefined : callTimeout(backend)
+  const tried = own ?? x.get(timeouts)?.backend
+  if (whole !== undefined && (tried === undefined || whole.milliseconds <= tried)) return whole
+  return tried === undefined ? undefined : callTimeout(tried)
 }
-
-const smaller = (one: number | undefined, other: number | undefined): number | undefined =>
-  one === undefined ? other : other === undefined ? one : Math.min(one, other)

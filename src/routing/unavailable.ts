@@ -97,7 +97,7 @@ const told: Readonly<Record<Part, string>> = {
   serviceTarget: "a policy of a service",
   sectionTarget: "a policy of one part of a backend",
   workload: "a workload of a mesh",
-  hbone: "an HBONE listener",
+  hbone: "HBONE, the tunnel between workloads of a mesh that this proxy is no part of,",
   tunnel: "a tunnel or internal bind",
   tls: "a TLS listener",
   http2: "HTTP/2",

@@ -23,12 +23,17 @@ export const backendHost = terminal({
   writes: [],
   outcomes: ["next", "fail"],
   maturity: { status: "stable", untrusted: "client+backend" },
-  compile: (target, _at, _name, connections) =>
-    Effect.flatMap(Upstreams, (upstreams) =>
+  compile: (target, at, _name, connections) => {
+    if (target.kind === "unix" && connections.tunnel !== undefined)
+      return Effect.fail([
+        { path: at, message: "a socket of this machine is not reached through a proxy (backendTunnel)" }
+      ])
+    return Effect.flatMap(Upstreams, (upstreams) =>
       Effect.map(upstreams.open(target, connections), (upstream) =>
         compiledBackend(formatAddress(target), ownAuthority(target), upstream)
       )
     )
+  }
 })
 
 const compiledBackend = (

@@ -47,9 +47,9 @@ export class CurrentCallers {
 
   /** A request has come that runs on this configuration. */
   use(configured: ConfiguredCallers, { arrived, now, settings }: Asking): void {
+    this.#carries ||= configured.handsOver
     if (this.#origin !== undefined && configured.number <= this.#configured.number) return
     this.#configured = configured
-    this.#carries ||= configured.handsOver
     // Whatever is sent for a session has no request of its own; the time and the settings are what counts of it.
     this.#origin = { arrived, now, settings }
   }

@@ -11,7 +11,7 @@ export const Timeout = object(
     ),
     backendRequestTimeout: optional(
       Duration,
-      "For each try, from the choice of the endpoint to the head of its answer: name, connection, tunnel and TLS are part of it. It stands still while the client's body is waited for."
+      "For each try, from the choice of the endpoint to the head of its answer: name, connection, tunnel and TLS are part of it. It stands still while the client's body is waited for. `http.requestTimeout` of a backend holds in its place."
     )
   }
 )

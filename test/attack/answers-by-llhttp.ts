@@ -23,7 +23,8 @@ const stricter: Readonly<Record<string, string>> = {
   "101 that nobody asked for": "it leaves that to its user",
   "content-length": "it counts beyond what a double holds",
   "chunk size": "it counts beyond what a double holds",
-  "chunk extension": "it reads those without a value behind their sign, and more than 128 KiB of them",
+  "chunk extension": "it reads those without a value behind their sign",
+  "chunk extensions too long": "it reads more than 128 KiB of them",
   trailer: "a length in a trailer comes too late for everybody",
   "control character": "it lets them pass in a reason",
   "line break": "it ends a reason at a lone carriage return"
@@ -42,7 +43,7 @@ export const dice = (seed: number) => {
   const chance = (percent: number): boolean => below(100) < percent
   return { below, oneOf, chance }
 }
-type Dice = ReturnType<typeof dice>
+export type Dice = ReturnType<typeof dice>
 
 const statusLines = [
   ...["HTTP/1.1 200", "HTTP/1.1 200 ", "HTTP/1.1 404 Not Found", "HTTP/1.1 500 \xe4\xff", "HTTP/1.0 200 OK"],
@@ -55,7 +56,7 @@ const interimHeads = [
   ...["HTTP/1.0 102 P\r\n\r\n", "HTTP/1.1 103 X\r\nConnection: close\r\n\r\n"],
   ...["HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 103 E\r\nContent-Length: 3\r\n\r\n"]
 ]
-const plainLines = [
+export const plainLines = [
   ...["Date: Thu, 01 Jan 1970 00:00:00 GMT", "Set-Cookie: a=1", "Set-Cookie: b=2; Path=/", "X-Empty:", "X-Blank: "],
   ...[
     "Server: \xe4\xff",
@@ -66,11 +67,11 @@ const plainLines = [
     "A: b:c"
   ]
 ]
-const connectionLines = [
+export const connectionLines = [
   ...["Connection: close", "Connection: keep-alive", "Connection: X-One, close", "Keep-Alive: timeout=5, max=100"],
   ...["Upgrade: websocket", "Trailer: X-T", "Connection: content-length", "TE: trailers", "Proxy-Connection: close"]
 ]
-const hostileLines = [
+export const hostileLines = [
   ...[
     "X : a",
     " folded",
@@ -111,7 +112,7 @@ const trailerLines = [
   " folded",
   "Transfer-Encoding: chunked"
 ]
-const oddBytes = [
+export const oddBytes = [
   "\r",
   "\n",
   "\r\n",
@@ -132,7 +133,7 @@ const oddBytes = [
   "HTTP/1.1 "
 ]
 
-const chunksOf = (body: string, { below, oneOf, chance }: Dice): string => {
+export const chunksOf = (body: string, { below, oneOf, chance }: Dice): string => {
   let text = ""
   for (let at = 0; at < body.length; ) {
     const size = 1 + below(body.length - at)
@@ -163,7 +164,7 @@ const answerText = (random: Dice): string => {
   return `${before}${lines.join("\r\n")}\r\n\r\n${body}${behind}`
 }
 
-const mutated = (text: string, { below, oneOf, chance }: Dice): string => {
+export const mutated = (text: string, { below, oneOf, chance }: Dice): string => {
   let changed = text
   for (let i = chance(50) ? 1 + below(3) : 0; i > 0; i--) {
     const at = below(changed.length + 1)
@@ -174,7 +175,7 @@ const mutated = (text: string, { below, oneOf, chance }: Dice): string => {
   return changed
 }
 
-const cut = (bytes: Buffer, { below, chance }: Dice): ReadonlyArray<Buffer> => {
+export const cut = (bytes: Buffer, { below, chance }: Dice): ReadonlyArray<Buffer> => {
   if (chance(30)) return [bytes]
   if (chance(10)) return Array.from(bytes, (_, i) => bytes.subarray(i, i + 1))
   const places = [0, bytes.length]

@@ -21,6 +21,7 @@ import { mutatedConfigurations } from "./mutated-configurations.ts"
 import { oddNames } from "./odd-names.ts"
 import { pipelines } from "./pipelines.ts"
 import { requestForms } from "./request-forms.ts"
+import { requestsByLlhttp } from "./requests-by-llhttp.ts"
 import { slowClients } from "./slow-clients.ts"
 import { pathSpellings } from "./spellings.ts"
 import { tokens } from "./tokens.ts"
@@ -32,6 +33,7 @@ export const suites: ReadonlyArray<Suite> = [
   pipelines,
   hostileAnswers,
   answersByLlhttp,
+  requestsByLlhttp,
   // Header and path spelling.
   pathSpellings,
   headerSpelling,

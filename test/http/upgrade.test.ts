@@ -316,14 +316,17 @@ describe("upgrades", () => {
     })
   )
 
-  it.live("an upgrade behind a request that is still being answered ends the connection", () =>
+  it.live("an upgrade behind a request that is still being answered waits for its turn", () =>
     Effect.gen(function* () {
-      const { port, outcomes } = yield* edge(() => Effect.never)
-      const client = new RawClient(port).send(`GET / HTTP/1.1\r\nhost: a\r\n\r\n${wish("x")}`)
-      yield* Effect.promise(() => client.until(({ closed, ended }) => closed || ended))
+      const backend = yield* switching("x")
+      const upstream = yield* upstreamTo(backend.port)
+      const { port } = yield* edge((x) =>
+        x.upgrade === undefined ? Effect.delay(Effect.succeed(text(200, "first")), 20) : forward(upstream)(x)
+      )
+      const client = new RawClient(port).send(`GET / HTTP/1.1\r\nhost: a\r\n\r\n${wish("x")}early client`)
+      yield* Effect.promise(() => eventually(() => backend.received.join("") === "early client"))
+      assert.deepStrictEqual(client.text.match(/HTTP\/1\.1 \d+/g), ["HTTP/1.1 200", "HTTP/1.1 101"])
       client.socket.destroy()
-      assert.strictEqual(client.text, "")
-      assert.strictEqual(outcomes.length, 1)
     })
   )
 })

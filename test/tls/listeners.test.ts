@@ -2,6 +2,7 @@
 import { connect as connectPlain } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { watching } from "../../src/main/trace.ts"
 import { as, asked, at, connected, logged, pem, serving, showing, telling } from "./edge.ts"
 
 const one = (route: string, more = "") => `
@@ -222,6 +223,34 @@ describe("client certificates", () => {
         ].join("|")}`
       )
       yield* logged(log, /src\.identity=spiffe:\/\/cluster\.local\/ns\/shop\/sa\/cart/)
+    })
+  )
+
+  it.live("networkAuthorization reads it before there is any request", () =>
+    Effect.gen(function* () {
+      const rules = `frontendPolicies: { networkAuthorization: { rules: ['"client.example" in source.subjectAltNames'] } }`
+      const { port } = yield* serving(`${rules}\n${one(who, trusting)}`)
+      assert.strictEqual(yield* asked(port, "localhost", as("client")), known)
+      assert.include(turnedAway, yield* asked(port, "localhost", as("client-renewed")))
+    })
+  )
+
+  it.live("a trace tells it with the request", () =>
+    Effect.gen(function* () {
+      const { port, gateway } = yield* serving(one(who, trusting))
+      const events = yield* Effect.promise(() => watching(gateway))
+      yield* asked(port, "localhost", as("client"))
+      const found = yield* Effect.promise(async () => {
+        for await (const { message } of events)
+          if (message.type === "requestSnapshot") return message.requestState.source
+        return undefined
+      })
+      assert.deepInclude(found, {
+        serverName: "localhost",
+        subject: "CN=subject.example",
+        issuer: "CN=authority",
+        subjectAltNames: ["client.example"]
+      })
     })
   )
 

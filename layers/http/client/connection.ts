@@ -7,9 +7,9 @@ import { type BodyAborted, type BodySource, isSource } from "../../../src/http/b
 import type { HeaderList } from "../../../src/http/header-list.ts"
 import { type Container, contained, containing } from "../../../src/services/contained.ts"
 import type { Later } from "../../../src/services/timer.ts"
+import { Tunnel } from "../tunnel.ts"
 import { ConnectionClosed } from "./failures.ts"
 import { type ResponseHead, ResponseParser } from "./response-parser.ts"
-import { Tunnel } from "./tunnel.ts"
 import { type Declared, Upload, type Uploading } from "./upload.ts"
 
 /** What a call sends, and how it is told of what comes back. None of these may throw. */
@@ -205,7 +205,7 @@ export class Connection implements Container, Uploading {
 
   #switch(caller: Caller, head: ResponseHead, bytes: Buffer, length: number): void {
     const rest = bytes.subarray(this.#parser.consumed, length)
-    const tunnel = new Tunnel(this.#socket, Buffer.from(rest), this)
+    const tunnel = new Tunnel(this.#socket, Buffer.from(rest), "backend", this)
     this.#tunnel = tunnel
     this.#caller = undefined
     // It counts as a connection for calls no longer.

@@ -1,17 +1,13 @@
 /** Why a call over a connection of our own came to nothing. The system's own errors (`ECONNREFUSED` …) stand beside these. */
 import { Data } from "effect"
+import type { MessageFault } from "../message-parser.ts"
 
 /** What of a response is not HTTP/1.1, or could be read in more than one way. */
 export type ResponseFault =
+  | MessageFault
   | "status line"
   | "version"
   | "status"
-  | "line break"
-  | "control character"
-  | "header name"
-  | "folded line"
-  | "too many lines"
-  | "head too long"
   | "content-length"
   | "more than one content-length"
   | "content-length with transfer-encoding"
@@ -23,10 +19,6 @@ export type ResponseFault =
   | "100 that nobody asked for"
   | "101 that nobody asked for"
   | "too many interim responses"
-  | "chunk size"
-  | "chunk extension"
-  | "chunk end"
-  | "trailer"
 
 export class MalformedResponse extends Data.TaggedError("MalformedResponse")<{ readonly fault: ResponseFault }> {}
 

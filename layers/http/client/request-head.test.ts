@@ -1,8 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
 import { HeaderList } from "../../../src/http/header-list.ts"
+import { trailerLines } from "../trailers.ts"
 import { UnsendableRequest } from "./failures.ts"
-import { type RequestLines, requestHead, trailerLines } from "./request-head.ts"
+import { type RequestLines, requestHead } from "./request-head.ts"
 
 const lines = (changes: Partial<RequestLines> = {}): RequestLines => ({
   method: "GET",

@@ -4,7 +4,7 @@
  */
 import { isAlias, isHopByHop } from "../../../src/http/framing.ts"
 import type { HeaderList } from "../../../src/http/header-list.ts"
-import { notTrailing } from "../header-lines.ts"
+import { isText, isToken, isVisible } from "../field-characters.ts"
 import { type RequestPart, UnsendableRequest } from "./failures.ts"
 import type { AbsoluteForm } from "./proxy.ts"
 
@@ -55,29 +55,4 @@ export const requestHead = (
   return `${head}\r\n`
 }
 
-/** The lines of trailers with the empty one. Those that cannot be sent stay behind, as any intermediary may decide (RFC 9110 6.5.1). */
-export const trailerLines = (trailers: HeaderList | undefined): string => {
-  let lines = ""
-  for (const [name, value] of trailers ?? [])
-    if (!isHopByHop(name) && !notTrailing.has(name) && isToken(name) && isText(value)) lines += `${name}: ${value}\r\n`
-  return `${lines}\r\n`
-}
-
 const unsendable = (part: RequestPart): UnsendableRequest => new UnsendableRequest({ part })
-
-/** Per character below U+0100: 1 in values, 2 in targets, 4 in names, as a sum. */
-const kinds = new Uint8Array(256)
-for (let byte = 0x20; byte < 0x100; byte++) kinds[byte] = byte === 0x20 ? 1 : byte === 0x7f ? 0 : 3
-kinds[9] = 1
-for (const byte of Buffer.from("!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"))
-  kinds[byte] = 7
-
-/** Whether all characters are of a kind. What is beyond the table reads as `undefined`, and is of none. */
-const consistsOf = (text: string, kind: number): boolean => {
-  for (let i = 0; i < text.length; i++) if ((kinds[text.charCodeAt(i)]! & kind) === 0) return false
-  return true
-}
-
-const isText = (value: string): boolean => typeof value === "string" && consistsOf(value, 1)
-const isVisible = (text: string): boolean => text !== "" && consistsOf(text, 2)
-const isToken = (text: string): boolean => text !== "" && consistsOf(text, 4)

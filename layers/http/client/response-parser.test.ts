@@ -41,7 +41,7 @@ describe("limits", () => {
       "128 KiB of an extension",
       `${chunked}1;${"x".repeat(131_072)}\r\nx\r\n0\r\n\r\n`,
       `${chunked}1;${"x".repeat(131_073)}\r\nx\r\n0\r\n\r\n`,
-      "chunk extension"
+      "chunk extensions too long"
     ],
     [
       "64 KiB of trailers",

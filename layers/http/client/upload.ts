@@ -2,8 +2,8 @@
 import type { Socket } from "node:net"
 import type { BodyAborted, BodySink, BodySource } from "../../../src/http/body.ts"
 import type { HeaderList } from "../../../src/http/header-list.ts"
+import { trailerLines } from "../trailers.ts"
 import { UnsendableRequest } from "./failures.ts"
-import { trailerLines } from "./request-head.ts"
 
 /** The length that the head tells, or that it tells none. */
 export type Declared = number | "chunked"

@@ -26,6 +26,10 @@ describe("what this build reads but does not serve", () => {
     ],
     ["frontendPolicies: { tls: { alpn: [[104, 50]] } }", "3: HTTP/2 is not available yet"],
     ["binds: [{ port: 1, listeners: [{ protocol: TLS }] }]", "3: a TLS listener is not available yet"],
+    [
+      "binds: [{ port: 1, listeners: [{ protocol: HBONE }] }]",
+      "3: HBONE, the tunnel between workloads of a mesh that this proxy is no part of, is not available yet"
+    ],
     ["llm: { port: 1, tls: { spiffe: {} }, models: [] }", "3: spiffe is not available yet"],
     ["frontendPolicies: { connect: { mode: route } }", "3: policy connect is not available yet"],
     ["frontendPolicies: { connect: { mode: tunnel } }", "3: policy connect is not available yet"],

@@ -37,10 +37,10 @@ const streaming = Effect.gen(function* () {
     response.write(`${request.headers["x-version"]} begins`)
     response.on("close", () => closed.push(String(request.headers["x-version"])))
   })
-  const configuration = (version: string) => ({
+  const configuration = (version: string, port = 8080) => ({
     name: "config.yaml",
     text: `
-gateways: { default: { port: 8080 } }
+gateways: { default: { port: ${port} } }
 routes:
   - policies: { requestHeaderModifier: { set: { x-version: ${version} } } }
     backends: [{ host: "127.0.0.1:${portOf(backend.address())}" }]
@@ -56,10 +56,11 @@ routes:
   return {
     closed,
     gateway,
-    reload: (version: string) => gateway.reload(configuration(version)),
+    reload: (version: string, port?: number) => gateway.reload(configuration(version, port)),
     pass: (milliseconds: number) => {
       now += milliseconds
     },
+    outlived: async () => (await metrics.scrape()).text.match(/^headgate_requests_outlived_total (.*)$/m)?.[1],
     held: async () => (await metrics.scrape()).text.match(/^headgate_configurations_held (.*)$/m)?.[1],
     /** Asks for a stream, and waits until it has begun. */
     open: Effect.promise(() =>
@@ -124,6 +125,32 @@ describe("a configuration that was replaced", () => {
       for (const client of [first, second, third, fourth]) client.socket.destroy()
     }).pipe(Effect.provide(withServices(lines)))
   })
+
+  it.live("leaves streams at a port that was given up the same time, whatever a shutdown would leave them", () =>
+    Effect.gen(function* () {
+      const { reload, open, pass, closed, outlived } = yield* streaming
+      const stream = yield* open
+      yield* reload("two", 8081)
+      yield* reload("three", 8081)
+      assert.isFalse(stream.ended || stream.closed)
+      assert.deepStrictEqual(closed, [])
+      pass(retirement)
+      yield* Effect.promise(() => stream.until(({ ended, closed }) => ended || closed))
+      yield* Effect.promise(() => eventually(() => closed.length === 1))
+      assert.strictEqual(yield* Effect.promise(outlived), "1")
+    }).pipe(Effect.provide(withServices([])))
+  )
+
+  it.live("leaves them no more than a shutdown does, once there is one", () =>
+    Effect.gen(function* () {
+      const { reload, open, gateway, closed } = yield* streaming
+      const stream = yield* open
+      yield* reload("two", 8081)
+      yield* gateway.drain
+      yield* Effect.promise(() => stream.until(({ ended, closed }) => ended || closed))
+      yield* Effect.promise(() => eventually(() => closed.length === 1))
+    }).pipe(Effect.provide(withServices([])))
+  )
 
   it.live("gives up at once the ports that the next one does not have, however long a shutdown would keep them", () =>
     Effect.gen(function* () {

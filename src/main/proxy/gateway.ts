@@ -96,7 +96,7 @@ export const startGateway = <R>(
     const log = yield* Log
     const metrics = yield* Metrics
     const { clocks } = options
-    const { synchronized, held } = configurationGauges(metrics)
+    const { synchronized, held, outlived } = configurationGauges(metrics)
     const heldBytes = new HeldBytes(options.maxTotalBufferSize)
     heldBodies(metrics, heldBytes)
     const settingsOf = ({ hidden, frontend }: Snapshot): Settings => ({
@@ -117,6 +117,8 @@ export const startGateway = <R>(
     const indexed = ({ assembled }: Snapshot) => new Map(assembled.binds.map((bind) => [keyOf(bind), bind]))
     let bindsByPlace = indexed(current)
     const sockets = new Map<string, Open>()
+    /** Those that a reload has given up, as long as somebody is connected. */
+    const givenUp = new Set<Open>()
 
     const settings: TraceSettings = {
       env: options.env,
@@ -177,10 +179,18 @@ export const startGateway = <R>(
         defect
       )
       return (peer: Peer): Effect.Effect<boolean> | undefined => {
-        const { admission } = current.assembled
+        const snapshot = current
+        const { admission } = snapshot.assembled
         if (admission === undefined) return undefined
         const { wall, monotonic } = clocks
-        return admit(new Contact(peer, wall(), monotonic(), admission, options.env, watchers.waiting))
+        const decision = admit(new Contact(peer, wall(), monotonic(), admission, options.env, watchers.waiting))
+        if (Exit.isExit(decision)) return decision
+        // What decides later needs what its configuration holds open.
+        snapshot.inFlight++
+        const decided = Effect.sync(() => {
+          snapshot.inFlight--
+        })
+        return Effect.ensuring(decision, decided)
       }
     }
 
@@ -260,12 +270,24 @@ export const startGateway = <R>(
         if (before !== undefined) yield* Effect.forkIn(dismiss([before]), background, { startImmediately: true })
       })
 
-    /** Nobody is served there any more: they stop accepting at once, whatever time a shutdown would leave them. */
+    /**
+     * Nobody is served there any more: they stop accepting at once, whatever time a shutdown would leave them. What is under
+     * way there runs on a configuration that is retired, which cuts it in the end; the deadline here is for what is not.
+     */
     const dismiss = (unneeded: Iterable<Open>) =>
       Effect.forEach(
         unneeded,
-        ({ bound, scope }) =>
-          Effect.andThen(bound.drain({ ...options.drain, minimum: 0 }), Scope.close(scope, Exit.void)),
+        (open) => {
+          givenUp.add(open)
+          const drained = open.bound.drain({ minimum: 0, deadline: options.retirement + 1000 })
+          return Effect.andThen(
+            drained,
+            Effect.suspend(() => {
+              givenUp.delete(open)
+              return Scope.close(open.scope, Exit.void)
+            })
+          )
+        },
         { concurrency: "unbounded", discard: true }
       )
 
@@ -307,19 +329,21 @@ export const startGateway = <R>(
      * A replaced snapshot is let go when its last request is over, or when its time is up: then requests that still run on
      * it, streams and tunnels, are cut.
      */
-    const retire = (old: Snapshot) =>
-      Effect.gen(function* () {
-        const until = clocks.monotonic() + options.retirement
+    const retire = (old: Snapshot) => {
+      const until = clocks.monotonic() + options.retirement
+      return Effect.gen(function* () {
         while (old.inFlight > 0 && clocks.monotonic() < until) yield* Effect.sleep("100 millis")
         let cut = 0
-        for (const { bound } of sockets.values())
+        for (const { bound } of [...sockets.values(), ...givenUp])
           cut += bound.cutRequests((x) => x.settings === snapshots.get(old), "its configuration was replaced")
+        outlived.record(cut)
         if (cut > 0)
           log.log("warn", "proxy", "requests that outlived their configuration were cut", { requests: String(cut) })
         yield* Scope.close(old.scope, Exit.void)
         snapshots.delete(old)
         held.record(snapshots.size)
       })
+    }
 
     const background = yield* Effect.scope
     yield* Effect.addFinalizer(() =>
@@ -327,7 +351,12 @@ export const startGateway = <R>(
         Effect.forEach(snapshots.keys(), ({ scope }) => Scope.close(scope, Exit.void), { discard: true })
       )
     )
-    yield* Effect.addFinalizer(() => Effect.suspend(() => closeAll(sockets.values())))
+    /** A shutdown leaves nobody more time than itself. */
+    const everySocket = () => {
+      for (const { bound } of givenUp) bound.hasten(options.drain.deadline)
+      return [...sockets.values(), ...givenUp]
+    }
+    yield* Effect.addFinalizer(() => Effect.suspend(() => closeAll(everySocket())))
     publish(current, yield* openMissing(current))
 
     const oneAtATime = yield* Semaphore.make(1)
@@ -363,7 +392,7 @@ export const startGateway = <R>(
           port: sockets.get(keyOf(bind))?.bound.port
         })),
       drain: Effect.suspend(() =>
-        Effect.forEach(sockets.values(), ({ bound }) => bound.drain(options.drain), {
+        Effect.forEach(everySocket(), ({ bound }) => bound.drain(options.drain), {
           concurrency: "unbounded",
           discard: true
         })

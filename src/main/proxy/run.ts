@@ -152,7 +152,7 @@ const running = <R>(
       },
       sampler: options.sampler ?? never,
       spans: options.spans,
-      retirement: 600_000,
+      retirement: settings.reloadTerminationDeadline,
       maxTotalBufferSize: settings.maxTotalBufferSize
     })
     // Whoever asks before sending requests has to hear of it before a port refuses.

@@ -17,6 +17,13 @@ export const configurationGauges = (metrics: Metrics["Service"]) => ({
       "Configurations in memory: the one in force, and those that requests still run on.",
       []
     )
+    .series([]),
+  outlived: metrics
+    .counter(
+      "requests_outlived_total",
+      "Requests, streams and upgraded connections that were cut because a reload had replaced their configuration `config.reloadTerminationDeadline` ago.",
+      []
+    )
     .series([])
 })
 

@@ -44,6 +44,8 @@ export interface Played {
   readonly stages: ReadonlyArray<PlayedStage>
   /** Whether the call of the backend failed, if there was one. Only of a watched request. */
   readonly call: "next" | "failed" | undefined
+  /** Where each further attempt at the backend began among `stages`. Only of a watched request. */
+  readonly attempts: ReadonlyArray<number>
   /** What nodes told by themselves. Only of a watched request. */
   readonly told: ReadonlyArray<StageMessage>
   /** The events of its trace. Only of a watched request. */
@@ -55,7 +57,12 @@ const ignored = () => {}
 const unwatched: OutboundWatch = { context: undefined, ended: ignored, outbound: () => unwatched }
 
 /** Keeps what each node and the call did and told. */
-const recording = (stages: Array<PlayedStage>, calls: Array<"next" | "failed">, told: Array<StageMessage>): Watch => ({
+const recording = (
+  stages: Array<PlayedStage>,
+  attempts: Array<number>,
+  calls: Array<"next" | "failed">,
+  told: Array<StageMessage>
+): Watch => ({
   notes: true,
   told: (message) => told.push(message),
   outbound: () => unwatched,
@@ -65,7 +72,7 @@ const recording = (stages: Array<PlayedStage>, calls: Array<"next" | "failed">, 
   selected: ignored,
   calling: ignored,
   called: (_, error) => calls.push(error === undefined ? "next" : "failed"),
-  repeating: ignored,
+  repeating: () => attempts.push(stages.length),
   ready: ignored,
   final: ignored,
   stage: (_, event) => stages.push(event)
@@ -112,6 +119,7 @@ const unanswered: Played = {
   defects: [],
   stages: [],
   call: undefined,
+  attempts: [],
   told: [],
   events: []
 }
@@ -148,6 +156,7 @@ export const play = (
     const before = world.received.length
     const defects: Array<unknown> = []
     const stages: Array<PlayedStage> = []
+    const attempts: Array<number> = []
     const calls: Array<"next" | "failed"> = []
     const told: Array<StageMessage> = []
     const events: Array<TraceEvent> = []
@@ -164,7 +173,7 @@ export const play = (
     const trace = watched ? new Trace(settings, (event) => events.push(event)) : undefined
     if (trace !== undefined) {
       world.traces.push(events)
-      passage.watchedBy(recording(stages, calls, told))
+      passage.watchedBy(recording(stages, attempts, calls, told))
       passage.watchedBy(trace)
     }
     const serve = watched
@@ -197,6 +206,7 @@ export const play = (
             defects,
             stages,
             call: calls[0],
+            attempts,
             told,
             events
           }

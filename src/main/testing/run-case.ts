@@ -220,10 +220,6 @@ const run = <R>(file: CaseFile, open: Open<R>, watched: boolean): Effect.Effect<
 
 /** Where a request has come that no graph leads to. */
 const strayed = (played: Played, ways: ReadonlyArray<Drawn>): ReadonlyArray<string> => {
-  // A way leads to a backend; that none may be chosen is no part of it.
-  if (played.error?.tag === "NoBackend") return []
-  // A graph is the way of one attempt; what further ones come to is for the laws of attempts.
-  if (played.events.some(({ message }) => message.type === "policyEvent" && message.kind === "attempt")) return []
   const own = ways.filter(({ ids }) => played.stages.every(({ step }) => ids.has(step)))
   const problems = own.map((way) => undrawn(played, way))
   return problems.some(({ length }) => length === 0) ? [] : (problems[0] ?? ["its nodes are in no graph"])

@@ -1,5 +1,6 @@
 /** The way that a request took through a graph, from node to node, and where the graph does not have it. */
 import { Effect, Exit } from "effect"
+import type { TraceEvent } from "../../../spec/trace-events.ts"
 import { HeaderList } from "../../http/header-list.ts"
 import { RequestHead } from "../../http/message.ts"
 import { Exchange } from "../../pipeline/exchange.ts"
@@ -40,47 +41,78 @@ interface Visit {
 }
 
 /** The nodes that a request came by, in their order. */
-const visits = ({ stages, events }: Played, ids: Drawn["ids"]): ReadonlyArray<Visit> => {
-  const visitsOf = (some: Played["stages"]): ReadonlyArray<Visit> =>
+const visits = ({ stages, attempts, events, error }: Played, { ids, graph }: Drawn): ReadonlyArray<Visit> => {
+  const visitsOf = (some: Played["stages"], ...phases: ReadonlyArray<Step["phase"]>): ReadonlyArray<Visit> =>
     some
-      .filter(({ afterwards }) => !afterwards)
+      .filter(({ step, afterwards }) => !afterwards && phases.includes(step.phase))
       .map(({ step, outcome }) => ({ id: ids.get(step) ?? `an unknown ${step.node}`, leaving: leaving[outcome] }))
-  const of = (...phases: ReadonlyArray<Step["phase"]>): ReadonlyArray<Visit> =>
-    visitsOf(stages.filter(({ step }) => phases.includes(step.phase)))
-  const told = (type: string) =>
-    events.find(({ message, scope }) => message.type === type && scope === undefined)?.message
-  const result = told("backendCallResult")
-  const call: Visit = {
-    id: "backend call",
-    leaving: result?.type === "backendCallResult" && result.error !== null ? "fail" : "next"
-  }
-  // Those beside the call run all at once: one that stopped it leads on by itself, unless the answer has gone on already.
-  const gone = stages.findIndex(({ step }) => step.phase === "backendResponse" || step.phase === "response")
-  const stops = (gone < 0 ? stages : stages.slice(0, gone)).filter(
-    ({ step, outcome }) => step.phase === "call" && (outcome === "responded" || outcome === "failed")
-  )
-  const stopped = visitsOf(stops)
+  const of = (...phases: ReadonlyArray<Step["phase"]>) => visitsOf(stages, ...phases)
   const deciding = of("connection")
   const connection: ReadonlyArray<Visit> =
     deciding.length === 0 ? [] : [{ id: "connection", leaving: "next" }, ...deciding]
   if (deciding.at(-1)?.leaving === "fail") return [...connection, { id: "closed", leaving: "next" }]
+  const told = (holds: (message: TraceEvent["message"]) => boolean) =>
+    events.some(({ message, scope }) => scope === undefined && holds(message))
+  const results = resultsOf(events)
+  const passedRoute = told((message) => message.type === "requestSnapshot" && message.stage === "route policies")
+  const choosing = passedRoute && graph.nodes.some(({ kind }) => kind === "backendSelection")
+  const selected: Visit = { id: "backend selection", leaving: error?.tag === "NoBackend" ? "fail" : "next" }
+  const atBackend = [0, ...attempts].map((begin, index) => {
+    const own = stages.slice(begin, attempts[index])
+    return [
+      ...visitsOf(own, "backend"),
+      ...calling(own, results[index], (some) => visitsOf(some, "call")),
+      ...visitsOf(own, "backendResponse")
+    ]
+  })
   return [
     ...connection,
     { id: "request", leaving: "next" },
     ...of("gateway"),
-    ...(told("routeSelection") === undefined ? [] : [{ id: "route selection", leaving: "next" as const }]),
-    ...of("route", "backend"),
-    ...(result === undefined ? [] : stopped.length > 0 ? [{ ...call, leaving: "next" as const }, ...stopped] : [call]),
-    ...of("backendResponse", "response"),
+    ...(told(({ type }) => type === "routeSelection") ? [{ id: "route selection", leaving: "next" as const }] : []),
+    ...of("route"),
+    ...(choosing ? [selected] : []),
+    ...atBackend.flatMap((each, index) =>
+      index === 0 ? each : [{ id: "another attempt", leaving: "next" as const }, ...each]
+    ),
+    ...of("response"),
     { id: "response", leaving: "next" }
   ]
 }
 
+/** What the call of each attempt came to, where there was one. */
+const resultsOf = (events: Played["events"]): ReadonlyArray<"next" | "fail" | undefined> => {
+  const results: Array<"next" | "fail" | undefined> = [undefined]
+  for (const { message, scope } of events)
+    if (message.type === "policyEvent" && message.kind === "attempt") results.push(undefined)
+    else if (message.type === "backendCallResult" && scope === undefined)
+      results[results.length - 1] ??= message.error === null ? "next" : "fail"
+  return results
+}
+
+/** The call of an attempt, and what ran beside it. */
+const calling = (
+  own: Played["stages"],
+  result: "next" | "fail" | undefined,
+  visitsOf: (some: Played["stages"]) => ReadonlyArray<Visit>
+): ReadonlyArray<Visit> => {
+  if (result === undefined) return []
+  // Those beside the call run all at once: one that stopped it leads on by itself, unless the answer has gone on already.
+  const gone = own.findIndex(({ step }) => step.phase === "backendResponse" || step.phase === "response")
+  const stopped = visitsOf(
+    (gone < 0 ? own : own.slice(0, gone)).filter(({ outcome }) => outcome === "responded" || outcome === "failed")
+  )
+  return stopped.length > 0
+    ? [{ id: "backend call", leaving: "next" }, ...stopped]
+    : [{ id: "backend call", leaving: result }]
+}
+
 /** The steps of a request that are no edges of the graph. Of a request that nobody answered, the end is left out. */
-export const undrawn = (played: Played, { graph, ids }: Drawn): ReadonlyArray<string> => {
-  const way = visits(played, ids)
-  return way.slice(1).flatMap(({ id }, index) => {
-    const before = way[index]!
+export const undrawn = (played: Played, way: Drawn): ReadonlyArray<string> => {
+  const { graph } = way
+  const visited = visits(played, way)
+  return visited.slice(1).flatMap(({ id }, index) => {
+    const before = visited[index]!
     return graph.edges.some(({ from, to, kind }) => from === before.id && to === id && kind === before.leaving)
       ? []
       : [`${before.id} led to ${id} by ${before.leaving}, which is not drawn`]

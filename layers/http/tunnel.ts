@@ -1,11 +1,12 @@
 /** What a connection receives after it has left HTTP. It ends when the peer stops sending; the other direction stays open. */
 import type { Socket } from "node:net"
-import { BodyAborted, type BodySink, type BodySource } from "../../../src/http/body.ts"
-import type { Container } from "../../../src/services/contained.ts"
-import { letGo } from "../socket-body.ts"
+import { BodyAborted, type BodySink, type BodySource } from "../../src/http/body.ts"
+import type { Container } from "../../src/services/contained.ts"
+import { letGo } from "./pour.ts"
 
 export class Tunnel implements BodySource, Container {
   readonly #socket: Socket
+  readonly #side: "client" | "backend"
   readonly #container: Container
   #sink: BodySink | undefined = undefined
   /** What came before somebody read. */
@@ -14,8 +15,9 @@ export class Tunnel implements BodySource, Container {
   #over = false
 
   /** @param first bytes that came behind the head. @param container told of what whoever reads it throws. */
-  constructor(socket: Socket, first: Buffer, container: Container) {
+  constructor(socket: Socket, first: Buffer, side: "client" | "backend", container: Container) {
     this.#socket = socket
+    this.#side = side
     this.#container = container
     this.#early = first.length === 0 ? [] : [first]
     socket.pause()
@@ -70,6 +72,6 @@ export class Tunnel implements BodySource, Container {
     }
     this.#over = true
     if (ending === "whole") this.#sink.end()
-    else this.#sink.fail(new BodyAborted({ source: "backend", detail: "reset" }))
+    else this.#sink.fail(new BodyAborted({ source: this.#side, detail: "reset" }))
   }
 }
