@@ -15,7 +15,7 @@ const noAddress = invalid("the provider has no address for this request")
 export const send = (x: Exchange, prepared: Prepared, passage: Passage): Effect.Effect<Answer, StageError> =>
   // What a client asked for in vain says nothing of the provider's health.
   Effect.tapError(called(x, prepared, passage), ({ source }) =>
-    Effect.sync(() => prepared.endpoint.watched.failed(prepared.underWay, source === "backend"))
+    Effect.sync(() => prepared.endpoint.watched.failed(passage, prepared.underWay, source === "backend"))
   )
 
 const called = (x: Exchange, prepared: Prepared, passage: Passage): Effect.Effect<Answer, StageError> => {
