@@ -143,6 +143,15 @@ export class Connection implements Host, Incoming {
     fiber.addObserver(decided)
   }
 
+  /** What was decided of it once more. Meanwhile it is served; `failure` says why it ends in what is recorded. */
+  readmitted(decision: Effect.Effect<boolean>, failure: string): void {
+    const decided = contained(this, (exit: Exit.Exit<boolean>) => {
+      if (Exit.isFailure(exit) || !exit.value) this.end(failure)
+    })
+    if (Exit.isExit(decision)) decided(decision as Exit.Exit<boolean>)
+    else this.run(decision).addObserver(decided)
+  }
+
   #decided(exit: Exit.Exit<boolean>): void {
     this.#undecided = false
     if (Exit.isSuccess(exit) && exit.value) this.#flow()

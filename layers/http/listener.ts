@@ -81,6 +81,8 @@ export interface Bound {
   readonly cutRequests: (matches: (exchange: Exchange) => boolean, failure: string) => number
   /** Ends those connections with TLS that the port would not let in any more. Returns how many. */
   readonly readmit: (failure: string) => number
+  /** Asks of every connection anew whether it may stay, and ends those that may not. */
+  readonly decideAnew: (failure: string) => void
 }
 
 /** Listens until its scope ends; then it drains. */
@@ -148,7 +150,8 @@ const open = (listener: Listener, { address, setting }: ListenOptions): Effect.E
       hasten: (deadline) => listener.hasten(deadline),
       cut: () => listener.cut(),
       cutRequests: (matches, failure) => listener.cutRequests(matches, failure),
-      readmit: (failure) => listener.readmit(failure)
+      readmit: (failure) => listener.readmit(failure),
+      decideAnew: (failure) => listener.decideAnew(failure)
     } satisfies Bound
   })
 
@@ -333,6 +336,13 @@ class Listener implements Container {
       count++
     }
     return count
+  }
+
+  decideAnew(failure: string): void {
+    for (const connection of this.connections) {
+      const admitted = this.#serving.admit(connection.peer)
+      if (admitted !== undefined) connection.readmitted(admitted, failure)
+    }
   }
 
   cut(): void {

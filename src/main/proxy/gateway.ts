@@ -20,6 +20,7 @@ import { type Defect, NotFound } from "../../pipeline/errors.ts"
 import type { Exchange, Settings } from "../../pipeline/exchange.ts"
 import { Passage } from "../../pipeline/passage.ts"
 import { makeRecorder, refusedConnections } from "../../pipeline/record.ts"
+import { revealedText } from "../../pipeline/revealed.ts"
 import { observedLoop, plainLoop } from "../../pipeline/run.ts"
 import type { Sampler } from "../../pipeline/sampling.ts"
 import { type Hooks, makeServe, noHooks } from "../../pipeline/serve.ts"
@@ -293,6 +294,7 @@ export const startGateway = <R>(
       )
 
     const publish = (next: Snapshot, opened: ReadonlyMap<string, Open>) => {
+      const isDecidedOtherwise = decidesOtherwise(current, next)
       currentSettings = settingsOf(next)
       snapshots.set(next, currentSettings)
       held.record(snapshots.size)
@@ -302,6 +304,8 @@ export const startGateway = <R>(
         bind.tls?.whenReplaced(() => readmit(place))
         readmit(place)
       }
+      if (isDecidedOtherwise)
+        for (const { bound } of [...sockets.values(), ...givenUp]) bound.decideAnew(notAdmitted)
       for (const [place, open] of opened) {
         sockets.set(place, open)
         log.log("info", "proxy", "started bind", { bind: open.bind.key, address: open.bound.addresses.join(",") })
@@ -311,7 +315,7 @@ export const startGateway = <R>(
 
     /** Whoever would not be let in any more has no business here: its certificate may have been withdrawn. */
     const readmit = (place: string) => {
-      const ended = sockets.get(place)?.bound.readmit("its connection is not admitted any more") ?? 0
+      const ended = sockets.get(place)?.bound.readmit(notAdmitted) ?? 0
       if (ended > 0)
         log.log("info", "proxy", "connections that would not be admitted any more were ended", {
           bind: bindsByPlace.get(place)?.key ?? "",
@@ -400,6 +404,12 @@ export const startGateway = <R>(
       )
     }
   })
+
+const notAdmitted = "its connection is not admitted any more"
+
+/** Whether policies may decide otherwise of connections that stand. */
+const decidesOtherwise = ({ assembled: before }: Snapshot, { assembled: { admission } }: Snapshot): boolean =>
+  admission !== undefined && revealedText(admission.effective()) !== revealedText(before.admission?.effective())
 
 /** What is left of a port that the configuration does not have any more. */
 const noBind = new NotFound({ what: "listener" })
