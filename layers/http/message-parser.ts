@@ -167,7 +167,9 @@ export abstract class MessageParser<F extends object | string> {
     const fault = this.#read(bytes, from, length)
     const gathered = this.#gathered
     if (gathered !== undefined) {
-      this.body = this.#gatheredLength === gathered.length ? gathered : gathered.subarray(0, this.#gatheredLength)
+      const body = this.#gatheredLength === gathered.length ? gathered : gathered.subarray(0, this.#gatheredLength)
+      // Whoever keeps a few bytes does not keep the memory of all the framing around them.
+      this.body = 2 * body.length < gathered.length ? Buffer.from(body) : body
       this.#gathered = undefined
       this.#gatheredLength = 0
     }
@@ -427,7 +429,9 @@ export abstract class MessageParser<F extends object | string> {
         if (!isHopByHop(name) && !notTrailing.has(name)) flat.push(name, value)
       } else {
         // A tab behind it hides `chunked` from llhttp, and not from others: what tells the framing keeps it, and is refused.
-        const noted = valueEnd === lineEnd ? value : text.slice(valueStart, lineEnd).replace(blanksBehind, "")
+        let notedEnd = lineEnd
+        while (notedEnd > valueEnd && text.charCodeAt(notedEnd - 1) === blank) notedEnd--
+        const noted = notedEnd === valueEnd ? value : text.slice(valueStart, notedEnd)
         const fault = this.takeLine(flat, name, value, noted)
         if (fault !== undefined) return fault
       }
@@ -438,7 +442,5 @@ export abstract class MessageParser<F extends object | string> {
 
 /** Whether a byte may stand in a value, or in whatever else runs up to the end of its line. */
 const isText = (byte: number): boolean => (byte >= blank && byte !== del) || byte === tab
-
-const blanksBehind = / +$/
 
 const isBlank = (byte: number): boolean => byte === blank || byte === tab
