@@ -1,11 +1,15 @@
 /**
  * The unit of all ratios: node:http and undici's `Pool.dispatch` with a raw handler, and nothing else. It forwards
- * method, path and headers and streams the response; it knows no errors, no limits and no policies.
+ * method, path and headers and streams the response; it knows no errors, no limits and no policies. With a certificate and
+ * a key it is node:https.
  */
+import { readFileSync } from "node:fs"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import { createServer as createSecureServer } from "node:https"
 import { type Dispatcher, Pool } from "undici"
 
 const [port, upstream] = [Number(process.argv[2]), Number(process.argv[3])]
+const [cert, key] = process.argv.slice(4)
 
 const pool = new Pool(`http://127.0.0.1:${upstream}`, {
   pipelining: 1,
@@ -57,4 +61,9 @@ const serve = (request: IncomingMessage, response: ServerResponse) =>
     new Relay(response)
   )
 
-createServer({ keepAliveTimeout: 60_000 }, serve).listen(port, "127.0.0.1")
+const options = { keepAliveTimeout: 60_000 }
+const server =
+  cert === undefined || key === undefined
+    ? createServer(options, serve)
+    : createSecureServer({ ...options, cert: readFileSync(cert), key: readFileSync(key) }, serve)
+server.listen(port, "127.0.0.1")

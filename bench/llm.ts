@@ -126,7 +126,7 @@ const load = startLoad()
 const scenario = { name: "models", ...headgate(models), request: native.request }
 const processes = {
   proxy: await startProxy(scenario, origin.port),
-  base: await startProxy(base(native.request), origin.port)
+  base: await startProxy(base(native), origin.port)
 }
 let errors = 0
 

@@ -3,6 +3,7 @@
  * fixed rate whose latencies count from when a request was due and not from when a connection was free for it.
  */
 import { connect, type Socket } from "node:net"
+import { connect as connectSecurely } from "node:tls"
 
 export interface Job {
   readonly port: number
@@ -15,6 +16,8 @@ export interface Job {
   readonly rate: number | undefined
   /** Latencies are wanted without a rate, too: from when a request was sent. */
   readonly timed?: boolean
+  /** Over TLS, whoever the server is. */
+  readonly secure?: boolean | undefined
 }
 
 export interface Result {
@@ -38,9 +41,10 @@ class Client {
 
   readonly #request: string
 
-  constructor(port: number, request: string) {
+  constructor(port: number, request: string, secure: boolean) {
     this.#request = request
-    this.#socket = connect({ port, host: "127.0.0.1", noDelay: true })
+    const to = { port, host: "127.0.0.1", noDelay: true }
+    this.#socket = secure ? connectSecurely({ ...to, servername: "localhost", rejectUnauthorized: false }) : connect(to)
     this.#socket.on("data", (chunk: Buffer) => this.#data(chunk))
     this.#socket.on("error", () => {})
     this.#socket.on("close", () => this.#answered(false))
@@ -77,11 +81,19 @@ class Client {
   }
 }
 
-const run = async ({ port, connections, duration, requests: texts, rate, timed = false }: Job): Promise<Result> => {
+const run = async ({
+  port,
+  connections,
+  duration,
+  requests: texts,
+  rate,
+  timed = false,
+  secure = false
+}: Job): Promise<Result> => {
   let requests = 0
   let errors = 0
   const latencies: Array<number> = []
-  const clients = Array.from({ length: connections }, (_, i) => new Client(port, texts[i % texts.length]!))
+  const clients = Array.from({ length: connections }, (_, i) => new Client(port, texts[i % texts.length]!, secure))
   const start = performance.now()
   if (rate === undefined) {
     let open = true

@@ -72,10 +72,16 @@ interface Row {
   readonly rss: number
 }
 
+/** What is sent, and how. */
+interface Asked {
+  readonly requests: ReadonlyArray<string>
+  readonly secure: boolean | undefined
+}
+
 /** One burst: CPU microseconds per request. */
-const cost = async (load: Load, proxy: ProxyProcess, requests: ReadonlyArray<string>, duration: number) => {
+const cost = async (load: Load, proxy: ProxyProcess, { requests, secure }: Asked, duration: number) => {
   const before = await proxy.usage()
-  const done = await load.run({ port: proxy.port, connections, duration, requests, rate: undefined })
+  const done = await load.run({ port: proxy.port, connections, duration, requests, rate: undefined, secure })
   // What is in flight when a burst ends belongs to it: a session would meet its own open request in the next one.
   await setTimeout(20)
   const after = await proxy.usage()
@@ -84,8 +90,8 @@ const cost = async (load: Load, proxy: ProxyProcess, requests: ReadonlyArray<str
 }
 
 /** The 99th percentile of one burst at full load. */
-const tail = async (load: Load, { port }: ProxyProcess, requests: ReadonlyArray<string>): Promise<number> => {
-  const job = { port, connections: fewConnections, duration: burst, requests, rate: undefined, timed: true }
+const tail = async (load: Load, { port }: ProxyProcess, asked: Asked): Promise<number> => {
+  const job = { port, connections: fewConnections, duration: burst, ...asked, rate: undefined, timed: true }
   const { latencies } = await load.run(job)
   await setTimeout(20)
   return quantile(latencies, 0.99)
@@ -96,7 +102,7 @@ const atRate = async (
   load: Load,
   proxies: ReadonlyArray<ProxyProcess>,
   scenario: Scenario,
-  requests: ReadonlyArray<string>
+  asked: Asked
 ): Promise<ReadonlyArray<Latency>> => {
   const all = proxies.map((): Array<number> => [])
   const slice = { rate, connections, duration: burst }
@@ -104,7 +110,7 @@ const atRate = async (
     for (const [i, { port }] of proxies.entries())
       all[i]!.push(
         ...(generatorOf(scenario) === "own"
-          ? (await load.run({ ...slice, port, requests })).latencies
+          ? (await load.run({ ...slice, port, ...asked })).latencies
           : await attack({ ...slice, port, request: scenario.request }))
       )
   return all.map((values) => {
@@ -113,8 +119,9 @@ const atRate = async (
   })
 }
 
-/** Requests that differ by connection are our own generator's affair. */
-const generatorOf = ({ begin }: Scenario): "own" | "vegeta" => (given.vegeta && begin === undefined ? "vegeta" : "own")
+/** Requests that differ by connection, and TLS, are our own generator's affair. */
+const generatorOf = ({ begin, secure = false }: Scenario): "own" | "vegeta" =>
+  given.vegeta && begin === undefined && !secure ? "vegeta" : "own"
 
 const baseName = "base"
 const ownName = "Headgate"
@@ -122,24 +129,25 @@ const ownName = "Headgate"
 /** The base, ourselves, and whoever else has the same task. */
 const measure = async (load: Load, scenario: Scenario, upstream: number): Promise<ReadonlyArray<Row>> => {
   const peers: ReadonlyArray<Peer> = given.envoy && scenario.peer !== undefined ? [scenario.peer] : []
-  const contenders: ReadonlyArray<Peer> = [base(scenario.request), { ...scenario, name: ownName }, ...peers]
+  const contenders: ReadonlyArray<Peer> = [base(scenario), { ...scenario, name: ownName }, ...peers]
   const proxies: Array<ProxyProcess> = []
   try {
     for (const each of contenders) proxies.push(await startProxy(each, upstream, each.name === baseName ? "null" : log))
     const own = proxies[1]!
-    const texts = ((await scenario.begin?.(own.port, connections)) ?? [scenario.request]).map(bytesOf)
+    const requests = ((await scenario.begin?.(own.port, connections)) ?? [scenario.request]).map(bytesOf)
+    const asked: Asked = { requests, secure: scenario.secure }
     // What the compiler has not yet seen is not what is measured.
-    for (const one of proxies) await cost(load, one, texts, 2 * burst)
+    for (const one of proxies) await cost(load, one, asked, 2 * burst)
     const costs = proxies.map((): Array<Awaited<ReturnType<typeof cost>>> => [])
     const tails = proxies.map((): Array<number> => [])
     const order = [...proxies.keys()]
     for (let round = 0; round < rounds; round++) {
       // Who goes first changes, so that a drift of the machine favours nobody.
       order.reverse()
-      for (const i of order) costs[i]!.push(await cost(load, proxies[i]!, texts, burst))
-      for (const i of order) tails[i]!.push(await tail(load, proxies[i]!, texts))
+      for (const i of order) costs[i]!.push(await cost(load, proxies[i]!, asked, burst))
+      for (const i of order) tails[i]!.push(await tail(load, proxies[i]!, asked))
     }
-    const latencies = await atRate(load, proxies, scenario, texts)
+    const latencies = await atRate(load, proxies, scenario, asked)
     const overBase = (values: ReadonlyArray<number>, those: ReadonlyArray<number>) =>
       spread(values.map((value, round) => value / those[round]!))
     const micros = costs.map((rounds) => rounds.map(({ micros }) => micros))

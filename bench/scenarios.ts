@@ -21,6 +21,8 @@ export interface Peer {
 
 export interface Scenario extends Peer {
   readonly request: Request
+  /** The client speaks TLS, to the base as well. */
+  readonly secure?: boolean
   /** Asks the proxy for what the request needs before, such as a session: a request for each connection. */
   readonly begin?: (proxy: number, connections: number) => Promise<ReadonlyArray<Request>>
   /** What the origin answers. */
@@ -82,7 +84,23 @@ const post: Request = {
 }
 
 /** A scenario is measured against the base with the same request. */
-export const base = (request: Request): Scenario => ({ name: "base", proxy: node("base.ts"), request })
+export const base = ({ request, secure = false }: Pick<Scenario, "request" | "secure">): Scenario => {
+  const plain = node("base.ts")
+  return {
+    name: "base",
+    proxy: (ports) => {
+      const { command, args } = plain(ports)
+      return { command, args: secure ? [...args, certificate.cert, certificate.key] : args }
+    },
+    request
+  }
+}
+
+/** For localhost, with a key of P-256. */
+const certificate = {
+  cert: join(here, "../test/http/fixtures/tls/server.pem"),
+  key: join(here, "../test/http/fixtures/tls/server.key")
+}
 
 /** Management servers off: another row, or a proxy of the developer, may use their ports. */
 export const quiet = "config: {adminAddr: off, statsAddr: off, readinessAddr: off, logging: {level: request=warn}}"
@@ -92,6 +110,11 @@ gateways: {default: {port: ${ports.proxy}}}
 routes:
 - policies: ${policies}
   backends: [{host: "127.0.0.1:${ports.upstream}"}]
+`
+
+const secured = (ports: Ports) => `${quiet}
+gateways: {default: {port: ${ports.proxy}, tls: {cert: "${certificate.cert}", key: "${certificate.key}"}}}
+routes: [{backends: [{host: "127.0.0.1:${ports.upstream}"}]}]
 `
 
 /** As many routes as asked for, of which the request takes the last. */
@@ -266,6 +289,13 @@ export const scenarios: ReadonlyArray<Scenario> = [
     ...headgate((ports) => route(ports, "{}")),
     request: post,
     budget: { ceiling: 1.1 }
+  },
+  {
+    name: "TLS in, HTTP/1.1",
+    ...headgate(secured),
+    request: get,
+    secure: true,
+    budget: { goal: 0.8, ceiling: 1.0 }
   },
   {
     name: "ten policies",

@@ -20,8 +20,12 @@ await writeDeclarations(root, dist)
 const packages = packagesOf(root, modules)
 writeNotices(packages, dist)
 writePackageBill(root, packages, dist)
-for (const file of ["bin", "README.md", "CHANGELOG.md", "LICENSE"])
-  cpSync(join(root, file), join(dist, file), { recursive: true })
+// With the pages that the README leads to, where it leads to them.
+const pages = [
+  ...["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE", "packaging", "examples/quickstart"],
+  ...["docs/compatibility.md", "docs/fail-closed.md", "docs/guides", "spec/generated/reference"]
+]
+for (const file of ["bin", ...pages]) cpSync(join(root, file), join(dist, file), { recursive: true })
 for (const schema of ["config.schema.json", "trace-event.schema.json"])
   cpSync(join(root, "spec", "generated", schema), join(dist, schema))
 for (const folder of ["man", "completions"])

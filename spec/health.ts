@@ -8,7 +8,7 @@ const Eviction = object(
   {
     duration: optional(
       Duration,
-      "How long, multiplied by the number of times; what the answer asks for, or 3s, when left out."
+      "How long, multiplied by the number of times; what the answer asks for, the `backoff` of `retry`, or 3s, when left out."
     ),
     restoreHealth: optional(Fraction, "Health score on return; unchanged when left out."),
     consecutiveFailures: optional(PositiveCount, "Unhealthy answers in a row that are enough."),

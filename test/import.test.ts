@@ -30,6 +30,7 @@ model_list:
     litellm_params: { model: "openai/*" }
 router_settings:
   routing_strategy: latency-based-routing
+  num_retries: 2
   fallbacks: [{ gpt-4o: [claude] }]
   model_group_alias: { four: gpt-4o }
 general_settings: { master_key: sk-master }
@@ -119,6 +120,24 @@ llm:
         - key: $LITELLM_MASTER_KEY
           metadata:
             user: master
+policies:
+  - name:
+      name: retries
+      namespace: default
+    target:
+      route:
+        name: llm:request
+        namespace: internal
+    policy:
+      retry:
+        attempts: 2
+        codes:
+          - 408
+          - 429
+          - 500
+          - 502
+          - 503
+          - 504
 `
       )
       const told = err.join("\n")
@@ -127,6 +146,7 @@ llm:
         "unsupported: model_list[0].litellm_params.rpm: limits of one deployment are not there yet; llm.policies.localRateLimit limits all models",
         "manual: model_list[1].litellm_params.api_key: a file holds no credential: put it in the variable GPT_4O_API_KEY",
         "approximate: router_settings.routing_strategy: targets are drawn by weight, not by latency",
+        "approximate: router_settings.num_retries: the policy retry: further tries, also of a fallback, after a failed call and the statuses 408, 429, 500, 502, 503, 504",
         "manual: general_settings.master_key: a file holds no credential: put it in the variable LITELLM_MASTER_KEY"
       ])
         assert.include(told, `${line}\n`)
@@ -273,6 +293,7 @@ const file = Arbitrary.all({
     drop_params: oneOf(undefined, true),
     json_logs: oneOf(undefined, true, false),
     set_verbose: oneOf(undefined, true),
+    num_retries: oneOf(undefined, 3, 1000, "x"),
     default_fallbacks: oneOf(undefined, ["claude"]),
     fallbacks: oneOf(undefined, [{ claude: ["gpt-4o"] }])
   }),

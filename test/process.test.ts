@@ -316,6 +316,25 @@ routes: [{ backends: [{ host: "127.0.0.1:${portOf(server.address())}" }] }]
   )
 })
 
+describe("npx", () => {
+  it.live("takes the proxy with it that it was asked for, although it tells its shell alone", () =>
+    Effect.gen(function* () {
+      const port = yield* nowhere
+      const env = { npm_lifecycle_event: "npx", npm_lifecycle_script: "headgate" }
+      // Arguments behind the command keep a shell from becoming the command.
+      const line = `"${process.execPath}" "${join(root, "bin/headgate.mjs")}" "$@"; exit`
+      const config = `config: { adminAddr: off, statsAddr: off, readinessAddr: off }${direct(port)}`
+      const program = startProgram("sh", ["-c", line, "headgate", "-c", config], env)
+      yield* Effect.addFinalizer(() => Effect.promise(() => program[Symbol.asyncDispose]()))
+      yield* Effect.promise(() => program.says(/started bind/))
+      program.child.kill("SIGTERM")
+      // Its output closes when the last process that has it is gone.
+      assert.strictEqual(yield* Effect.promise(() => program.ended), "SIGTERM")
+      assert.include(program.printed(), "shutting down")
+    })
+  )
+})
+
 describe("an exception that nobody caught", () => {
   /** Loaded before the program: throws from a callback that is none of the program's. */
   const loose = `data:text/javascript,${encodeURIComponent("process.on('SIGUSR2',()=>{throw new Error('loose')})")}`

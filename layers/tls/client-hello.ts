@@ -14,8 +14,10 @@ export type Hello =
 const unfinished: Hello = { _tag: "Unfinished" }
 const malformed: Hello = { _tag: "Malformed" }
 
-/** The most bytes of a hello, those of its records included. Keys of new kinds and tickets make one of 4 KiB, not more. */
-export const longestHello = 65_536
+/** The most bytes of a hello. Keys of new kinds and tickets make one of 4 KiB, not more. */
+export const longestHello = 16_384
+/** The most records that it may come in: it is looked at again with each packet. */
+const mostRecords = 32
 
 const recordHead = 5
 const longestRecord = 16_384
@@ -41,7 +43,7 @@ const messageOf = (bytes: Buffer): Buffer | Hello => {
     const length = bytes.readUInt16BE(at + 3)
     if (length === 0 || length > longestRecord) return malformed
     const part = bytes.subarray(at + recordHead, at + recordHead + length)
-    parts.push(part)
+    if (parts.push(part) > mostRecords) return malformed
     have += part.length
     if (want === undefined) {
       const head = parts.length === 1 ? part : Buffer.concat(parts)

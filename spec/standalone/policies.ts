@@ -152,6 +152,8 @@ export const placeNames: Readonly<Record<PolicyPlace, string>> = {
   frontend: "frontendPolicies"
 }
 
+const onRouteOfModels = "write it under policies, with the target route { name: llm:request, namespace: internal }"
+
 /** What to say to a policy that is written where it cannot be. */
 export const misplaced = (specs: PolicySpecs, place: PolicyPlace): Readonly<Record<string, string>> =>
   Object.fromEntries(
@@ -159,7 +161,9 @@ export const misplaced = (specs: PolicySpecs, place: PolicyPlace): Readonly<Reco
       .filter(([, spec]) => !spec.places.includes(place))
       .map(([name, spec]) => [
         name,
-        `cannot be written here; it is a policy of ${spec.places.map((each) => placeNames[each]).join(", ")}`
+        `cannot be written here; it is a policy of ${spec.places.map((each) => placeNames[each]).join(", ")}${
+          place === "llm" && spec.places.includes("route") ? `: ${onRouteOfModels}` : ""
+        }`
       ])
   )
 

@@ -27,6 +27,7 @@ import {
 } from "./configuration/source.ts"
 import { codesText, proxyCodes } from "./exit-codes.ts"
 import { onHangUp } from "./proxy/hang-up.ts"
+import { onNpxGone } from "./proxy/npx-gone.ts"
 import { run } from "./proxy/run.ts"
 import { startingLog } from "./proxy/starting-log.ts"
 import { telemetry } from "./proxy/telemetry.ts"
@@ -140,12 +141,14 @@ const validate = Effect.gen(function* () {
 })
 
 /**
- * Ends when the process was told to by a signal, or when the launcher that started it is gone. Goes on listening: a signal
- * that comes again before somebody else listens would end the process without draining.
+ * Ends when the process was told to by a signal, or when the launcher or npx that started it is gone. Goes on listening to signals:
+ * one that comes again before somebody else listens would end the process without draining.
  */
 const signalled = Effect.callback<void>((resume) => {
   const onSignal = () => resume(Effect.void)
   for (const name of ["SIGTERM", "SIGINT", "disconnect"] as const) process.on(name, onSignal)
+  const stop = onNpxGone(process.env, onSignal)
+  return Effect.sync(stop)
 })
 
 /** Asks for a reading anew, or, when the terminal is gone, for the end. A hundred more while one goes on are one more. */

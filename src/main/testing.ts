@@ -13,7 +13,7 @@ export {
 } from "./testing/arbitraries.ts"
 export { type CaseFile, decodeCase, readCase } from "./testing/case-file.ts"
 export { issuer, keySet, token } from "./testing/issuer.ts"
-export { type Law, LawBroken } from "./testing/laws.ts"
+export { type Law, LawBroken } from "./testing/law.ts"
 export { traceProblems } from "./testing/order.ts"
 export { type Played, type PlayOptions, play } from "./testing/play.ts"
 export { type Example, type LawOptions, policyLaws, registryLaws } from "./testing/policy-laws.ts"

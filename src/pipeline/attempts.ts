@@ -21,6 +21,8 @@ export interface Plan {
   readonly keeps?: number | undefined
   /** Whether another attempt follows one that came to this: after so many milliseconds, or not at all. */
   readonly again: (ended: EndedAttempt) => number | undefined
+  /** Milliseconds between two of them, where it always waits as long. An endpoint that failed is left alone for them, where nobody says. */
+  readonly pause?: number | undefined
   /** Another one follows only where nothing was sent: no body is kept, and what a backend says on the way is passed on. */
   readonly unsent?: boolean | undefined
   /** Told of each attempt, from 1, before its steps run. */
@@ -91,6 +93,11 @@ export class Attempts {
   /** Whether the one under way need not be the last one. */
   get #mayRepeat(): boolean {
     return !this.#settled && this.#number < this.#plan.attempts && this.#body?.repeatable !== false
+  }
+
+  /** Milliseconds between two attempts, where the plan has one pause for all. */
+  get pause(): number | undefined {
+    return this.#plan.pause
   }
 
   /** The backend that the request goes to: it is chosen once. */

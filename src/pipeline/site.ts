@@ -6,7 +6,7 @@
 
 import type { PolicyPlace } from "../../spec/standalone/policies.ts"
 import type { Phase as ExpressionPhase } from "../cel/phases.ts"
-import type { AnySlot } from "./stage.ts"
+import type { AnySlot, Verdict } from "./stage.ts"
 import type { ConnectionView, View } from "./view.ts"
 
 interface SiteForm {
@@ -45,6 +45,9 @@ export type ViewAt<At extends Site, Reads extends AnySlot, Writes extends AnySlo
 ] extends ["request"]
   ? View<Reads, Writes>
   : ConnectionView
+
+/** What a node may say that may be attached at each of these sites. */
+export type VerdictAt<At extends Site> = false extends (typeof sites)[At]["answers"] ? undefined : Verdict
 
 /** The sites at which there is a request. */
 export type RequestSite = {

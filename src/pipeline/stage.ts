@@ -8,7 +8,7 @@ import type { Answer } from "../http/message.ts"
 import type { Reached } from "../services/upstreams.ts"
 import type { FailedReading } from "./fail-closed.ts"
 import { isForeign } from "./foreign-schema.ts"
-import type { Site, ViewAt } from "./site.ts"
+import type { Site, VerdictAt, ViewAt } from "./site.ts"
 import type { View } from "./view.ts"
 
 export type { Site } from "./site.ts"
@@ -47,7 +47,7 @@ export const slot =
 /** `undefined` = go on; an answer = stop here and answer with it. */
 export type Verdict = Answer | undefined
 /** The verdict "go on" as a ready-made effect. Returning it allocates nothing and needs no fiber. */
-export const next: Exit.Exit<Verdict> = Exit.succeed(undefined)
+export const next: Exit.Exit<undefined> = Exit.succeed(undefined)
 /**
  * The verdict "stop here and answer". In a response phase it replaces the answer, whose body is released; whoever only
  * changes the body assigns it.
@@ -81,12 +81,22 @@ export interface StageError {
  * The work of a node. An answer that is known at once is returned as a ready `Exit`, so that no fiber is involved.
  * Compute first and commit last: a node that fails leaves the exchange as it was.
  */
-export type Run<Reads extends AnySlot, Writes extends AnySlot, E extends StageError, V = View<Reads, Writes>> = (
-  exchange: V
-) => Effect.Effect<Verdict, E>
+export type Run<
+  Reads extends AnySlot,
+  Writes extends AnySlot,
+  E extends StageError,
+  V = View<Reads, Writes>,
+  A extends Verdict = Verdict
+> = (exchange: V) => Effect.Effect<A, E>
 
-/** One named step of a policy. `V` is what it sees at the sites of the policy. */
-export interface Node<Reads extends AnySlot, Writes extends AnySlot, E extends StageError, V = View<Reads, Writes>> {
+/** One named step of a policy. `V` is what it sees at the sites of the policy, and `A` what it may say there. */
+export interface Node<
+  Reads extends AnySlot,
+  Writes extends AnySlot,
+  E extends StageError,
+  V = View<Reads, Writes>,
+  A extends Verdict = Verdict
+> {
   /** Unique within the policy. The first node usually has the policy's own name. */
   readonly name: string
   /**
@@ -95,7 +105,7 @@ export interface Node<Reads extends AnySlot, Writes extends AnySlot, E extends S
    * the client is told what the node says, or, if part of the answer has left, cut off.
    */
   readonly phase: "request" | ResponsePhase
-  readonly run: Run<Reads, Writes, E, V>
+  readonly run: Run<Reads, Writes, E, V, A>
   /**
    * Of a node beside the call: whether the answer of the backend waits for it. Default: it does. One for which it does not wait lives
    * until the exchange is over; the time of the request does not end it.
@@ -117,8 +127,9 @@ export type PolicyGraph<
   Reads extends AnySlot,
   Writes extends AnySlot,
   E extends StageError,
-  V = View<Reads, Writes>
-> = ReadonlyArray<Node<Reads, Writes, E, V>>
+  V = View<Reads, Writes>,
+  A extends Verdict = Verdict
+> = ReadonlyArray<Node<Reads, Writes, E, V, A>>
 
 /** One step of a path into the configuration. */
 export type ConfigPath = ReadonlyArray<string | number>
@@ -200,7 +211,7 @@ export interface Policy<
     config: S["Type"],
     at: Attachment<At>
   ) => Effect.Effect<
-    PolicyGraph<Reads, Writes, E, ViewAt<At, Reads, Writes>>,
+    PolicyGraph<Reads, Writes, E, ViewAt<At, Reads, Writes>, VerdictAt<At>>,
     ReadonlyArray<ConfigProblem>,
     R | Scope.Scope
   >

@@ -73,11 +73,7 @@ const logged: ReadonlyArray<readonly [member: string, fact: string]> = [
   ["seed", "gen_ai.request.seed"]
 ]
 
-export const makeAccounting = (
-  metrics: Metrics["Service"],
-  catalog: () => Catalog | undefined,
-  clock: () => number
-) => {
+export const makeAccounting = (metrics: Metrics["Service"], catalog: () => Catalog | undefined) => {
   const seriesOf = makeCallSeries(metrics)
   const ledger = new Ledger()
 
@@ -106,9 +102,8 @@ export const makeAccounting = (
   }
 
   /** Settles one call. Called once, when its answer is over. */
-  const settle = (x: Exchange, passage: Passage, call: ModelCall, attempt: Attempt): void => {
+  const settle = (x: Exchange, passage: Passage, call: ModelCall, attempt: Attempt, now: number): void => {
     const { endpoint, requestModel, share, facts, parameters } = call
-    const now = clock()
     const { usage, estimated } = used(call)
     if (usage !== undefined) attempt.observe(usage)
     const settled = attempt.settle()

@@ -26,7 +26,7 @@ export const makeEngine = Effect.gen(function* () {
   const engine: Engine = {
     clock,
     random: yield* Random,
-    accounting: makeAccounting(metrics, catalogs.current, clock),
+    accounting: makeAccounting(metrics, catalogs.current),
     tokenizer: yield* Tokenizer,
     guarded: (phase, { action }) => checks.series([phase, action]).record(1)
   }

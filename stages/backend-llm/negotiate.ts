@@ -5,7 +5,7 @@ import { instead, type Left } from "../../src/policy/terminal.ts"
 import { type Plan, plan } from "../../src/protocols/llm/matrix.ts"
 import { canonicalPath, forgivenPath, otherReading } from "../../src/protocols/llm/models/path-form.ts"
 import { isConversation } from "../../src/protocols/llm/models/route-type.ts"
-import { interfaceOf } from "../../src/protocols/llm/providers/wire-format.ts"
+import { wireFormatOf } from "../../src/protocols/llm/providers/wire-format.ts"
 import type { Translator } from "../../src/protocols/llm/translate/translator.ts"
 import type { Reservation } from "./budget.ts"
 import { forwarded } from "./classify.ts"
@@ -93,7 +93,7 @@ const mayPass = ({ request }: Exchange, { endpoint, clientFormat, providerModel 
   if (unread && listed !== "others") return listed === "this"
   if (way.kind === "local" || endpoint.destination.type === "mock") return true
   const target = endpoint.provider.target({
-    format: interfaceOf(way.upstream),
+    format: wireFormatOf(way.upstream),
     model: providerModel,
     streaming: false,
     translated: way.kind === "translated",

@@ -18,7 +18,7 @@ const modelInBody: ReadonlySet<UpstreamFormat> = new Set([
   "anthropicTokenCount"
 ])
 
-const options = "stream_options"
+const streamOptions = "stream_options"
 
 /** What is passed on: its model may stand in the body, or in the path, or nowhere. */
 const passedOn: ReadonlySet<UpstreamFormat> = new Set(["detect", "passthrough"])
@@ -53,10 +53,11 @@ export const edited = (bytes: Buffer, read: JsonObject, addressed: JsonObject): 
   if (read === addressed) return bytes
   let out: Buffer | undefined = bytes
   if (addressed["model"] !== read["model"]) out = setModel(out, String(addressed["model"]))
-  if (out !== undefined && addressed[options] !== read[options]) {
-    const text = JSON.stringify(addressed[options])
-    // What was read says all that the text says.
-    out = Object.hasOwn(read, options) ? setMember(out, options, text) : withFirstMember(out, options, text)
+  if (out !== undefined && addressed[streamOptions] !== read[streamOptions]) {
+    const text = JSON.stringify(addressed[streamOptions])
+    // Everybody reads the same: a member that was not found is not there.
+    const isThere = Object.hasOwn(read, streamOptions)
+    out = isThere ? setMember(out, streamOptions, text) : withFirstMember(out, streamOptions, text)
   }
   return out
 }

@@ -4,7 +4,7 @@ import { type Answer, type StageError, slots } from "../../src/policy/policy.ts"
 import { callUpstream, type Passage } from "../../src/policy/terminal.ts"
 import { hidesModel } from "../../src/protocols/llm/models/model-path.ts"
 import { canonicalPath } from "../../src/protocols/llm/models/path-form.ts"
-import { interfaceOf } from "../../src/protocols/llm/providers/wire-format.ts"
+import { wireFormatOf } from "../../src/protocols/llm/providers/wire-format.ts"
 import type { Exchange } from "./exchange.ts"
 import { isMockFormat } from "./mock-upstream.ts"
 import { invalid } from "./refused.ts"
@@ -15,7 +15,7 @@ const noAddress = invalid("the provider has no address for this request")
 export const send = (x: Exchange, prepared: Prepared, passage: Passage): Effect.Effect<Answer, StageError> =>
   // What a client asked for in vain says nothing of the provider's health.
   Effect.tapError(called(x, prepared, passage), ({ source }) =>
-    Effect.sync(() => prepared.endpoint.watched.failed(prepared.underWay, source === "backend"))
+    Effect.sync(() => prepared.endpoint.watched.failed(passage, prepared.underWay, source === "backend"))
   )
 
 const called = (x: Exchange, prepared: Prepared, passage: Passage): Effect.Effect<Answer, StageError> => {
@@ -27,7 +27,7 @@ const called = (x: Exchange, prepared: Prepared, passage: Passage): Effect.Effec
   const client = destination.passesToken ? x.get(slots.jwt) : undefined
   destination.withoutClientsKeys(request, client)
   const target = provider.target({
-    format: interfaceOf(upstreamFormat),
+    format: wireFormatOf(upstreamFormat),
     model: providerModel,
     streaming,
     // A path that says nothing of what is spoken, or that hides a model, is no path of the provider.

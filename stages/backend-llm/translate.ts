@@ -9,7 +9,7 @@ import type { JsonObject } from "../../src/protocols/llm/formats/json.ts"
 import { modelInPath, withModelInPath } from "../../src/protocols/llm/models/model-path.ts"
 import { refusal } from "../../src/protocols/llm/models/refusal.ts"
 import type { Translation } from "../../src/protocols/llm/translate/translator.ts"
-import { noFacts } from "../../src/protocols/llm/usage/stream-facts.ts"
+import { newStreamFacts } from "../../src/protocols/llm/usage/stream-facts.ts"
 import type { ModelCall } from "./account.ts"
 import type { Engine } from "./engine.ts"
 import type { Exchange } from "./exchange.ts"
@@ -96,7 +96,7 @@ const begin = (
     parameters: negotiated.json,
     estimate: negotiated.estimate,
     began: negotiated.began,
-    facts: noFacts(),
+    facts: newStreamFacts(),
     answered: false,
     passed: 0,
     clientFormat,
@@ -111,8 +111,9 @@ const begin = (
   }
   negotiated.variable.call = prepared
   x.onFinish(() => {
-    prepared.underWay.over(engine.clock())
-    engine.accounting.settle(x, passage, prepared, prepared.attempt)
+    const now = engine.clock()
+    prepared.underWay.over(now)
+    engine.accounting.settle(x, passage, prepared, prepared.attempt, now)
   })
   return prepared
 }

@@ -2,7 +2,7 @@
 import type { Result } from "effect"
 import type { LlmError } from "../../src/protocols/llm/formats/error.ts"
 import type { ClientFormat, UpstreamFormat } from "../../src/protocols/llm/formats/format.ts"
-import { vertexClaude } from "../../src/protocols/llm/providers/model-family.ts"
+import { vertexClaudeId } from "../../src/protocols/llm/providers/model-family.ts"
 import type { ProviderSettings } from "../../src/protocols/llm/providers/settings.ts"
 import type { PromptCaching, Quirks } from "../../src/protocols/llm/translate/codec.ts"
 import { type Translator, translator } from "../../src/protocols/llm/translate/translator.ts"
@@ -51,5 +51,5 @@ export const makeTranslators = (settings: ProviderSettings, promptCaching: Promp
   const usual = cached(quirks)
   if (settings.kind !== "vertex") return usual
   const claude = cached({ ...quirks, vertexClaude: true })
-  return (client, upstream, model) => (vertexClaude(model) === undefined ? usual : claude)(client, upstream, model)
+  return (client, upstream, model) => (vertexClaudeId(model) === undefined ? usual : claude)(client, upstream, model)
 }

@@ -15,7 +15,7 @@ export interface Watched {
   /** An answer came: that of the exchange. */
   readonly answered: (x: Exchange, passage: Passage, call: OpenCall) => void
   /** None came; whether that is the endpoint's fault. */
-  readonly failed: (call: OpenCall, isIts: boolean) => void
+  readonly failed: (passage: Passage, call: OpenCall, isIts: boolean) => void
 }
 
 const kind = new KeptKind<EndpointHealth>("health of an endpoint")
@@ -58,11 +58,11 @@ export const compileWatched = (
         }
         const { status, headers } = x.response!
         const hint = status === 429 ? retryHint((header) => headers.get(header), x.now) : undefined
-        health.failed(clock(), policy?.eviction, hint)
+        health.failed(clock(), policy?.eviction, hint ?? passage.attempts?.pause)
       },
-      failed: (call, isIts) => {
+      failed: (passage, call, isIts) => {
         call.answered(clock())
-        if (isIts) health.failed(clock(), policy?.eviction, undefined)
+        if (isIts) health.failed(clock(), policy?.eviction, passage.attempts?.pause)
       }
     }
   })

@@ -49,8 +49,8 @@ export const serviceCalls = (members: Members, clock: () => number, random: () =
     x.onFinish(() => call.over(clock()))
     return Exit.succeed({ member, call })
   }
-  const failed = (x: Exchange, { health }: Member, asked: number | undefined) =>
-    health.failed(clock(), x.get(slots.judgement)?.eviction, asked, longestEviction)
+  const failed = (x: Exchange, { health }: Member, { attempts }: Passage, asked: number | undefined) =>
+    health.failed(clock(), x.get(slots.judgement)?.eviction, asked ?? attempts?.pause, longestEviction)
   return {
     choose: (x: Exchange, _: undefined, passage: Passage): Left<Attempted> => {
       const following = members.following()
@@ -64,17 +64,17 @@ export const serviceCalls = (members: Members, clock: () => number, random: () =
       return Effect.tapError(callUpstream(x, passage, member.upstream), ({ source }) =>
         Effect.sync(() => {
           call.answered(clock())
-          if (source === "backend") failed(x, member, undefined)
+          if (source === "backend") failed(x, member, passage, undefined)
         })
       )
     },
-    judge: (x: Exchange, taken: Attempted): Left<Attempted> => {
+    judge: (x: Exchange, taken: Attempted, passage: Passage): Left<Attempted> => {
       const { member, call } = taken
       const waited = call.answered(clock())
       const { status, headers } = x.response!
       const isUnhealthy = x.get(slots.judgement)?.isUnhealthy
       if (isUnhealthy === undefined ? isFailure(x.response!) : isUnhealthy(x.variables))
-        failed(x, member, status === 429 ? retryHint((name) => headers.get(name), x.now) : undefined)
+        failed(x, member, passage, status === 429 ? retryHint((name) => headers.get(name), x.now) : undefined)
       else member.health.succeeded(waited)
       return Exit.succeed(taken)
     }

@@ -1,14 +1,6 @@
 /** networkAuthorization: lets a connection be made or not, by rules over its client. */
 import { Data, Effect, Exit } from "effect"
-import {
-  compileRules,
-  next,
-  plainRulingOf,
-  policy,
-  type StageError,
-  type Unreadable,
-  type Verdict
-} from "../../src/policy/policy.ts"
+import { compileRules, next, plainRulingOf, policy, type StageError, type Unreadable } from "../../src/policy/policy.ts"
 import { NetworkAuthorization } from "./schema.ts"
 
 /** The rules do not let the connection be made. Its client is told nothing. */
@@ -38,7 +30,7 @@ export const networkAuthorization = policy({
         {
           name: "networkAuthorization",
           phase: "request",
-          run: (x): Exit.Exit<Verdict, ConnectionNotAuthorized | Unreadable> => {
+          run: (x): Exit.Exit<undefined, ConnectionNotAuthorized | Unreadable> => {
             const ruling = plainRulingOf(compiled, x)
             return ruling === "allow" ? next : ruling === "deny" ? denied : Exit.fail(ruling)
           }

@@ -24,7 +24,7 @@ export const retry = policy({
   writes: [slots.plan],
   outcomes: ["next"],
   maturity: { status: "stable", untrusted: "client+backend" },
-  compile: ({ attempts, backoff = 0, codes, precondition, condition }, { site }) =>
+  compile: ({ attempts, backoff, codes, precondition, condition }, { site }) =>
     Effect.gen(function* () {
       const may =
         precondition === undefined ? undefined : yield* compileExpression(precondition, site, ["precondition"])
@@ -33,6 +33,7 @@ export const retry = policy({
       const statuses = new Set<number>(codes)
       const plan: Plan = {
         attempts: attempts + 1,
+        pause: backoff === 0 ? undefined : backoff,
         begins: (x, number) => {
           if (number === 1) return
           x.request.headers.set(tries, String(number - 1))
@@ -44,7 +45,7 @@ export const retry = policy({
               ? response !== undefined && (statuses.has(response.status) || asks?.test(variables) === true)
               : // What a policy of the backend refuses, it refuses again.
                 called && error.source === "backend"
-          return isAgain ? backoff : undefined
+          return isAgain ? (backoff ?? 0) : undefined
         }
       }
       const prepare = may === undefined ? undefined : preparation([may])

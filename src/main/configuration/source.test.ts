@@ -47,6 +47,10 @@ describe("the configuration when none is named", () => {
         config?.binds.map(({ port, address }) => [port, address]),
         [[4000, "localhost"]]
       )
+      assert.deepStrictEqual(
+        [config?.settings.statsAddr, config?.settings.readinessAddr],
+        ["localhost:15020", "localhost:15021"]
+      )
       assert.strictEqual(source.note, `no file was named with -f: created ${source.file}`)
       writeFileSync(source.file!, "{}")
       const again = yield* defaultFile(env, "/nowhere/config")
@@ -64,6 +68,7 @@ describe("the configuration when none is named", () => {
         config?.binds.map(({ port, address }) => [port, address]),
         [[4000, undefined]]
       )
+      assert.deepStrictEqual([config?.settings.statsAddr, config?.settings.readinessAddr], [undefined, undefined])
     })
   )
 

@@ -78,13 +78,22 @@ const reason = (cause: unknown) =>
         ? cause.message
         : String(cause)
 
+const ownManagement = `# Metrics and the readiness check, for this machine alone.
+config:
+  statsAddr: localhost:15020
+  readinessAddr: localhost:15021
+`
+const ownAddress = `    # Who may connect: this machine alone. Without this line, every machine that reaches it.
+    address: localhost
+`
+
 /** What a container publishes it decides by itself; elsewhere nobody but the user of the machine asked for it. */
 const initial = (isMounted: boolean) => `# yaml-language-server: $schema=http://localhost:15000/config.schema.json
 # Created at the first start. The proxy answers on this port; see the README for what to add.
-gateways:
+${isMounted ? "" : ownManagement}gateways:
   default:
     port: 4000
-${isMounted ? "" : "    # Who may connect: this machine alone. Without this line, every machine that reaches it.\n    address: localhost\n"}`
+${isMounted ? "" : ownAddress}`
 
 /** A variable that is set to nothing counts as absent. */
 const given = (env: Environment, name: string): string | undefined => env[name] || undefined

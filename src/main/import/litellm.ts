@@ -1,49 +1,21 @@
 /** The configuration file of LiteLLM's proxy as one of ours: model_list, router_settings, general_settings and litellm_settings. */
 import type { Path } from "../../../spec/config/path.ts"
-import type { FromEnvironment } from "../../../spec/config/write.ts"
-import { providers } from "../configuration/providers.ts"
 import type { Imported } from "./imported.ts"
 import { isMembers, Ledger, type Members } from "./ledger.ts"
-import { type Deployed, deployedModel } from "./litellm-provider.ts"
-
-type Value = string | FromEnvironment
-
-/** One entry of the list. */
-interface Deployment {
-  readonly group: string
-  readonly path: Path
-  readonly weight: number
-  readonly order: number
-  readonly settings: Members
-}
-
-/** Parameters of a request that a deployment gives where the client does not. */
-const requestParameters = new Set([
-  "temperature",
-  "max_tokens",
-  "max_completion_tokens",
-  "top_p",
-  "n",
-  "stop",
-  "seed",
-  "presence_penalty",
-  "frequency_penalty",
-  "response_format",
-  "reasoning_effort",
-  "user"
-])
+import { type Deployment, deploymentOf } from "./litellm-deployment.ts"
+import { credential, isName, positive, text } from "./litellm-values.ts"
 
 /** What there is nothing for, and what to do instead. */
 const left: Readonly<Record<string, string>> = {
   rpm: "limits of one deployment are not there yet; llm.policies.localRateLimit limits all models",
   tpm: "limits of one deployment are not there yet; llm.policies.localRateLimit limits all models",
   max_parallel_requests: "limits of one deployment are not there yet",
-  timeout: "time limits of one model are not there yet",
-  stream_timeout: "time limits of one model are not there yet",
-  request_timeout: "time limits of models are not there yet",
-  max_retries: "a request is not repeated yet",
-  num_retries: "a request is not repeated yet",
-  retry_policy: "a request is not repeated yet",
+  timeout: "time limits of one model are not there; the policy timeout bounds the calls of a route",
+  stream_timeout: "time limits of one model are not there; the policy timeout bounds the calls of a route",
+  request_timeout: "the policy timeout bounds the calls of a route",
+  max_retries: "tries of one model are not counted apart: num_retries of router_settings becomes the policy retry",
+  num_retries: "tries of one model are not counted apart: num_retries of router_settings becomes the policy retry",
+  retry_policy: "the policy retry has one number for all errors",
   aws_access_key_id: "calls are not signed yet: make a key for Bedrock, and put it in AWS_BEARER_TOKEN_BEDROCK",
   aws_secret_access_key: "calls are not signed yet: make a key for Bedrock, and put it in AWS_BEARER_TOKEN_BEDROCK",
   aws_session_token: "calls are not signed yet: make a key for Bedrock, and put it in AWS_BEARER_TOKEN_BEDROCK",
@@ -77,190 +49,6 @@ const strategies: Readonly<Record<string, string>> = {
   "cost-based-routing": "targets are drawn by weight, not by price"
 }
 
-const text = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined)
-const positive = (value: unknown): number | undefined =>
-  typeof value === "number" && Number.isInteger(value) && value > 0 && value <= 1_000_000 ? value : undefined
-
-/** The variable that `os.environ/NAME` stands for. */
-const variableOf = (value: unknown): string | undefined =>
-  typeof value === "string" ? /^os\.environ\/([A-Za-z_][A-Za-z0-9_]*)$/.exec(value)?.[1] : undefined
-
-const isVariable = (value: unknown): boolean => typeof value === "string" && value.startsWith("os.environ/")
-
-/** Text of a parameter: a variable, or itself. */
-const writtenValue = (ledger: Ledger, value: unknown, sample?: string): Value | undefined => {
-  const name = variableOf(value)
-  if (name !== undefined) return ledger.variable(name, sample)
-  return isVariable(value) ? undefined : text(value)
-}
-
-/** A credential: a variable always, since a file holds none. */
-const credential = (ledger: Ledger, value: unknown, path: Path, name: string): FromEnvironment => {
-  const named = variableOf(value)
-  if (named !== undefined) {
-    ledger.exact(path, `read from ${named}`)
-    return ledger.variable(named)
-  }
-  ledger.tell("manual", path, `a file holds no credential: put it in the variable ${name}`)
-  return ledger.variable(name)
-}
-
-const variableName = (group: string): string =>
-  `${
-    group
-      .toUpperCase()
-      .replaceAll(/[^A-Z0-9]+/g, "_")
-      .replaceAll(/^_+|_+$/g, "") || "MODEL"
-  }_API_KEY`
-
-const isBaseUrl = (url: string): boolean => {
-  const parsed = URL.parse(url)
-  return (
-    parsed !== null &&
-    /^https?:$/.test(parsed.protocol) &&
-    parsed.username === "" &&
-    parsed.password === "" &&
-    parsed.search === "" &&
-    parsed.hash === "" &&
-    /^https?:\/\/[\x21-\x7e]+$/.test(url)
-  )
-}
-
-/** Names of models that may be written. */
-const isName = (name: string): boolean =>
-  name.length <= 200 && /^[\x21-\x7e][\x20-\x7e]*$/.test(name) && !/\s$/.test(name)
-
-/** The parameters of a provider, apart from the model. `undefined`: it cannot be called. */
-const paramsOf = (
-  ledger: Ledger,
-  { provider, needsAddress }: Deployed,
-  params: Members,
-  path: Path,
-  group: string
-): Members | undefined => {
-  const found: Record<string, unknown> = {}
-  const at = (key: string): Path => [...path, key]
-  const base = params["api_base"] === undefined ? "base_url" : "api_base"
-  const address = writtenValue(ledger, params[base], "http://localhost")
-  if (provider === "azure") {
-    const resource =
-      typeof address === "string" ? /^https:\/\/([\w-]+)\.openai\.azure\.com\/?/.exec(address)?.[1] : undefined
-    found["azureResourceName"] = resource ?? ledger.variable("AZURE_RESOURCE_NAME")
-    found["azureResourceType"] = "openAI"
-    if (resource !== undefined) ledger.exact(at(base), `the resource ${resource}`)
-    else
-      ledger.tell(
-        "manual",
-        params[base] === undefined ? path : at(base),
-        "put the name of the resource in AZURE_RESOURCE_NAME"
-      )
-    const version = writtenValue(ledger, params["api_version"])
-    if (version !== undefined) {
-      found["azureApiVersion"] = version
-      ledger.exact(at("api_version"), "azureApiVersion")
-    }
-  } else if (params[base] !== undefined) {
-    if (address === undefined || (typeof address === "string" && !isBaseUrl(address))) {
-      ledger.tell(
-        "unsupported",
-        at(base),
-        "no http or https URL without credentials, query and fragment: the model is left out"
-      )
-      return undefined
-    }
-    found["baseUrl"] = address
-    const isWhole = typeof address !== "string" || URL.parse(address)!.pathname !== "/"
-    if (isWhole) ledger.exact(at(base), "baseUrl")
-    else
-      ledger.tell("approximate", at(base), "baseUrl; without a path the usual one of the provider stands, such as /v1")
-  } else if (needsAddress) {
-    ledger.tell("unsupported", at("model"), "a server of one's own needs api_base: the model is left out")
-    return undefined
-  }
-  for (const { param, variables } of providers[provider].settings) {
-    if (param === "apiKey") {
-      const own = params["api_key"]
-      if (own !== undefined) {
-        found["apiKey"] = credential(ledger, own, at("api_key"), variableName(group))
-      } else if (found["baseUrl"] === undefined || provider !== "openai") {
-        found["apiKey"] = ledger.variable(variables[0])
-        if (provider === "bedrock" || provider === "vertex" || provider === "copilot")
-          ledger.tell("manual", path, `put a key for the provider in ${variables[0]}`)
-      }
-    } else if (param === "awsRegion" || param === "vertexProject") {
-      const key = param === "awsRegion" ? "aws_region_name" : "vertex_project"
-      const given = writtenValue(ledger, params[key])
-      found[param] = given ?? ledger.variable(variables[0])
-      if (given !== undefined) ledger.exact(at(key), param)
-    }
-  }
-  if (provider === "vertex") {
-    const region = writtenValue(ledger, params["vertex_location"])
-    if (region !== undefined) {
-      found["vertexRegion"] = region
-      ledger.exact(at("vertex_location"), "vertexRegion")
-    }
-  }
-  return found
-}
-
-/** An entry of the list. `undefined`: it is left out, and why is told. */
-const deploymentOf = (ledger: Ledger, entry: unknown, path: Path): Deployment | undefined => {
-  const leave = (at: Path, message: string): undefined => {
-    ledger.tell("unsupported", at, `${message}: the model is left out`)
-  }
-  if (!isMembers(entry)) return leave(path, "no mapping")
-  const params = entry["litellm_params"]
-  const group = text(entry["model_name"])
-  const nameAt = [...path, "model_name"]
-  if (group === undefined || !isName(group) || !/^(?:\*?[^*]+|[^*]+\*|\*)$/.test(group))
-    return leave(nameAt, "no name of a model with at most one *, first or last")
-  if (!isMembers(params)) return leave([...path, "litellm_params"], "no mapping")
-  const at: Path = [...path, "litellm_params"]
-  const model = text(params["model"])
-  const modelAt = [...at, "model"]
-  if (model === undefined || !isName(model)) return leave(modelAt, "no name of a model")
-  const deployed = deployedModel(model, text(params["custom_llm_provider"]))
-  if (deployed === undefined) return leave(modelAt, "its provider is not known here")
-  const isPattern = group.includes("*")
-  const follows = deployed.model === "*"
-  if (deployed.model.includes("*") && !(follows && group === "*"))
-    return leave(
-      modelAt,
-      isPattern
-        ? 'clients ask with a word before the name, which is not taken away: let them ask for the name alone, under model_name: "*"'
-        : "a name that stands for every model"
-    )
-  const settings = paramsOf(ledger, deployed, params, at, group)
-  if (settings === undefined) return undefined
-  ledger.exact(nameAt, "the name that clients ask for")
-  if (deployed.prefix === "" && deployed.provider === "vertex")
-    ledger.tell("approximate", modelAt, "taken for a model of Vertex AI")
-  else ledger.exact(modelAt, `${deployed.provider}, ${follows ? "whatever is asked for" : deployed.model}`)
-  if (params["custom_llm_provider"] !== undefined) ledger.exact([...at, "custom_llm_provider"], deployed.provider)
-  const defaults: Record<string, unknown> = {}
-  for (const [key, value] of Object.entries(params))
-    if (requestParameters.has(key) && value !== null && !isVariable(value)) {
-      defaults[key] = value
-      ledger.exact([...at, key], "a default of the request")
-    }
-  const weight = positive(params["weight"])
-  if (weight !== undefined) ledger.exact([...at, "weight"], "the weight among the deployments of the name")
-  const order = positive(params["order"])
-  if (order !== undefined) ledger.exact([...at, "order"], "the rank among the deployments of the name")
-  return {
-    group,
-    path,
-    weight: weight ?? 1,
-    order: order ?? 1,
-    settings: {
-      provider: deployed.provider,
-      params: { ...(follows ? {} : { model: deployed.model }), ...settings },
-      ...(Object.keys(defaults).length === 0 ? {} : { defaults })
-    }
-  }
-}
-
 /** Fallbacks as LiteLLM writes them: a list of mappings from a name to names. */
 const fallbacksOf = (ledger: Ledger, value: unknown, path: Path): ReadonlyMap<string, ReadonlyArray<string>> => {
   const found = new Map<string, ReadonlyArray<string>>()
@@ -277,6 +65,12 @@ const fallbacksOf = (ledger: Ledger, value: unknown, path: Path): ReadonlyMap<st
     }
   return found
 }
+
+/** Failures that LiteLLM tries again. */
+const triedAgain = [408, 429, 500, 502, 503, 504]
+
+/** The route that all models are on. */
+const routeOfModels = { route: { name: "llm:request", namespace: "internal" } }
 
 /** Everything that stands in it, two steps below its sections, has its finding. */
 export const fromLitellm = (file: unknown): Imported => {
@@ -307,6 +101,22 @@ export const fromLitellm = (file: unknown): Imported => {
   const health = {
     eviction: { duration: `${cooldown ?? 5}s`, ...(failures === undefined ? {} : { consecutiveFailures: failures }) }
   }
+
+  // Where both have one, the router's counts.
+  const retrying = router["num_retries"] === undefined ? "litellm_settings" : "router_settings"
+  const asked = positive(section(retrying)["num_retries"])
+  const retries = asked && Math.min(asked, 255)
+  if (retries !== undefined)
+    ledger.tell(
+      "approximate",
+      [retrying, "num_retries"],
+      `the policy retry: further tries, also of a fallback, after a failed call and the statuses ${triedAgain.join(", ")}`
+    )
+  /** Where a request that failed goes. */
+  const nextCall =
+    retries === undefined
+      ? "the next request goes to the fallback, not the one that failed"
+      : "the next try, or the next request, goes to the fallback once the model is left alone"
 
   const models: Array<Members> = []
   const virtualModels: Array<Members> = []
@@ -363,18 +173,14 @@ export const fromLitellm = (file: unknown): Imported => {
       const told = [...path, name]
       if (missing.length > 0)
         ledger.tell("unsupported", told, `no name of one model that is taken over: ${missing.join(", ")}`)
-      else ledger.tell("approximate", told, "the next request goes to the fallback, not the one that failed")
+      else ledger.tell("approximate", told, nextCall)
     }
   if (router["fallbacks"] !== undefined)
     ledger.otherwise("approximate", ["router_settings", "fallbacks"], "ranks of virtual models")
   if (litellm["fallbacks"] !== undefined)
     ledger.otherwise("approximate", ["litellm_settings", "fallbacks"], "ranks of virtual models")
   if (litellm["default_fallbacks"] !== undefined)
-    ledger.tell(
-      "approximate",
-      ["litellm_settings", "default_fallbacks"],
-      "the next request goes to the fallback, not the one that failed"
-    )
+    ledger.tell("approximate", ["litellm_settings", "default_fallbacks"], nextCall)
 
   const aliases = router["model_group_alias"]
   if (isMembers(aliases))
@@ -463,7 +269,18 @@ export const fromLitellm = (file: unknown): Imported => {
       ...(key === undefined
         ? {}
         : { policies: { apiKey: { mode: "strict", keys: [{ key, metadata: { user: "master" } }] } } })
-    }
+    },
+    ...(retries === undefined
+      ? {}
+      : {
+          policies: [
+            {
+              name: { name: "retries", namespace: "default" },
+              target: routeOfModels,
+              policy: { retry: { attempts: retries, codes: triedAgain } }
+            }
+          ]
+        })
   }
   return { values, findings: ledger.findings, variables: ledger.variables }
 }

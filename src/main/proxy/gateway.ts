@@ -179,10 +179,18 @@ export const startGateway = <R>(
         defect
       )
       return (peer: Peer): Effect.Effect<boolean> | undefined => {
-        const { admission } = current.assembled
+        const snapshot = current
+        const { admission } = snapshot.assembled
         if (admission === undefined) return undefined
         const { wall, monotonic } = clocks
-        return admit(new Contact(peer, wall(), monotonic(), admission, options.env, watchers.waiting))
+        const decision = admit(new Contact(peer, wall(), monotonic(), admission, options.env, watchers.waiting))
+        if (Exit.isExit(decision)) return decision
+        // What decides later needs what its configuration holds open.
+        snapshot.inFlight++
+        const decided = Effect.sync(() => {
+          snapshot.inFlight--
+        })
+        return Effect.ensuring(decision, decided)
       }
     }
 

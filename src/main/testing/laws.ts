@@ -1,9 +1,6 @@
-/**
- * What must hold of every policy, whatever its configuration and whatever is asked of it. A law is a value: any test runner
- * can run its check. A law whose cases do not bite is broken, too.
- */
+/** What must hold of every policy, whatever its configuration and whatever is asked of it. */
 import { isDeepStrictEqual } from "node:util"
-import { Arbitrary, Data, Effect, Exit, Fiber, Redacted, Result, Schema } from "effect"
+import { Effect, Exit, Fiber, Redacted, Schema } from "effect"
 import type { TraceEvent } from "../../../spec/trace-events.ts"
 import type { Exchange } from "../../pipeline/exchange.ts"
 import type { Registry } from "../../pipeline/registry.ts"
@@ -11,73 +8,12 @@ import type { Step, Traveller } from "../../pipeline/run.ts"
 import { siteNames } from "../../pipeline/site.ts"
 import { plan } from "../../pipeline/slots.ts"
 import type { AnyPolicy, AnySlot } from "../../pipeline/stage.ts"
-import type { Configuration } from "./arbitraries.ts"
 import { type Trouble, troubled, troubles } from "./attempts.ts"
 import { type Case, inWorld, playAll, type Subject } from "./case.ts"
+import { imprint, type Law, law, schemaOf, seen, show } from "./law.ts"
 import { traceProblems } from "./order.ts"
 import { type Played, play } from "./play.ts"
 import { drawn, impossible, observingSlots, undrawn } from "./transitions.ts"
-
-/** A law does not hold: for which case, and how. */
-export class LawBroken extends Data.TaggedError("LawBroken")<{ readonly law: string; readonly detail: string }> {
-  override get message() {
-    return `${this.law}: ${this.detail}`
-  }
-}
-
-export interface Law {
-  /** A sentence that states what holds. */
-  readonly name: string
-  readonly check: Effect.Effect<void, LawBroken>
-}
-
-/** What is wrong with a case, and whether the case had anything to say about the law. */
-interface Finding {
-  readonly problems: ReadonlyArray<string>
-  readonly bit: boolean
-}
-
-type Examine = (one: Case) => Effect.Effect<Finding, unknown>
-
-/** The same cases each time: a law that holds by luck is none. */
-const seed = 1
-
-/** A law over the cases of a subject. */
-const law = (name: string, subject: Pick<Subject, "cases">, runs: number, examine: Examine): Law => {
-  const broken = (detail: string) => new LawBroken({ law: name, detail })
-  const check = Effect.gen(function* () {
-    let bites = 0
-    const result = yield* Arbitrary.checkEffect(
-      subject.cases,
-      (one) =>
-        Effect.gen(function* () {
-          const found = yield* Effect.result(examine(one))
-          // A configuration that does not compile says nothing here; how many do is a law of its own.
-          if (Result.isFailure(found)) return true
-          if (found.success.bit) bites++
-          if (found.success.problems.length > 0) return yield* Effect.fail(found.success.problems.join("\n"))
-          return true
-        }),
-      { runs, seed }
-    )
-    const failure = Arbitrary.formatCheckFailure(result)
-    if (failure !== undefined) return yield* broken(failure)
-    if (bites === 0) return yield* broken("no generated case has anything to say about it")
-  })
-  return { name, check }
-}
-
-const show = (value: unknown) => JSON.stringify(value, (_, v) => (typeof v === "bigint" ? String(v) : v))
-
-/** What a client and the backend get to see. */
-const seen = ({ status, headers, body, failure, error, received }: Played) => ({
-  status,
-  headers,
-  body,
-  failure,
-  error,
-  received
-})
 
 /** The calls that are told of as those of a stage, and that none made. */
 const untrue = (events: ReadonlyArray<TraceEvent>, called: ReadonlyArray<string>, { byName }: Registry) =>
@@ -299,118 +235,6 @@ export const interruptionReleases = <L extends ReadonlyArray<AnyPolicy>>(subject
     ).pipe(
       Effect.map(({ world, bit }) => ({ problems: [...world.leaks(), ...world.traces.flatMap(traceProblems)], bit }))
     )
-  )
-
-/** Everything of an exchange that a node may change, but bodies, which have a law of their own. */
-const imprint = (x: Exchange, slots: ReadonlyArray<AnySlot>): string =>
-  show([
-    x.request.method,
-    x.request.scheme,
-    x.request.authority,
-    x.request.pathAndQuery,
-    x.request.headers.flat,
-    x.answerHeaders.flat,
-    x.response?.status,
-    x.response?.headers.flat,
-    x.facts === undefined ? [] : [...x.facts],
-    slots.map((slot) => x.get(slot) !== undefined)
-  ]) ?? ""
-
-export const failingOpenChangesNothing = <L extends ReadonlyArray<AnyPolicy>>(
-  subject: Subject<L>,
-  runs: number
-): Law => {
-  const slots = subject.registry.policies.flatMap(({ reads, writes }): ReadonlyArray<AnySlot> => [...reads, ...writes])
-  return law("a node whose failure is forgiven has changed nothing", subject, runs, (one) =>
-    Effect.gen(function* () {
-      const problems: Array<string> = []
-      let bit = false
-      const examined = (step: Step): Step => ({
-        ...step,
-        run: (view, passage) => {
-          // The engine hands its exchange to every node; the view only says how much of it a node may touch.
-          const x = view as Exchange
-          const before = imprint(x, slots)
-          const failed = Effect.sync(() => {
-            bit = true
-            const after = imprint(x, slots)
-            if (after !== before) problems.push(`${step.node} failed, and changed\n  ${before}\nto\n  ${after}`)
-          })
-          return step.failOpen ? Effect.tapError(step.run(view, passage), () => failed) : step.run(view, passage)
-        }
-      })
-      for (const failing of [false, true])
-        yield* playAll(subject, openly(subject.registry, one), false, { failing, step: examined })
-      return { problems, bit }
-    })
-  )
-}
-
-const modes = { failOpen: "failClosed", failClosed: "failOpen" } as const
-
-/** The same form with another failure mode wherever one is written. */
-const withMode = (form: unknown, mode: "failOpen" | "failClosed"): unknown => {
-  if (form === modes[mode]) return mode
-  if (Array.isArray(form)) return form.map((each) => withMode(each, mode))
-  if (typeof form === "object" && form !== null && !(form instanceof Uint8Array))
-    return Object.fromEntries(Object.entries(form).map(([key, value]) => [key, withMode(value, mode)]))
-  return form
-}
-
-const schemaOf = (registry: Pick<Registry, "byName">, name: string): Schema.Codec<unknown, unknown> =>
-  registry.byName.get(name)!.schema
-
-const inMode = (registry: Pick<Registry, "byName">, one: Case, mode: "failOpen" | "failClosed"): Case => {
-  const changed = (name: string, { decoded }: Configuration): Configuration => {
-    const schema = schemaOf(registry, name)
-    const written = withMode(Schema.encodeUnknownSync(schema)(decoded), mode)
-    return { written, decoded: Schema.decodeUnknownSync(schema)(written) }
-  }
-  return {
-    ...one,
-    attached: Object.fromEntries(
-      siteNames.map((site) => [
-        site,
-        Object.fromEntries(
-          Object.entries(one.attached[site] ?? {}).map(([name, config]) => [name, changed(name, config)])
-        )
-      ])
-    )
-  }
-}
-
-const openly = (registry: Pick<Registry, "byName">, one: Case) => inMode(registry, one, "failOpen")
-
-export const healthHasOneAnswer = <L extends ReadonlyArray<AnyPolicy>>(subject: Subject<L>, runs: number): Law =>
-  law("as long as nothing fails, failing open and failing closed are the same", subject, runs, (one) =>
-    Effect.gen(function* () {
-      const [open, closed] = yield* Effect.forEach(["failOpen", "failClosed"] as const, (mode) =>
-        Effect.map(playAll(subject, inMode(subject.registry, one, mode), true), ({ played }) => played)
-      )
-      const healthy = (played: Played) => played.stages.every(({ error }) => error === undefined)
-      const problems: Array<string> = []
-      let bit = false
-      for (const [i, answer] of open!.entries()) {
-        // What fails once may count differently from then on.
-        if (!healthy(answer) || !healthy(closed![i]!)) break
-        bit = true
-        if (!isDeepStrictEqual(seen(answer), seen(closed![i]!)))
-          problems.push(`request ${i}: open ${show(seen(answer))}, closed ${show(seen(closed![i]!))}`)
-      }
-      return { problems, bit }
-    })
-  )
-
-export const failingOpenNeverRefuses = <L extends ReadonlyArray<AnyPolicy>>(subject: Subject<L>, runs: number): Law =>
-  law("with everything that it asks down, a policy that fails open refuses nothing", subject, runs, (one) =>
-    Effect.map(playAll(subject, openly(subject.registry, one), true, { failing: true }), ({ played }) => {
-      const stages = played.flatMap((answer) => answer.stages)
-      const refused = stages.filter(({ outcome }) => outcome === "failed")
-      return {
-        problems: refused.map(({ step, error }) => `${step.node} refused: ${error?.message}`),
-        bit: stages.some(({ outcome }) => outcome === "failedOpen")
-      }
-    })
   )
 
 export const configurationsSurvive = <L extends ReadonlyArray<AnyPolicy>>(subject: Subject<L>, runs: number): Law =>

@@ -5,18 +5,15 @@ import type { Site } from "../../pipeline/site.ts"
 import type { AnyPolicy, OutcomeKind } from "../../pipeline/stage.ts"
 import { anyOf, type ConfigurationOptions, type Request } from "./arbitraries.ts"
 import { type Case, caseOf, casesOf, mixturesOf, playAll, type Subject } from "./case.ts"
+import { failingOpenChangesNothing, failingOpenNeverRefuses, healthHasOneAnswer } from "./fail-mode-laws.ts"
+import { type Law, LawBroken } from "./law.ts"
 import {
   attemptsLeaveNothing,
   bodiesPass,
   configurationsSurvive,
   eventsInOrder,
   everyRunIsTimed,
-  failingOpenChangesNothing,
-  failingOpenNeverRefuses,
-  healthHasOneAnswer,
   interruptionReleases,
-  type Law,
-  LawBroken,
   loopsAgree,
   nodesAreNamed,
   nothingThrows,

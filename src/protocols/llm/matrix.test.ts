@@ -4,7 +4,7 @@ import type { ClientFormat, UpstreamFormat } from "./formats/format.ts"
 import { type Plan, plan } from "./matrix.ts"
 import { compileProvider, NoSuchEndpoint } from "./providers/provider.ts"
 import type { ProviderSettings } from "./providers/settings.ts"
-import { interfaceOf } from "./providers/wire-format.ts"
+import { wireFormatOf } from "./providers/wire-format.ts"
 import { translator } from "./translate/translator.ts"
 
 const columns: ReadonlyArray<ClientFormat> = [
@@ -101,7 +101,7 @@ describe("the preference table", () => {
         const made = translator(client, upstream)
         assert.strictEqual(Result.isSuccess(made) && made.success.kind, kind)
         const call = { model, streaming: false, translated: kind === "translated", clientPath: "/", clientQuery: "" }
-        assert.notInstanceOf(provider.target({ ...call, format: interfaceOf(upstream) }), NoSuchEndpoint)
+        assert.notInstanceOf(provider.target({ ...call, format: wireFormatOf(upstream) }), NoSuchEndpoint)
       }
     })
 

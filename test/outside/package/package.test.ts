@@ -111,6 +111,18 @@ describe("the package that is installed", () => {
     )
   })
 
+  it("has the pages that its pages lead to", () => {
+    const own = join(bare, "node_modules", "headgate")
+    const missing = files(own)
+      .filter(({ name }) => name.endsWith(".md"))
+      .flatMap(({ parentPath, name }) =>
+        [...readFileSync(join(parentPath, name), "utf8").matchAll(/\]\(([\w./-]+)(?:#[^)]*)?\)/g)]
+          .filter(([, link]) => !existsSync(join(parentPath, link!)))
+          .map(([, link]) => `${name}: ${link}`)
+      )
+    assert.deepStrictEqual(missing, [])
+  })
+
   it("runs its programs", () => {
     const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
     assert.deepStrictEqual(program(bare, "headgatectl", "version"), { status: 0, said: version })

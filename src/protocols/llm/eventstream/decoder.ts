@@ -8,7 +8,7 @@ import { EventStreamCodec, type Message } from "@smithy/eventstream-codec"
 import { EventStreamBroken } from "./failure.ts"
 
 /** One message. The three names are the `:event-type`, `:message-type` and `:exception-type` headers. */
-export interface EventStreamMessage {
+export interface EventStreamFrame {
   readonly eventType: string | undefined
   /** `event`, `exception` or `error`. */
   readonly messageType: string | undefined
@@ -35,7 +35,7 @@ const stringHeader = (message: Message, name: string): string | undefined => {
   return header?.type === "string" ? header.value : undefined
 }
 
-const readMessage = (frame: Uint8Array): EventStreamMessage | EventStreamBroken => {
+const readMessage = (frame: Uint8Array): EventStreamFrame | EventStreamBroken => {
   let message: Message
   try {
     message = codec.decode(frame)
@@ -54,7 +54,7 @@ const readMessage = (frame: Uint8Array): EventStreamMessage | EventStreamBroken 
 
 /** One stream. `onMessage` is called for every message, in order, from within `push`. Failure: `EventStreamBroken`. */
 export class EventStreamDecoder {
-  private readonly onMessage: (message: EventStreamMessage) => void
+  private readonly onMessage: (message: EventStreamFrame) => void
   private readonly maxFrameBytes: number
   private failure: EventStreamBroken | undefined
   private readonly prelude = Buffer.alloc(preludeBytes)
@@ -62,7 +62,7 @@ export class EventStreamDecoder {
   private frame: Buffer | undefined
   private filled = 0
 
-  constructor(onMessage: (message: EventStreamMessage) => void, maxFrameBytes: number = defaultMaxFrameBytes) {
+  constructor(onMessage: (message: EventStreamFrame) => void, maxFrameBytes: number = defaultMaxFrameBytes) {
     this.onMessage = onMessage
     this.maxFrameBytes = maxFrameBytes
   }

@@ -37,7 +37,7 @@ interface Place {
   readonly collection: "" | "tunedModels/"
 }
 
-/** What all collections have in common, and most paths have not. */
+/** What `/model/`, `/models/` and `/tunedModels/` have in common, and most paths have not. */
 const ofCollections = "odel"
 
 const placeIn = (path: string): Place | undefined => {

@@ -13,7 +13,7 @@ const embeddingFamilies = [
 const releaseDate = /-(\d{8})$/
 
 /** The Vertex AI id of a Claude model (`claude-x-20250101` is published as `claude-x@20250101`), or `undefined` for other models. */
-export const vertexClaude = (model: string): string | undefined => {
+export const vertexClaudeId = (model: string): string | undefined => {
   const published = model.lastIndexOf(claudePublisher)
   const id =
     published !== -1

@@ -1,7 +1,7 @@
 /** One configured provider, compiled: what it speaks, and where each call goes. */
 import { Data } from "effect"
 import type { UpstreamFormat } from "../formats/format.ts"
-import { copilotFormats, isBedrockClaude, vertexClaude, vertexGemini } from "./model-family.ts"
+import { copilotFormats, isBedrockClaude, vertexClaudeId, vertexGemini } from "./model-family.ts"
 import { geminiResource, modelSegment } from "./model-segment.ts"
 import { type PresetName, presets } from "./presets.ts"
 import type { AddressOverride, CustomSettings, ProviderKind, ProviderSettings } from "./settings.ts"
@@ -68,7 +68,7 @@ const pickRow = (settings: ProviderSettings): Pick => {
       const gemini = compile(Table.vertexGemini, names)
       const other = compile(Table.vertexOther, names)
       return (model) => {
-        const claudeId = vertexClaude(model)
+        const claudeId = vertexClaudeId(model)
         if (claudeId !== undefined) return { row: claude, segment: modelSegment(claudeId) }
         const geminiId = vertexGemini(model)
         return { row: geminiId === undefined ? other : gemini, segment: modelSegment(geminiId ?? model) }

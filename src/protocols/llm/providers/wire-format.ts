@@ -30,5 +30,5 @@ const isWireFormat = (format: UpstreamFormat): format is WireFormat =>
   (wireFormats as ReadonlyArray<string>).includes(format)
 
 /** The interface that takes such bodies; `passthrough` for what is forwarded to wherever the client says. */
-export const interfaceOf = (body: UpstreamFormat): WireFormat | "passthrough" =>
+export const wireFormatOf = (body: UpstreamFormat): WireFormat | "passthrough" =>
   isWireFormat(body) ? body : (interfaces[body] ?? "passthrough")

@@ -5,7 +5,7 @@
  * Not built on `eventsource-parser`: its one limit counts characters of a whole event and is looked at once per chunk, so that a stream
  * would pass or fail by how it happened to be cut; it also drops the unfinished last event (see `end`). It is the oracle of the tests.
  */
-import { Buffer } from "node:buffer"
+import { Buffer, isAscii } from "node:buffer"
 import { defaultSseLimits, type SseLimits, SseTooLarge } from "./limit.ts"
 
 /** One event. `event` and `id` are what this event said of itself, `undefined` when it did not. */
@@ -26,6 +26,9 @@ const I = 105
 const view = (chunk: Uint8Array): Buffer =>
   Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
 
+const textOf = (bytes: Buffer, text: string | undefined, start: number, end: number): string =>
+  text === undefined ? bytes.toString("utf8", start, end) : text.slice(start, end)
+
 /** Where the value of the field `name` begins in this line, or -1 when the line is of another field. A name alone has an empty value. */
 const valueStart = (bytes: Buffer, start: number, end: number, name: string): number => {
   const nameEnd = start + name.length
@@ -35,6 +38,9 @@ const valueStart = (bytes: Buffer, start: number, end: number, name: string): nu
   if (bytes[nameEnd] !== COLON) return -1
   return nameEnd + 1 < end && bytes[nameEnd + 1] === SPACE ? nameEnd + 2 : nameEnd + 1
 }
+
+/** A chunk up to this size is rather one event than many: those are made into text one by one. */
+const fewEvents = 1024
 
 /** One stream. `onEvent` is called for every event, in order, from within `push` and `end`. Failure: `SseTooLarge`. */
 export class SseDecoder {
@@ -68,6 +74,8 @@ export class SseDecoder {
   push(chunk: Uint8Array): SseTooLarge | undefined {
     if (this.failure !== undefined || chunk.length === 0) return this.failure
     const bytes = view(chunk)
+    // Made into text once, where a character is a byte; its lines are parts of it.
+    const text = bytes.length > fewEvents && isAscii(bytes) ? bytes.toString("latin1") : undefined
     let start = this.afterCr && bytes[0] === LF ? 1 : 0
     this.afterCr = false
     let lf = bytes.indexOf(LF, start)
@@ -82,7 +90,7 @@ export class SseDecoder {
         break
       }
       const blank = end === start && this.heldBytes === 0
-      this.endLine(bytes, start, end)
+      this.endLine(bytes, text, start, end)
       if (this.failure !== undefined) break
       start = end + 1
       if (end === cr) {
@@ -100,7 +108,7 @@ export class SseDecoder {
    * without the closing blank line, and the dropped event would be the one that holds the usage.
    */
   end(): SseTooLarge | undefined {
-    if (this.failure === undefined && this.heldBytes > 0) this.endLine(Buffer.alloc(0), 0, 0)
+    if (this.failure === undefined && this.heldBytes > 0) this.endLine(Buffer.alloc(0), undefined, 0, 0)
     if (this.failure === undefined) this.dispatch()
     return this.failure
   }
@@ -111,18 +119,19 @@ export class SseDecoder {
     else this.held.push(Buffer.from(rest))
   }
 
-  private endLine(bytes: Buffer, start: number, end: number): void {
+  private endLine(bytes: Buffer, text: string | undefined, start: number, end: number): void {
     if (this.heldBytes + end - start > this.limits.maxLineBytes) this.fail("line", this.limits.maxLineBytes)
-    else if (this.heldBytes === 0) this.line(bytes, start, end)
+    else if (this.heldBytes === 0) this.line(bytes, text, start, end)
     else {
       const line = Buffer.concat([...this.held, bytes.subarray(start, end)])
       this.held = []
       this.heldBytes = 0
-      this.line(line, 0, line.length)
+      this.line(line, undefined, 0, line.length)
     }
   }
 
-  private line(bytes: Buffer, from: number, end: number): void {
+  /** @param text what the bytes say, where it was made. */
+  private line(bytes: Buffer, text: string | undefined, from: number, end: number): void {
     let start = from
     if (this.firstLine) {
       this.firstLine = false
@@ -132,25 +141,25 @@ export class SseDecoder {
     // The field names differ in their first letter; comments and unknown fields are dropped without decoding.
     const first = start === end ? undefined : bytes[start]
     if (first === undefined) this.dispatch()
-    else if (first === D) this.dataField(bytes, valueStart(bytes, start, end, "data"), end)
+    else if (first === D) this.dataField(bytes, text, valueStart(bytes, start, end, "data"), end)
     else if (first === E) {
       const value = valueStart(bytes, start, end, "event")
-      if (value !== -1) this.event = value === end ? undefined : bytes.toString("utf8", value, end)
+      if (value !== -1) this.event = value === end ? undefined : textOf(bytes, text, value, end)
     } else if (first === I) {
       const value = valueStart(bytes, start, end, "id")
-      const id = value === -1 ? undefined : bytes.toString("utf8", value, end)
+      const id = value === -1 ? undefined : textOf(bytes, text, value, end)
       // An id that contains NUL is ignored (WHATWG HTML, 9.2.6).
       if (id !== undefined && !id.includes("\0")) this.id = id
     }
   }
 
-  private dataField(bytes: Buffer, value: number, end: number): void {
+  private dataField(bytes: Buffer, text: string | undefined, value: number, end: number): void {
     if (value === -1) return
     this.dataBytes += end - value
     if (this.dataBytes > this.limits.maxEventBytes) this.fail("event", this.limits.maxEventBytes)
     else {
-      const text = bytes.toString("utf8", value, end)
-      this.data = this.data === undefined ? text : `${this.data}\n${text}`
+      const data = textOf(bytes, text, value, end)
+      this.data = this.data === undefined ? data : `${this.data}\n${data}`
     }
   }
 

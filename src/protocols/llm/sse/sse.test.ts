@@ -137,6 +137,21 @@ describe("SSE decoder", () => {
     { arbitrary: { runs: 400 } }
   )
 
+  it.prop(
+    "a large chunk gives the same events as its bytes one by one, whether each of them is a character or not",
+    { stream },
+    ({ stream }) => {
+      const limits = { maxLineBytes: 1200, maxEventBytes: 12 }
+      for (const text of [stream, stream.replaceAll(/[^\0-\x7f]/g, "z")]) {
+        const bytes = Buffer.from(`:${"x".repeat(1100)}\n${text}\ndata: ${text}`)
+        const single = Array.from(bytes, (byte) => Buffer.of(byte))
+        for (const within of [undefined, limits])
+          assert.deepStrictEqual(decode([bytes], within), decode(single, within))
+      }
+    },
+    { arbitrary: { runs: 200 } }
+  )
+
   it("a CRLF cut in two ends one line", () => {
     const { events } = decode(["data: a\r", "\ndata: b\r", "\n\r", "\n"].map((part) => Buffer.from(part)))
     assert.deepStrictEqual(

@@ -19,7 +19,7 @@ export interface StreamFacts {
 }
 
 /** Before the first event. */
-export const noFacts = (): StreamFacts => ({
+export const newStreamFacts = (): StreamFacts => ({
   usage: undefined,
   model: undefined,
   finish: undefined,

@@ -79,14 +79,19 @@ const hasContent = (value: unknown): boolean => (typeof value === "string" ? val
 
 const openaiContent = ["content", "reasoning_content", "reasoning", "refusal", "tool_calls", "audio"] as const
 
+/** Whether a choice brings generated content. */
+const generates = (choice: unknown): boolean => {
+  const delta = member(choice, "delta")
+  return openaiContent.some((key) => {
+    const value = member(delta, key)
+    return hasContent(value) || isObject(value)
+  })
+}
+
 const completions: EventReader = {
   idle: idleUnlessStated("usage", "finish_reason", "error"),
   read: (_, json, facts, now) => {
-    for (const choice of elements(member(json, "choices"))) {
-      const delta = member(choice, "delta")
-      if (openaiContent.some((key) => hasContent(member(delta, key)) || isObject(member(delta, key))))
-        firstToken(facts, now)
-    }
+    if (facts.firstTokenAt === undefined && elements(member(json, "choices")).some(generates)) firstToken(facts, now)
     addFacts(facts, readResponse("completions", json))
     if (isObject(member(json, "error"))) facts.failed = true
   }

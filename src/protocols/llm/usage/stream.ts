@@ -1,11 +1,11 @@
 /** Watches the bytes of a streamed answer, which are forwarded untouched, for its usage, model, first token and finish reason. */
 import { Buffer } from "node:buffer"
-import { defaultMaxFrameBytes, EventStreamDecoder, type EventStreamMessage } from "../eventstream/decoder.ts"
+import { defaultMaxFrameBytes, EventStreamDecoder, type EventStreamFrame } from "../eventstream/decoder.ts"
 import type { EventStreamBroken } from "../eventstream/failure.ts"
 import { parseJson, stringMember } from "../formats/json.ts"
 import { SseDecoder } from "../sse/decoder.ts"
 import { defaultSseLimits, type SseTooLarge } from "../sse/limit.ts"
-import { noFacts, type StreamFacts } from "./stream-facts.ts"
+import { newStreamFacts, type StreamFacts } from "./stream-facts.ts"
 import { type EventReader, eventReaders, eventType, type StreamFormat } from "./stream-observers.ts"
 
 /** `sse`: text/event-stream; `frames`: application/vnd.amazon.eventstream. */
@@ -16,12 +16,12 @@ export const framingOf = (contentType: string | undefined): Framing =>
   contentType?.includes("application/vnd.amazon.eventstream") ? "frames" : "sse"
 
 /** What a frame says, as text. */
-export const textOf = ({ body }: EventStreamMessage): string =>
+export const textOf = ({ body }: EventStreamFrame): string =>
   Buffer.from(body.buffer, body.byteOffset, body.length).toString("utf8")
 
 /** What the events of one stream tell: `facts` is always what is known so far. Times are those of arrival. */
 export class StreamReader {
-  readonly facts: StreamFacts = noFacts()
+  readonly facts: StreamFacts = newStreamFacts()
   private readonly reader: EventReader
 
   constructor(format: StreamFormat) {
@@ -39,7 +39,7 @@ export class StreamReader {
     }
   }
 
-  frame({ eventType: type, messageType }: EventStreamMessage, text: string, now: number): void {
+  frame({ eventType: type, messageType }: EventStreamFrame, text: string, now: number): void {
     if (messageType === "event") this.event(type, text, now)
     else this.facts.failed = true
   }

@@ -10,7 +10,7 @@ import { requestUsageChunk } from "./include-usage.ts"
 import { type UsageFormat, usageMembers } from "./members.ts"
 import { readResponse } from "./read.ts"
 import { type Framing, framingOf, StreamObserver, StreamReader } from "./stream.ts"
-import { noFacts, timePerOutputToken } from "./stream-facts.ts"
+import { newStreamFacts, timePerOutputToken } from "./stream-facts.ts"
 import { eventReaders, eventType, type StreamFormat, states } from "./stream-observers.ts"
 import { mergeUsage, totalTokens, type Usage } from "./usage.ts"
 
@@ -103,9 +103,9 @@ describe("usage of a stream", () => {
 
   it("time per token counts from the first one", () => {
     const usage = readResponse("completions", { usage: { prompt_tokens: 1, completion_tokens: 4 } }).usage
-    assert.strictEqual(timePerOutputToken({ ...noFacts(), firstTokenAt: 100, usage }, 300), 50)
-    assert.isUndefined(timePerOutputToken({ ...noFacts(), firstTokenAt: 100 }, 300))
-    assert.isUndefined(timePerOutputToken({ ...noFacts(), usage }, 300))
+    assert.strictEqual(timePerOutputToken({ ...newStreamFacts(), firstTokenAt: 100, usage }, 300), 50)
+    assert.isUndefined(timePerOutputToken({ ...newStreamFacts(), firstTokenAt: 100 }, 300))
+    assert.isUndefined(timePerOutputToken({ ...newStreamFacts(), usage }, 300))
   })
 
   const size = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 40 }))
@@ -179,7 +179,7 @@ describe("usage of a stream", () => {
     { events: Arbitrary.array(event, { maxLength: 8 }) },
     ({ events }) => {
       for (const reader of Object.values(eventReaders)) {
-        const facts = noFacts()
+        const facts = newStreamFacts()
         events.forEach(({ delta, rest, name, type }, i) => {
           const json = `{${type === undefined ? "" : `"type":"${type}",`}"choices":[{"delta":{${delta}}}]${rest.map((r) => `,${r}`).join("")}}`
           const known = eventType(name, json)
@@ -194,14 +194,14 @@ describe("usage of a stream", () => {
   )
 
   it("plain text deltas are skipped once the first was seen", () => {
-    const known = { ...noFacts(), firstTokenAt: 1, model: "m" }
+    const known = { ...newStreamFacts(), firstTokenAt: 1, model: "m" }
     const chat = '{"choices":[{"delta":{"content":"x"},"finish_reason":null}],"usage":null}'
     assert.isTrue(eventReaders.completions.idle(undefined, chat, known))
     assert.isTrue(eventReaders.detect.idle(undefined, chat, known))
     assert.isTrue(eventReaders.messages.idle("content_block_delta", "{}", known))
     assert.isTrue(eventReaders.responses.idle("response.output_text.delta", "{}", known))
     assert.isTrue(eventReaders.converse.idle("contentBlockDelta", "{}", known))
-    for (const reader of Object.values(eventReaders)) assert.isFalse(reader.idle(undefined, chat, noFacts()))
+    for (const reader of Object.values(eventReaders)) assert.isFalse(reader.idle(undefined, chat, newStreamFacts()))
   })
 
   it("a key is only a key outside of strings and with a value", () => {

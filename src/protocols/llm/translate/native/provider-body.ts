@@ -12,7 +12,7 @@ const cacheControl = ifObject((control) => without(control, ["scope"]))
 const withoutScope = (block: JsonObject): JsonObject =>
   changed(changed(block, "cache_control", cacheControl), "content", eachObject(withoutScope))
 
-const vertexClaude = (body: JsonObject, keepModel: boolean): JsonObject => {
+const forVertexClaude = (body: JsonObject, keepModel: boolean): JsonObject => {
   const kept = without(body, keepModel ? ["output_format"] : ["output_format", "model"])
   const versioned = Object.hasOwn(kept, "anthropic_version") ? kept : { ...kept, anthropic_version: vertexVersion }
   return ["system", "messages", "tools"].reduce(
@@ -37,7 +37,7 @@ export const providerBody = (
         : { ...body, moderation: quirks.moderation }
     case "messages":
     case "anthropicTokenCount":
-      return quirks.vertexClaude === true ? vertexClaude(body, upstream === "anthropicTokenCount") : body
+      return quirks.vertexClaude === true ? forVertexClaude(body, upstream === "anthropicTokenCount") : body
     default:
       return body
   }
