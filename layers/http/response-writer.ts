@@ -21,7 +21,7 @@ export interface Connected extends Container {
   /** Milliseconds since 1970. */
   readonly wall: () => number
   /** Called when the system has taken what was written; it tells the response that is being written. */
-  readonly flushed: () => void
+  readonly flushed: (error?: unknown) => void
   /** Leaves HTTP: what the client sends from here on. */
   readonly leave: () => Tunnel
 }
