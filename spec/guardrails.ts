@@ -174,7 +174,7 @@ export const PromptGuard = object("PromptGuard", "Guards over prompts and comple
   streaming: defaulted(
     Schema.Literals(["Disabled", "Enabled"]),
     "Disabled",
-    "Whether streamed completions are looked at."
+    "Whether streamed completions are looked at: window by window, each of about 1,024 bytes of text and held back until then. One that a guard refuses ends the stream with an event that clients take for an error. What would be masked passes as it is."
   ),
   request: optional(Schema.Array(RequestGuard), "Guards over prompts, in order; the first refusal counts."),
   response: optional(Schema.Array(ResponseGuard), "Guards over completions, in order; the first refusal counts.")

@@ -100,6 +100,7 @@ const toldOf = (events: ReadonlyArray<TraceEvent>): ReadonlyArray<string> => {
       case "backendCallResult":
         return [`${at(message.by)} was replied ${message.error ?? message.status}`]
       case "policyEvent": {
+        if (typeof message.details === "string") return [`${message.kind} ${message.details}`]
         const told = message.details as Readonly<Record<string, unknown>>
         const { judgement, textBytes, heldBytes, passedBytes, verdict, reason } = told
         const sizes = `${textBytes} bytes of text, ${heldBytes} held, ${passedBytes} passed`

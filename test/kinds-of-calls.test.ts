@@ -10,11 +10,11 @@ import { whole } from "../src/main/testing/whole.ts"
 import { traceProblems } from "../src/main/testing.ts"
 import { watch } from "../src/main/trace.ts"
 import { type Sent, send } from "./client.ts"
-import { attributesOf, collector, type Span } from "./collector.ts"
+import { attributesOf, collector, type Span, startSampled } from "./collector.ts"
 import { httpBackend, portOf } from "./http/edge.ts"
 import { nowhere, origin } from "./origin.ts"
 import { startFixture } from "./outside/mcp/fixture-http.ts"
-import { root, startHeadgate, until } from "./program.ts"
+import { root, until } from "./program.ts"
 
 const json = { "content-type": "application/json" }
 const chat = (path: string, stream: boolean): Sent => ({
@@ -128,8 +128,9 @@ const running = Effect.gen(function* () {
         .end(JSON.stringify({ choices: [{ message: { role: "assistant", content: "hello" } }] }))
     response.writeHead(200, { "content-type": "text/event-stream" })
     for (const letter of "ab") {
+      const judged = guard.received.length
       response.write(delta(letter.repeat(1100)))
-      await new Promise((resolve) => setTimeout(resolve, 20))
+      await until("the judgement", () => guard.received.length > judged)
     }
     response.end(`${delta("c")}data: [DONE]\n\n`)
   })
@@ -169,17 +170,7 @@ ${[
       resourceMetadata: { resource: "http://a.example/issued" }
   backends: [{ host: "${plain.address}" }]
 `
-  const program = yield* Effect.acquireRelease(
-    Effect.promise(() =>
-      startHeadgate(["-c", text], {
-        OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${sink.port}`,
-        OTEL_METRICS_EXPORTER: "none",
-        OTEL_TRACES_SAMPLER: "always_on",
-        OTEL_BSP_SCHEDULE_DELAY: "50"
-      })
-    ),
-    (program) => Effect.promise(() => program[Symbol.asyncDispose]())
-  )
+  const program = yield* startSampled(text, sink)
   const listening = (component: string) =>
     Effect.promise(async () =>
       Number((await program.says(new RegExp(`address=127\\.0\\.0\\.1:(\\d+) component=${component}`)))[1])
@@ -210,7 +201,6 @@ describe("calls that are made for a request", () => {
       for (const { name, sent, status = 200, counted: where, told } of kinds) {
         const [scope, calls, node] = told
         const before = yield* counted(where)
-        sink.spans.length = 0
         const events = yield* Effect.gen(function* () {
           const stream = yield* watch(`127.0.0.1:${admin}`)
           const answer = yield* Effect.promise(() => send(port, sent))
@@ -229,21 +219,35 @@ describe("calls that are made for a request", () => {
           name
         )
         assert.strictEqual((yield* counted(where)) - before, where[2], name)
+      }
 
-        yield* Effect.promise(() => until(`the spans of ${name}`, () => sink.spans.some(({ kind }) => kind === 2)))
-        const request = sink.spans.find(({ kind }) => kind === 2)!
-        const subtype = where[1].toLowerCase()
-        const clients = sink.spans.filter(
-          (span) => span.kind === 3 && attributesOf(span)["hg.outbound.subtype"] === subtype
-        )
+      const requests = () =>
+        sink.spans
+          .filter(({ kind }) => kind === 2)
+          .sort((a, b) => (BigInt(a.startTimeUnixNano) < BigInt(b.startTimeUnixNano) ? -1 : 1))
+      const clientsOf = ({ traceId }: Span) => sink.spans.filter((span) => span.kind === 3 && span.traceId === traceId)
+      /** Those of the kind that is meant: a request with guards calls its provider, too. */
+      const meant = ({ counted: [, subtype] }: Kind, request: Span | undefined) =>
+        request === undefined
+          ? []
+          : clientsOf(request).filter((span) => attributesOf(span)["hg.outbound.subtype"] === subtype.toLowerCase())
+      yield* Effect.promise(() =>
+        until("all spans", () => kinds.every((kind, index) => meant(kind, requests()[index]).length >= kind.told[1]))
+      )
+      assert.strictEqual(new Set(sink.spans.map(({ spanId }) => spanId)).size, sink.spans.length)
+      for (const [index, kind] of kinds.entries()) {
+        const { name, counted: where, told } = kind
+        const [, calls, node] = told
+        const request = requests()[index]!
+        const clients = meant(kind, request)
         assert.strictEqual(clients.length, calls, name)
-        assert.strictEqual(new Set(sink.spans.map(({ spanId }) => spanId)).size, sink.spans.length, name)
         for (const client of clients) {
           assert.strictEqual(attributesOf(client)["hg.outbound.kind"], where[0].toLowerCase(), name)
-          assert.strictEqual(client.traceId, request.traceId, name)
           const parent = sink.spans.find(({ spanId }) => spanId === client.parentSpanId)
+          assert.strictEqual(parent?.traceId, request.traceId, name)
           assert.isTrue(parent?.name.endsWith(node ?? request.name), name)
-          assert.isTrue(within(client, parent!), name)
+          // Nobody waits for the reply to a notification.
+          if (!client.name.startsWith("notifications/")) assert.isTrue(within(client, parent!), name)
         }
       }
     })

@@ -71,10 +71,10 @@ const wholeJudged = (guard: Guard, x: Exchange, whole: Whole, heard: Heard): Lef
 const pieceJudged = (guard: Guard, x: Exchange, piece: Piece, heard: Heard): Left<Piece> =>
   piece.told === undefined
     ? Exit.fail(unreadable)
-    : decided("response", askGuard(guard, x, "completions", "answer", piece.told, heard), piece, (told) => ({
-        ...piece,
-        told
-      }))
+    : decided("response", askGuard(guard, x, "completions", "answer", piece.told, heard), piece, (told) => {
+        x.note("mask", "not applied to what is streamed")
+        return { ...piece, told }
+      })
 
 const plain = (answer: Answer, text: unknown): void => {
   answer.body = typeof text === "string" ? text : ""

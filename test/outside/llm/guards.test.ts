@@ -1,4 +1,6 @@
 /** Guards over prompts and answers: regular expressions, and webhooks that are real HTTP servers. */
+
+import type { ServerResponse } from "node:http"
 import Anthropic from "@anthropic-ai/sdk"
 import { assert, describe, it } from "@effect/vitest"
 import { ApiError, GoogleGenAI } from "@google/genai"
@@ -17,17 +19,29 @@ let hook: Provider
 let decide: Answering = (_, response) => json(response, { action: {} })
 const gates: Array<Headgate> = []
 
+/** The second window comes when the first one is judged. */
+const twoWindows = async (response: ServerResponse) => {
+  const window = (letter: string) =>
+    `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: letter.repeat(1100) } }] })}\n\n`
+  const judged = hook.asked.length
+  response.writeHead(200, { "content-type": "text/event-stream" }).write(window("a"))
+  await eventually(() => hook.asked[judged], "the first judgement")
+  response.write(window("b"))
+}
+
 beforeAll(async () => {
   upstream = await startProvider((asked, response) =>
-    asked.body.includes("many words")
-      ? events(response, chunks(600, undefined), 1)
-      : asked.body.includes('"stream":true')
-        ? events(response, [
-            ...chunks(0, undefined).slice(0, 1),
-            { choices: [{ index: 0, delta: { content: "mail bob@example.com" }, finish_reason: null }] },
-            "[DONE]"
-          ])
-        : json(response, completion("mail bob@example.com", usage))
+    asked.body.includes("two windows")
+      ? twoWindows(response)
+      : asked.body.includes("many words")
+        ? events(response, chunks(600, undefined), 1)
+        : asked.body.includes('"stream":true')
+          ? events(response, [
+              ...chunks(0, undefined).slice(0, 1),
+              { choices: [{ index: 0, delta: { content: "mail bob@example.com" }, finish_reason: null }] },
+              "[DONE]"
+            ])
+          : json(response, completion("mail bob@example.com", usage))
   )
   hook = await startProvider((asked, response) => decide(asked, response))
 })
@@ -331,6 +345,30 @@ describe("a guard of streams", () => {
       (_, r) => void r.writeHead(200).end("garbage")
     )
     assert.strictEqual((await failing.ask("hello", streamed)).text, blocked("Content blocked by guardrail policy"))
+  })
+
+  it("ends with the client that leaves in the middle, as do the provider and the webhook; what was said is charged once", async () => {
+    const { gate, hooked, sent } = await guarded(
+      webhook("response").replace("{", "{ streaming: Enabled,"),
+      (asked, r) => (asked.body.includes("bbbb") ? undefined : json(r, { action: {} }))
+    )
+    const leaving = new AbortController()
+    const answer = await fetch(`${gate.url}/v1/chat/completions`, {
+      method: "POST",
+      signal: leaving.signal,
+      body: JSON.stringify({ model: "m-1", messages: [{ role: "user", content: "two windows" }], ...streamed })
+    })
+    const { value } = await answer.body!.getReader().read()
+    assert.include(new TextDecoder().decode(value), "aaaa")
+    await eventually(() => hooked()[1], "the call that is not answered")
+    leaving.abort()
+    await eventually(() => [...hooked(), ...sent()].filter(({ hungUp }) => hungUp)[1], "the end of both")
+    await eventually(() => gate.requests[0], "the line of the request")
+    const line = gate.requests[0]!
+    assert.strictEqual(line["hg.ai.usage.estimated"], true)
+    assert.strictEqual(line["gen_ai.usage.output_tokens"], 2)
+    assert.strictEqual(await gate.metric("gen_ai_client_token_usage_sum", { gen_ai_token_type: "output" }), 2)
+    assert.strictEqual(await gate.metric("gen_ai_client_token_usage_count", { gen_ai_token_type: "output" }), 1)
   })
 })
 
