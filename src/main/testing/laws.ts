@@ -124,7 +124,10 @@ export const runsAreDrawn = <L extends ReadonlyArray<AnyPolicy>>(subject: Subjec
         observed.set(each, known)
         return known
       }
-      return inWorld(subject, one, { step }, (listener, world) =>
+      // One attempt, or several; but what runs beside a call may be told when the next attempt has begun.
+      const several = one.patience % 2 === 1 && subject.registry.orders.call.length === 0
+      const tried = several ? troubled(troublesOf(one)) : undefined
+      return inWorld(subject, one, { step, troubled: tried }, (listener, world) =>
         Effect.map(
           Effect.forEach(one.requests, (request) => play(listener, request, world, true)),
           (played) => {
