@@ -132,14 +132,14 @@ export class Connection implements Host, Incoming {
   begin(): void {
     try {
       const decision = this.#serving.admit(this.peer)
-      if (decision !== undefined) this.#await(decision)
+      if (decision !== undefined) this.#admitted(decision)
     } catch (cause) {
       // Who was not let in is out.
       this.contain(cause)
     }
   }
 
-  #await(decision: Effect.Effect<boolean>): void {
+  #admitted(decision: Effect.Effect<boolean>): void {
     if (Exit.isExit(decision)) {
       this.#decided(decision as Exit.Exit<boolean>)
       return

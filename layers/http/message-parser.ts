@@ -3,9 +3,8 @@
  * with bytes as they arrive and cut anywhere. Strict: what two readers could take differently is a fault, after which the
  * connection is of no use any more.
  */
-import { isHopByHop } from "../../src/http/framing.ts"
 import { HeaderList } from "../../src/http/header-list.ts"
-import { notTrailing } from "./trailers.ts"
+import { mayTrail } from "./trailers.ts"
 
 /** What of a message is not HTTP/1.1, or could be read in more than one way. */
 export type MessageFault =
@@ -426,7 +425,7 @@ export abstract class MessageParser<F extends object | string> {
       at = lineEnd + 2
       if (trailing) {
         if (name === "content-length" || name === "transfer-encoding") return "trailer"
-        if (!isHopByHop(name) && !notTrailing.has(name)) flat.push(name, value)
+        if (mayTrail(name)) flat.push(name, value)
       } else {
         // A tab behind it hides `chunked` from llhttp, and not from others: what tells the framing keeps it, and is refused.
         let notedEnd = lineEnd
