@@ -7,7 +7,7 @@ import { Effect, type Scope } from "effect"
 import type { Answer } from "../../src/http/message.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
 import type { Peer } from "../../src/pipeline/view.ts"
-import { type Container, contained, containing } from "../../src/services/contained.ts"
+import { type Container, contained, containing, ignore } from "../../src/services/contained.ts"
 import type { PortTls } from "../../src/services/listener-tls.ts"
 import { isLocal } from "../admin-address.ts"
 import { Handshakes } from "../tls/handshakes.ts"
@@ -45,6 +45,8 @@ export interface ListenOptions {
   readonly defect: (cause: unknown) => void
   /** Clients speak TLS: asked what of it for each connection. Absent: they do not. */
   readonly tls?: (() => PortTls | undefined) | undefined
+  /** Told of a connection that was closed because its handshake failed, with the address of the client. Default: nobody is. */
+  readonly handshakeFailed?: ((source: string, detail: string) => void) | undefined
   /** How the scope's end drains, if nobody did before. */
   readonly drain: DrainOptions
 }
@@ -98,7 +100,8 @@ export const listen = (options: ListenOptions): Effect.Effect<Bound, BindFailed,
         draining: false,
         ending: false
       },
-      options.tls
+      options.tls,
+      options.handshakeFailed ?? ignore
     )
     const bound = yield* Effect.acquireRelease(open(listener, options), (bound) => bound.drain(options.drain))
     return bound
@@ -163,6 +166,7 @@ class Listener implements Container {
   readonly #servers: Array<Server> = []
   readonly #serving: Serving
   readonly #tls: (() => PortTls | undefined) | undefined
+  readonly #handshakeFailed: (source: string, detail: string) => void
   /** Connections whose handshakes are under way, of each server with TLS. */
   readonly #handshakes: Array<Handshakes> = []
   #sweeper: NodeJS.Timeout | undefined = undefined
@@ -171,9 +175,14 @@ class Listener implements Container {
   readonly #emptied: Array<() => void> = []
   #drain: Promise<void> | undefined = undefined
 
-  constructor(serving: Serving, tls: (() => PortTls | undefined) | undefined) {
+  constructor(
+    serving: Serving,
+    tls: (() => PortTls | undefined) | undefined,
+    handshakeFailed: (source: string, detail: string) => void
+  ) {
     this.#serving = serving
     this.#tls = tls
+    this.#handshakeFailed = handshakeFailed
   }
 
   /** A callback threw that belongs to no connection: there is nothing to close. */
@@ -202,6 +211,8 @@ class Listener implements Container {
         if (this.#accepting) this.#connected(socket, facts)
         else socket.destroy()
       },
+      failed: ({ remoteAddress = "", remotePort = 0 }, detail) =>
+        this.#handshakeFailed(`${remoteAddress}:${remotePort}`, detail),
       defect: this.#serving.defect
     })
     this.#handshakes.push(handshakes)

@@ -18,6 +18,8 @@ export interface HandshakeOptions {
   readonly now: () => number
   /** The handshake is over: bytes of the protocol above are next. */
   readonly secured: (socket: TLSSocket, secured: Secured) => void
+  /** There will be none, and why: a connection is closed. Not told of clients that leave by themselves. */
+  readonly failed: (socket: Socket, detail: string) => void
   /** A callback threw. */
   readonly defect: (cause: unknown) => void
 }
@@ -33,8 +35,7 @@ export class Handshakes implements Container {
     this.#terminations = new Terminations(this, {
       now: options.now,
       secured: (socket) => this.#secured(socket),
-      // An alert that says why may be on its way.
-      failed: (socket) => transportOf(socket)?.destroySoon()
+      failed: (error, socket) => this.#failed(error, socket)
     })
   }
 
@@ -59,7 +60,8 @@ export class Handshakes implements Container {
       socket.destroy()
       return
     }
-    const timer = setTimeout(destroy, port.handshakeTimeout, socket).unref()
+    const late = contained(this, () => this.#fail(socket, "the handshake took too long"))
+    const timer = setTimeout(late, port.handshakeTimeout).unref()
     this.#pending.set(socket, new Pending(timer))
     const container: Container = {
       contain: (cause) => {
@@ -93,7 +95,10 @@ export class Handshakes implements Container {
     if (hello._tag === "Unfinished") return
     const tls = hello._tag === "Hello" ? this.#options.port()?.forServerName(hello.serverName) : undefined
     if (hello._tag === "Malformed" || tls === undefined) {
-      socket.destroy()
+      this.#fail(
+        socket,
+        hello._tag === "Malformed" ? "it speaks no TLS" : "nobody is served under the name that it asks for"
+      )
       return
     }
     stop()
@@ -105,6 +110,19 @@ export class Handshakes implements Container {
     server.emit("connection", socket)
   }
 
+  #fail(socket: Socket, detail: string): void {
+    if (this.#over(socket) !== undefined) this.#options.failed(socket, detail)
+    socket.destroy()
+  }
+
+  #failed({ code, message }: NodeJS.ErrnoException, socket: TLSSocket): void {
+    const raw = transportOf(socket)
+    if (raw === undefined) return
+    if (this.#over(raw) !== undefined && code !== "ECONNRESET") this.#options.failed(raw, code ?? message)
+    // An alert that says why may be on its way.
+    raw.destroySoon()
+  }
+
   #secured(socket: TLSSocket): void {
     const raw = transportOf(socket)
     const pending = raw && this.#over(raw)
@@ -114,6 +132,7 @@ export class Handshakes implements Container {
     }
     const secured = new Secured(socket, raw, pending.tls, pending.serverName)
     if (!secured.isAdmitted(this.#options.now())) {
+      this.#options.failed(raw, "its certificate is not valid")
       socket.destroy()
       return
     }
@@ -131,8 +150,4 @@ class Pending {
   constructor(timer: NodeJS.Timeout) {
     this.timer = timer
   }
-}
-
-const destroy = (socket: Socket): void => {
-  socket.destroy()
 }

@@ -68,7 +68,7 @@ export class Terminations {
     })
     const { secured, failed } = this.#handling
     const done = contained(this.#container, secured)
-    const broken = contained(this.#container, (_: Error, socket: TLSSocket) => failed(socket))
+    const broken = contained(this.#container, failed)
     server.on("secureConnection", done).on("tlsClientError", broken)
     return { server, until: shown.until }
   }
@@ -79,7 +79,7 @@ interface Handling {
   /** Milliseconds since 1970. */
   readonly now: () => number
   readonly secured: (socket: TLSSocket) => void
-  readonly failed: (socket: TLSSocket) => void
+  readonly failed: (error: NodeJS.ErrnoException, socket: TLSSocket) => void
 }
 
 interface Made {

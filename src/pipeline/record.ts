@@ -51,11 +51,18 @@ const reasonOf = ({ reason, source }: StageError): string => reason ?? reasons[s
 
 /** What remains of a connection that was refused: a line of the log, and its count. */
 export const refusedConnections = (metrics: Metrics["Service"], log: RecordLog) => {
-  const refused = metrics.counter("connections_refused_total", "Connections of clients that policies have closed.", [
-    "bind",
-    "reason"
-  ])
-  return (bind: string, { peer, facts }: Contact, error: StageError): void => {
+  const refused = metrics.counter(
+    "connections_refused_total",
+    "Connections of clients that policies have closed, or whose TLS handshakes have failed.",
+    ["bind", "reason"]
+  )
+  /** @param source the address of the client. The internet knocks at every port, so its lines are seldom wanted. */
+  const handshake = (bind: string, source: string, error: string): void => {
+    refused.series([bind, "TLS"]).record(1)
+    if (log.enabled("debug", "connection"))
+      log.log("debug", "connection", "handshake failed", { bind, "src.addr": source, error })
+  }
+  const policy = (bind: string, { peer, facts }: Contact, error: StageError): void => {
     const reason = reasonOf(error)
     refused.series([bind, reason]).record(1)
     if (!log.enabled("info", "connection")) return
@@ -63,6 +70,7 @@ export const refusedConnections = (metrics: Metrics["Service"], log: RecordLog) 
     const added = facts === undefined ? {} : Object.fromEntries(facts)
     log.log("info", "connection", "refused", { bind, "src.addr": source, reason, error: error.message, ...added })
   }
+  return { policy, handshake }
 }
 
 export const makeRecorder = (log: RecordLog, metrics: Metrics["Service"], clock: () => number) => {

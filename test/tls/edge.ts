@@ -129,7 +129,12 @@ export const serving = (text: string, configured = 8443): Effect.Effect<Secure, 
   Effect.gen(function* () {
     const log: Array<string> = []
     const gateway = yield* Effect.orDie(
-      start(text, { ephemeral: true, host: "127.0.0.1", log: (line) => log.push(line), env: { RUST_LOG: "info" } })
+      start(text, {
+        ephemeral: true,
+        host: "127.0.0.1",
+        log: (line) => log.push(line),
+        env: { RUST_LOG: "info,connection=debug" }
+      })
     )
     return { gateway, port: gateway.port(configured)!, log }
   })

@@ -3,6 +3,7 @@ import { connect as connectPlain } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { watching } from "../../src/main/trace.ts"
+import { send } from "../client.ts"
 import { as, asked, at, connected, logged, pem, serving, showing, telling } from "./edge.ts"
 
 const one = (route: string, more = "") => `
@@ -73,6 +74,24 @@ describe("a listener with TLS", () => {
         assert.strictEqual(received, "")
       }
       assert.strictEqual(yield* asked(port, "localhost"), "200 no")
+    })
+  )
+
+  it.live("handshakes that fail are counted, and the log says why where it is asked to", () =>
+    Effect.gen(function* () {
+      const listeners = `listeners: [{ hostname: localhost, tls: { ${showing("server")}${trusting} } }]`
+      const { port, log, gateway } = yield* serving(`gateways: { default: { port: 8443, ${listeners} } }`)
+      yield* asked(port, "localhost")
+      yield* asked(port, "localhost", { servername: "elsewhere.example" })
+      yield* asked(port, "localhost", { ...as("client"), ALPNProtocols: ["h2"] })
+      for (const line of [
+        /handshake failed bind=bind\/8443 src\.addr=127\.0\.0\.1:\d+ error="ERR_SSL_PEER_DID_NOT_RETURN_A_CERTIFICATE"/,
+        /error="nobody is served under the name that it asks for"/,
+        /error="ERR_SSL_NO_APPLICATION_PROTOCOL"/
+      ])
+        yield* logged(log, line)
+      const { body } = yield* Effect.promise(() => send(gateway.ports.stats!, { path: "/metrics" }))
+      assert.match(body, /^headgate_connections_refused_total\{bind="bind\/8443",reason="TLS"\} 3$/m)
     })
   )
 

@@ -173,7 +173,7 @@ export const startGateway = <R>(
       const admit = makeAdmit(
         clocks.monotonic,
         (contact, error) => {
-          refusals(bind, contact, error)
+          refusals.policy(bind, contact, error)
           if (watchers.waiting) watchers.refused(contact, error)
         },
         defect
@@ -205,6 +205,7 @@ export const startGateway = <R>(
           handle: handle(key),
           admit: admitting(bind.key),
           tls: bind.tls === undefined ? undefined : () => bindsByPlace.get(key)?.tls ?? bind.tls,
+          handshakeFailed: (source, detail) => refusals.handshake(bind.key, source, detail),
           clocks,
           limits: () => current.frontend.limits,
           defect: (cause) => tell("connection", cause),
