@@ -317,10 +317,10 @@ routes: [{ backends: [{ host: "127.0.0.1:${portOf(server.address())}" }] }]
 })
 
 describe("npx", () => {
-  it.live("takes the proxy with it that it was asked for, although it tells its shell alone", () =>
+  it.live.each(["headgate", "'headgate'"])("takes the proxy %s with it, although it tells its shell alone", (asked) =>
     Effect.gen(function* () {
       const port = yield* nowhere
-      const env = { npm_lifecycle_event: "npx", npm_lifecycle_script: "headgate" }
+      const env = { npm_lifecycle_event: "npx", npm_lifecycle_script: asked }
       // Arguments behind the command keep a shell from becoming the command.
       const line = `"${process.execPath}" "${join(root, "bin/headgate.mjs")}" "$@"; exit`
       const config = `config: { adminAddr: off, statsAddr: off, readinessAddr: off }${direct(port)}`

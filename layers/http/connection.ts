@@ -62,6 +62,8 @@ export interface Serving {
   /** Whether only this machine reaches the listener. */
   readonly loopback: boolean
   draining: boolean
+  /** Nobody waits for another request on a connection that is idle. */
+  ending: boolean
 }
 
 /** Why a connection takes no further request: what its client sent is none, or ended within one. */
@@ -74,7 +76,7 @@ export class Connection implements Host, Incoming {
   readonly secured: Secured | undefined
   /** For whichever request is being answered. A closure for each of them would not die young, and cost collections. */
   readonly #inform: Inform
-  readonly flushed: () => void
+  readonly flushed: (error?: unknown) => void
   readonly #serving: Serving
   readonly #parser: RequestParser
   readonly #opened: number
@@ -115,7 +117,10 @@ export class Connection implements Host, Incoming {
     this.#parser = new RequestParser(serving.maxHeadBytes)
     this.peer = peerOf(socket, serving.loopback, secured)
     this.#inform = (status, headers) => this.#active?.inform(status, headers)
-    this.flushed = contained(this, () => this.#active?.flushed())
+    this.flushed = contained(this, (error?: unknown) => {
+      // What was cut off has not left: `close` follows, and tells.
+      if (error === undefined || error === null) this.#active?.flushed()
+    })
     this.#opened = this.#idleSince = serving.clocks.monotonic()
     const received = contained(this, (bytes: Buffer) => this.#received(bytes))
     const ended = contained(this, () => this.#ended())
@@ -124,8 +129,18 @@ export class Connection implements Host, Incoming {
     socket.on("data", received).on("end", ended).on("drain", drained).on("error", ignore)
   }
 
-  /** What was decided of the connection; until that is known nothing is read of it. */
-  admitted(decision: Effect.Effect<boolean>): void {
+  /** Asks whether the client may be here, where anybody decides about it; until that is known nothing is read of it. */
+  begin(): void {
+    try {
+      const decision = this.#serving.admit(this.peer)
+      if (decision !== undefined) this.#admitted(decision)
+    } catch (cause) {
+      // Who was not let in is out.
+      this.contain(cause)
+    }
+  }
+
+  #admitted(decision: Effect.Effect<boolean>): void {
     if (Exit.isExit(decision)) {
       this.#decided(decision as Exit.Exit<boolean>)
       return
@@ -368,7 +383,12 @@ export class Connection implements Host, Incoming {
     const sealed = this.#sealed
     this.#sealed = true
     if (active === undefined) {
-      if (!sealed) this.#refuseBroken(broken)
+      if (sealed) return
+      // The rest of a request that was answered: there is no more to say.
+      if (this.#upload !== undefined) {
+        this.#seal()
+        closeGently(this.socket)
+      } else this.#refuseBroken(broken)
     } else if (active.uploading) {
       // What was read of its body must not pass for the whole.
       if (active.responding) this.cut()
@@ -400,7 +420,11 @@ export class Connection implements Host, Incoming {
       closeGently(socket)
     } else if (this.#broken !== undefined) this.#refuseBroken(this.#broken)
     else if (this.#waiting !== undefined) setImmediate(next, this)
-    else this.#idleSince = this.#serving.clocks.monotonic()
+    else if (this.#serving.ending) {
+      // Its answer began before the end, and could not say that it is the last.
+      this.#seal()
+      closeGently(socket)
+    } else this.#idleSince = this.#serving.clocks.monotonic()
     this.#flow()
   }
 

@@ -99,7 +99,8 @@ export const listen = (options: ListenOptions): Effect.Effect<Bound, BindFailed,
         maxHeadBytes: options.maxHeadBytes ?? 65_536,
         defect: options.defect,
         loopback: options.address._tag !== "Unix" && isLocal(options.address),
-        draining: false
+        draining: false,
+        ending: false
       },
       options.tls,
       options.handshakeFailed ?? ignore
@@ -235,8 +236,7 @@ class Listener implements Container {
       }
     })
     socket.on("close", closed)
-    const admitted = this.#serving.admit(connection.peer)
-    if (admitted !== undefined) connection.admitted(admitted)
+    connection.begin()
   }
 
   addresses(configured: Address): ReadonlyArray<string> {
@@ -300,6 +300,7 @@ class Listener implements Container {
     // A balancer that has not noticed yet uses the connections that it keeps: none is closed under a request.
     if (minimum > 0) await this.#within(minimum, false)
     await Effect.runPromise(this.close())
+    this.#serving.ending = true
     for (const connection of this.connections) if (connection.idle) connection.socket.destroy()
     if (this.connections.size > 0) await this.#within(Math.max(0, deadline - minimum), true)
     this.cut()

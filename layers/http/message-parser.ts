@@ -3,9 +3,8 @@
  * with bytes as they arrive and cut anywhere. Strict: what two readers could take differently is a fault, after which the
  * connection is of no use any more.
  */
-import { isHopByHop } from "../../src/http/framing.ts"
 import { HeaderList } from "../../src/http/header-list.ts"
-import { notTrailing } from "./trailers.ts"
+import { mayTrail } from "./trailers.ts"
 
 /** What of a message is not HTTP/1.1, or could be read in more than one way. */
 export type MessageFault =
@@ -167,7 +166,9 @@ export abstract class MessageParser<F extends object | string> {
     const fault = this.#read(bytes, from, length)
     const gathered = this.#gathered
     if (gathered !== undefined) {
-      this.body = this.#gatheredLength === gathered.length ? gathered : gathered.subarray(0, this.#gatheredLength)
+      const body = this.#gatheredLength === gathered.length ? gathered : gathered.subarray(0, this.#gatheredLength)
+      // Whoever keeps a few bytes does not keep the memory of all the framing around them.
+      this.body = 2 * body.length < gathered.length ? Buffer.from(body) : body
       this.#gathered = undefined
       this.#gatheredLength = 0
     }
@@ -424,10 +425,12 @@ export abstract class MessageParser<F extends object | string> {
       at = lineEnd + 2
       if (trailing) {
         if (name === "content-length" || name === "transfer-encoding") return "trailer"
-        if (!isHopByHop(name) && !notTrailing.has(name)) flat.push(name, value)
+        if (mayTrail(name)) flat.push(name, value)
       } else {
         // A tab behind it hides `chunked` from llhttp, and not from others: what tells the framing keeps it, and is refused.
-        const noted = valueEnd === lineEnd ? value : text.slice(valueStart, lineEnd).replace(blanksBehind, "")
+        let notedEnd = lineEnd
+        while (notedEnd > valueEnd && text.charCodeAt(notedEnd - 1) === blank) notedEnd--
+        const noted = notedEnd === valueEnd ? value : text.slice(valueStart, notedEnd)
         const fault = this.takeLine(flat, name, value, noted)
         if (fault !== undefined) return fault
       }
@@ -438,7 +441,5 @@ export abstract class MessageParser<F extends object | string> {
 
 /** Whether a byte may stand in a value, or in whatever else runs up to the end of its line. */
 const isText = (byte: number): boolean => (byte >= blank && byte !== del) || byte === tab
-
-const blanksBehind = / +$/
 
 const isBlank = (byte: number): boolean => byte === blank || byte === tab

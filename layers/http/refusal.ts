@@ -20,8 +20,7 @@ const lingering = 1000
  */
 export const closeGently = (socket: Socket): void => {
   if (socket.destroyed) return
-  // It may have been told twice.
-  if (!socket.writableEnded) setTimeout(destroy, lingering, socket).unref()
+  setTimeout(destroy, lingering, socket).unref()
   socket.end()
   // What still comes is read and dropped: bytes that lie unread would reset the connection when it closes.
   socket.resume()

@@ -75,6 +75,39 @@ describe("limits", () => {
   })
 })
 
+describe("what a client can make of it", () => {
+  it("blanks within a value cost no more than letters", () => {
+    const time = (filling: string) => {
+      const bytes = Buffer.from(`${line}x: a${filling.repeat(65_000)}b \r\n\r\n`)
+      const start = performance.now()
+      for (let i = 0; i < 10; i++) assert.isUndefined(new RequestParser(most).feed(bytes, 0, bytes.length))
+      return performance.now() - start
+    }
+    time("x")
+    // The square of their number would take minutes.
+    assert.isBelow(time(" "), 20 * time("x") + 1_000)
+  })
+
+  it("a body holds about as much memory as it has bytes, whatever frames it", () => {
+    const parser = new RequestParser(most)
+    const head = Buffer.from(`${line}\r\n`)
+    assert.isUndefined(parser.feed(head, 0, head.length))
+    parser.expect("chunked")
+    const piece = Buffer.from(`1;${"x".repeat(16_000)}\r\na\r\n`.repeat(4))
+    const kept: Array<Buffer> = []
+    for (let i = 0; i < 200; i++) {
+      assert.isUndefined(parser.feed(piece, 0, piece.length))
+      kept.push(parser.body!)
+    }
+    assert.strictEqual(Buffer.concat(kept).length, 800)
+    const memories = new Set(kept.map(({ buffer }) => buffer))
+    assert.isBelow(
+      [...memories].reduce((sum, { byteLength }) => sum + byteLength, 0),
+      1 << 20
+    )
+  })
+})
+
 describe("a piece with several requests", () => {
   it("is read up to the end of each head and of each body", () => {
     const bytes = Buffer.from(

@@ -88,7 +88,8 @@ export class RequestParser extends MessageParser<RequestFault> {
     while (text.charCodeAt(from) === blank)
     let to = from
     for (let code = text.charCodeAt(to); code > blank; code = text.charCodeAt(++to)) if (code > highest) return "target"
-    if (to === from || text.charCodeAt(to) === tab) return "target"
+    if (to === from) return "request line"
+    if (text.charCodeAt(to) === tab) return "target"
     const version = versionOf(text, to, end)
     // A line without a version may be one without a target.
     if (version === undefined || (to === end && text.charCodeAt(from) !== slash)) return "version"

@@ -21,7 +21,7 @@ export interface Connected extends Container {
   /** Milliseconds since 1970. */
   readonly wall: () => number
   /** Called when the system has taken what was written; it tells the response that is being written. */
-  readonly flushed: () => void
+  readonly flushed: (error?: unknown) => void
   /** Leaves HTTP: what the client sends from here on. */
   readonly leave: () => Tunnel
 }
@@ -371,10 +371,10 @@ const isStartable = (body: BodySource): boolean =>
 const lengthOf = (status: number, body: Answer["body"], bodiless: boolean, headers: HeaderList): string | undefined => {
   if (status === 204) return undefined
   if (body !== undefined && !isSource(body)) return String(body.length)
-  const declared = headers.get("content-length")
-  if (body !== undefined) return declared !== undefined && digits.test(declared) ? declared : undefined
+  if (body === undefined && !bodiless) return "0"
   // What a HEAD or a 304 would have had is not known here; the backend may have said it.
-  return bodiless ? declared : "0"
+  const declared = headers.get("content-length")
+  return declared !== undefined && digits.test(declared) ? declared : undefined
 }
 
 const digits = /^[0-9]{1,15}$/

@@ -45,4 +45,16 @@ describe("headers of one connection", () => {
     const lines = ["connection: close, X-Mine, content-length", "x-mine: 1", "content-length: 3"]
     assert.deepStrictEqual(headersOf(lines), ["content-length", "3"])
   })
+
+  it("who somebody is stands in no trailer", () => {
+    const lines = [
+      "Authorization: x",
+      "Cookie: x",
+      "X-Headgate-User: x",
+      "X-Forwarded-For: x",
+      "Forwarded: x",
+      "X-Kept: 1"
+    ]
+    assert.deepStrictEqual(trailersOf(lines), ["x-kept", "1"])
+  })
 })

@@ -69,7 +69,7 @@ export const isHopByHop = (name: string): boolean => {
   }
 }
 /** Names that only the proxy itself may set. */
-const reservedPrefix = "x-headgate-"
+export const reservedPrefix = "x-headgate-"
 
 /**
  * Whether a backend that makes variables of headers (CGI, WSGI) would take a name with `_` for another one: a header that is
@@ -220,12 +220,14 @@ const noOptions: Readonly<ConnectionOptions> = { close: false, keepAlive: false,
 /** Reads what `connection` says, and removes the headers that it names. */
 const takeOptions = (connection: string, headers: HeaderList): ConnectionOptions => {
   const options = { ...noOptions }
+  let named: Set<string> | undefined
   for (const option of connection.toLowerCase().split(",")) {
     const name = option.trim()
     if (name === "upgrade") options.upgrade = true
     else if (name === "close") options.close = true
     else if (name === "keep-alive") options.keepAlive = true
-    else if (name !== "" && !notNominable.has(name)) headers.delete(name)
+    else if (name !== "" && !notNominable.has(name)) named = (named ?? new Set()).add(name)
   }
+  if (named !== undefined) headers.deleteAll(named)
   return options
 }

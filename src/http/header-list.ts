@@ -65,6 +65,21 @@ export class HeaderList {
     this.#deleteFrom(name.toLowerCase(), 0)
   }
 
+  /** Removes all lines of any of those names, which must be lower-case: in one pass, however many a peer has named. */
+  deleteAll(names: ReadonlySet<string>): void {
+    const flat = this.flat
+    let kept = 0
+    for (let i = 0; i < flat.length; i += 2) {
+      if (names.has(flat[i]!)) continue
+      if (kept !== i) {
+        flat[kept] = flat[i]!
+        flat[kept + 1] = flat[i + 1]!
+      }
+      kept += 2
+    }
+    while (flat.length > kept) flat.pop()
+  }
+
   #deleteFrom(lower: string, start: number): void {
     const flat = this.flat
     let kept = start

@@ -23,7 +23,7 @@ import { type AttackCase, attack } from "./attack.ts"
 const stricter: Readonly<Record<string, string>> = {
   version: "llhttp reads HTTP/0.9, HTTP/2.0, RTSP and ICE as if they were HTTP",
   method: "it looks for methods of RTSP, too",
-  "request line": "it skips what stands before one",
+  "request line": "it skips what stands before one, and reads a CONNECT without a target",
   "line break": "it skips any halves of line breaks before a request",
   "transfer-encoding": "a tab behind a coding hides it from some",
   "chunk size": "it counts beyond what a double holds",

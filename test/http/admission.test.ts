@@ -38,6 +38,18 @@ describe("a connection that is decided about", () => {
     })
   )
 
+  it.live("by something that throws is closed without a byte", () =>
+    Effect.gen(function* () {
+      const fault = new Error("the decision failed")
+      const { port, bound, requests, defects } = yield* asking(() => {
+        throw fault
+      })
+      assert.strictEqual(yield* Effect.promise(() => new RawClient(port).send(ask).toEnd()), "")
+      yield* Effect.promise(() => eventually(() => bound.connections() === 0))
+      assert.deepStrictEqual([requests, defects], [[], [fault]])
+    })
+  )
+
   it.live("is asked about once, however many requests come over it", () =>
     Effect.gen(function* () {
       let asked = 0

@@ -35,6 +35,16 @@ describe("answers that are not as they should be", () => {
     })
   )
 
+  it.live("what is no length is told of no body that HEAD leaves out", () =>
+    Effect.gen(function* () {
+      const { port } = yield* edge(() =>
+        Effect.succeed({ status: 200, headers: new HeaderList(["content-length", "1, 2"]), body: undefined })
+      )
+      const client = new RawClient(port).send("HEAD / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
+      assert.notInclude(yield* Effect.promise(() => client.toEnd()), "content-length")
+    })
+  )
+
   it.live("a wrong length of a body in memory is mended", () =>
     Effect.gen(function* () {
       const { port } = yield* edge(() => Effect.succeed(text(200, "abc", ["content-length", "77", "x-last", "1"])))

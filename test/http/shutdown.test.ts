@@ -97,6 +97,23 @@ describe("graceful shutdown", () => {
     })
   )
 
+  it.live("a connection whose answer had begun is closed when that is through, and nobody waits for the deadline", () =>
+    Effect.gen(function* () {
+      const body = new Tap().push("first")
+      const { port, bound, outcomes } = yield* edge(() =>
+        Effect.succeed({ status: 200, headers: new HeaderList(), body })
+      )
+      const client = new RawClient(port).send(get)
+      yield* Effect.promise(() => client.until(({ text }) => text.includes("first")))
+      const drain = yield* Effect.forkChild(bound.drain({ minimum: 0, deadline: 60_000 }), { startImmediately: true })
+      assert.isTrue(yield* refuses(port))
+      body.end()
+      assert.match(yield* Effect.promise(() => client.toEnd()), /connection: keep-alive[\s\S]*first\r\n0\r\n\r\n$/)
+      yield* Fiber.join(drain)
+      assert.deepStrictEqual(outcomes, [{ status: 200, failure: undefined }])
+    })
+  )
+
   it.live("a tunnel lives until the deadline", () =>
     Effect.gen(function* () {
       const { port } = yield* tcpBackend((socket) =>

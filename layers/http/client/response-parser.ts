@@ -5,7 +5,7 @@
 import { isHopByHop } from "../../../src/http/framing.ts"
 import { HeaderList } from "../../../src/http/header-list.ts"
 import { type MessageFault, MessageParser, Place } from "../message-parser.ts"
-import { notTrailing } from "../trailers.ts"
+import { framing } from "../trailers.ts"
 import { MalformedResponse, type ResponseFault, UnreadableCoding } from "./failures.ts"
 
 /** The head of a response. */
@@ -27,7 +27,7 @@ const blank = 32
 const cr = 13
 
 /** What stays whatever `connection` claims. */
-const notNominable = new Set(["close", "keep-alive", ...notTrailing])
+const notNominable = new Set(["close", "keep-alive", ...framing])
 
 export type ParserFault = MalformedResponse | UnreadableCoding
 
@@ -258,10 +258,12 @@ const idleSeconds = (value: string): number | undefined => {
 /** Removes the headers that `connection` names. Returns whether it ends the connection. */
 const nominate = (connection: string, headers: HeaderList): boolean => {
   let closing = false
+  let named: Set<string> | undefined
   for (const option of connection.toLowerCase().split(",")) {
     const name = option.trim()
     if (name === "close") closing = true
-    else if (name !== "" && !notNominable.has(name)) headers.delete(name)
+    else if (name !== "" && !notNominable.has(name)) named = (named ?? new Set()).add(name)
   }
+  if (named !== undefined) headers.deleteAll(named)
   return closing
 }

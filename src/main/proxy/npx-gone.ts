@@ -6,7 +6,8 @@ const often = 250
 
 /** Listens until the returned function is called. Whoever else started the program, also from a script of npm, may leave it alone. */
 export const onNpxGone = (env: Readonly<Record<string, string | undefined>>, gone: () => void): (() => void) => {
-  const isOfNpx = env["npm_lifecycle_event"] === "npx" && /^headgate\b/.test(env["npm_lifecycle_script"] ?? "")
+  // Newer ones quote the command for their shell.
+  const isOfNpx = env["npm_lifecycle_event"] === "npx" && /^["']?headgate\b/.test(env["npm_lifecycle_script"] ?? "")
   if (!isOfNpx) return () => {}
   const parent = process.ppid
   const timer = setInterval(() => {

@@ -10,13 +10,13 @@ export const withTenants = registry([...policies.policies, tenant, tenantGreetin
   response: [...policies.orders.response, "route tenantGreeting"]
 })
 
-const known: Readonly<Record<string, Tenant | undefined>> = {
-  acme: { name: "Acme", suspended: false },
-  "1": { name: "One", suspended: false },
-  late: { name: "Late", suspended: true },
-  "two words": { name: "Two", suspended: true }
-}
+const known: ReadonlyMap<string, Tenant> = new Map([
+  ["acme", { name: "Acme", suspended: false }],
+  ["1", { name: "One", suspended: false }],
+  ["late", { name: "Late", suspended: true }],
+  ["two words", { name: "Two", suspended: true }]
+])
 
-export const directory = Layer.succeed(Tenants, { find: (key) => Effect.succeed(known[key]) })
+export const directory = Layer.succeed(Tenants, { find: (key) => Effect.succeed(known.get(key)) })
 
 export const headgate = makeHeadgate({ registry: withTenants, layer: directory })
