@@ -304,8 +304,7 @@ export const startGateway = <R>(
         bind.tls?.whenReplaced(() => readmit(place))
         readmit(place)
       }
-      if (isDecidedOtherwise)
-        for (const { bound } of [...sockets.values(), ...givenUp]) bound.decideAnew(notAdmitted)
+      if (isDecidedOtherwise) for (const { bound } of [...sockets.values(), ...givenUp]) bound.decideAnew(notAdmitted)
       for (const [place, open] of opened) {
         sockets.set(place, open)
         log.log("info", "proxy", "started bind", { bind: open.bind.key, address: open.bound.addresses.join(",") })
