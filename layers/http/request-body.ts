@@ -11,15 +11,16 @@ export interface Incoming extends Container {
   readonly released: () => void
 }
 
-/** Bytes that are taken before somebody reads them. */
+/** Memory that is taken before somebody reads, and how much of it a chunk costs beside its bytes. */
 const mostEarly = 65_536
+const chunkCost = 256
 
 export class RequestBody implements BodySource, Container {
   readonly #connection: Incoming
   #sink: BodySink | undefined = undefined
   /** What came before it could be handed over. */
   #early: Array<Uint8Array> = []
-  #earlyBytes = 0
+  #earlyCost = 0
   /** Told `false` by the sink, and not yet to go on. */
   #held = false
   #trailers: HeaderList | undefined = undefined
@@ -44,7 +45,7 @@ export class RequestBody implements BodySource, Container {
 
   /** Nothing more is to be taken from the socket for now. */
   get full(): boolean {
-    return !this.#over && (this.#held || this.#earlyBytes >= mostEarly)
+    return !this.#over && (this.#held || this.#earlyCost >= mostEarly)
   }
 
   start(sink: BodySink): void {
@@ -74,7 +75,7 @@ export class RequestBody implements BodySource, Container {
     while (this.#sink !== undefined && !this.#held) {
       const chunk = early.shift()
       if (chunk === undefined) break
-      this.#earlyBytes -= chunk.length
+      this.#earlyCost -= chunk.length + chunkCost
       if (!this.#sink.data(chunk)) this.#held = true
     }
     if (this.#held || this.#over) return
@@ -88,7 +89,7 @@ export class RequestBody implements BodySource, Container {
     if (this.#over) return
     if (this.#sink === undefined || this.#held || this.#early.length > 0) {
       this.#early.push(chunk)
-      this.#earlyBytes += chunk.length
+      this.#earlyCost += chunk.length + chunkCost
     } else if (!this.#sink.data(chunk)) this.#held = true
   }
 
@@ -120,7 +121,7 @@ export class RequestBody implements BodySource, Container {
     this.#over = true
     this.#sink = undefined
     this.#early = []
-    this.#earlyBytes = 0
+    this.#earlyCost = 0
   }
 }
 

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, Exit, Fiber, Schema } from "effect"
 import {
@@ -298,5 +300,57 @@ describe("bodies", () => {
     const text = watched()
     assert.strictEqual(observe("ab", text.observer), "ab")
     assert.deepStrictEqual([text.seen, text.ends], [[97, 98], [undefined]])
+  })
+})
+
+describe("a body in single bytes", () => {
+  /** Pushes so many, each in a chunk of its own. */
+  const crumbs = (count: number) => {
+    let sink: BodySink | undefined
+    const source: BodySource = {
+      start: (to) => {
+        sink = to
+        let more = true
+        for (let i = 0; i < count && more; i++) more = to.data(new Uint8Array([i]))
+      },
+      resume: () => sink?.end(),
+      cancel: () => {}
+    }
+    return source
+  }
+
+  it("takes little more memory than it has bytes while it is read", () => {
+    setFlagsFromString("--expose-gc")
+    const collect = runInNewContext("gc") as () => void
+    const held = () => {
+      collect()
+      const { heapUsed, arrayBuffers } = process.memoryUsage()
+      return heapUsed + arrayBuffers
+    }
+    const before = held()
+    const fiber = Effect.runFork(read(crumbs(500_000), 1_000_000))
+    assert.isBelow(held() - before, 10_000_000)
+    fiber.interruptUnsafe()
+  })
+
+  it("is handed on as a whole when it was too long", async () => {
+    const count = 200_000
+    const found = await Effect.runPromise(read(crumbs(count), count - 1))
+    const chunks: Array<Uint8Array> = []
+    let ended = false
+    if (!isSource(found.body)) throw new Error("it was complete")
+    found.body.start({
+      data: (chunk) => chunks.push(chunk) > 0,
+      end: () => {
+        ended = true
+      },
+      fail: () => {}
+    })
+    assert.isTrue(ended)
+    assert.lengthOf(chunks, 1)
+    assert.deepStrictEqual(
+      chunks[0],
+      Uint8Array.from({ length: count }, (_, i) => i)
+    )
   })
 })

@@ -75,17 +75,26 @@ export const read = (
   return Effect.callback<Read, BodyAborted>((resume) => {
     const chunks: Array<Uint8Array> = []
     let size = 0
+    /** How many chunks at the end are small, and their bytes. */
+    let crumbs = 0
+    let crumbBytes = 0
     const collector: BodySink = {
       data: (chunk) => {
         chunks.push(chunk)
         size += chunk.length
+        if (chunk.length > crumb) crumbs = crumbBytes = 0
+        else {
+          crumbs++
+          crumbBytes += chunk.length
+          if (crumbs === mostCrumbs) {
+            chunks.push(join(chunks.splice(-crumbs), crumbBytes))
+            crumbs = crumbBytes = 0
+          }
+        }
         if (size <= limit && holds?.(chunk.length) !== false) return true
+        const bytes = join(chunks, size)
         resume(
-          Effect.succeed({
-            complete: false,
-            bytes: join(chunks, size).subarray(0, limit),
-            body: new Rejoined(chunks, switched)
-          })
+          Effect.succeed({ complete: false, bytes: bytes.subarray(0, limit), body: new Rejoined([bytes], switched) })
         )
         return false
       },
@@ -97,6 +106,10 @@ export const read = (
     return Effect.sync(() => body.cancel())
   })
 }
+
+/** Up to how many bytes a chunk is small, and how many of them are kept before they become one: each costs memory of its own. */
+const crumb = 1024
+const mostCrumbs = 64
 
 const join = (chunks: ReadonlyArray<Uint8Array>, size: number): Uint8Array => {
   if (chunks.length === 1) return chunks[0]!
