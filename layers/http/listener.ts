@@ -10,6 +10,7 @@ import type { Peer } from "../../src/pipeline/view.ts"
 import { type Container, contained, containing, ignore } from "../../src/services/contained.ts"
 import type { PortTls } from "../../src/services/listener-tls.ts"
 import { isLocal } from "../admin-address.ts"
+import { plainAddress } from "../plain-address.ts"
 import { Handshakes } from "../tls/handshakes.ts"
 import type { Secured } from "../tls/secured.ts"
 import { type Address, BindFailed, bind, clearSocketFile, show } from "./address.ts"
@@ -215,7 +216,7 @@ class Listener implements Container {
         else socket.destroy()
       },
       failed: ({ remoteAddress = "", remotePort = 0 }, detail) =>
-        this.#handshakeFailed(`${remoteAddress}:${remotePort}`, detail),
+        this.#handshakeFailed(`${plainAddress(remoteAddress)}:${remotePort}`, detail),
       defect: this.#serving.defect
     })
     this.#handshakes.push(handshakes)

@@ -4,10 +4,11 @@ import type { ClientCertificate } from "../../src/pipeline/view.ts"
 import { alternativeNames, unquoted } from "./alternative-names.ts"
 
 export const describe = (certificate: X509Certificate): ClientCertificate => {
-  const names = namesOf(certificate.subjectAltName ?? "")
-  const uris = names.flatMap(({ kind, name }) => (kind === "URI" ? [name] : []))
+  const all = alternativeNames(certificate.subjectAltName ?? "").map(parted)
+  const names = all.filter(looksLikeItsKind)
   // An SVID has one URI; where there are several, none of them is the identity.
-  const spiffeId = uris.length === 1 && uris[0]!.startsWith("spiffe://") ? uris[0] : undefined
+  const hasOneUri = all.filter(({ kind }) => kind === "URI").length === 1
+  const spiffeId = hasOneUri ? names.find(isSpiffeId)?.name : undefined
   return {
     subject: oneLine(certificate.subject),
     subjectCn: commonName(certificate),
@@ -35,14 +36,22 @@ const kinds: ReadonlyMap<string, RegExp> = new Map([
   ["email", /^\S+@[\w.-]+$/]
 ])
 
-/** Names without what kind they are; one that does not look like its kind could pass for one of another. */
-const namesOf = (text: string) =>
-  alternativeNames(text).flatMap((each) => {
-    const colon = each.indexOf(":")
-    const kind = each.slice(0, colon)
-    const name = unquoted(each.slice(colon + 1))
-    return name !== undefined && kinds.get(kind)?.test(name) === true ? [{ kind, name }] : []
-  })
+/** An alternative name as it stands in a certificate; without a name where that cannot be read. */
+interface Named {
+  readonly kind: string
+  readonly name: string | undefined
+}
+
+const parted = (each: string): Named => {
+  const colon = each.indexOf(":")
+  return { kind: each.slice(0, colon), name: unquoted(each.slice(colon + 1)) }
+}
+
+/** Names are shown without their kinds; one that does not look like its kind could pass for one of another. */
+const looksLikeItsKind = (each: Named): each is Named & { readonly name: string } =>
+  each.name !== undefined && kinds.get(each.kind)?.test(each.name) === true
+
+const isSpiffeId = ({ kind, name }: Named): boolean => kind === "URI" && name?.startsWith("spiffe://") === true
 
 /** `spiffe://<trust domain>/ns/<namespace>/sa/<service account>`. */
 const workloadOf = (spiffeId: string): ClientCertificate["identity"] => {

@@ -1,4 +1,5 @@
 /** What the files of a configuration hold: the authorities that are trusted, and the certificate that is shown with its key. */
+import type { X509Certificate } from "node:crypto"
 import { createSecureContext } from "node:tls"
 import { Effect, Redacted, Result } from "effect"
 import type { Files } from "../services/files.ts"
@@ -57,9 +58,11 @@ export const readMaterial = (
           faults.push({ field, message: `${places[field]}: it cannot be used: ${reason}` })
         }
       }
-      if (trusted !== undefined) unusable("root", { ca: trusted.text })
-      if (chain !== undefined && owned !== undefined) {
-        if (chain.parsed[0]!.checkPrivateKey(owned.parsed)) unusable("cert", { cert: chain.text, key: owned.text })
+      const roots = trusted && pemOf(trusted.parsed)
+      const certificate = chain && pemOf(chain.parsed)
+      if (roots !== undefined) unusable("root", { ca: roots })
+      if (chain !== undefined && certificate !== undefined && owned !== undefined) {
+        if (chain.parsed[0]!.checkPrivateKey(owned.parsed)) unusable("cert", { cert: certificate, key: owned.text })
         else
           faults.push({
             field: "key",
@@ -68,9 +71,10 @@ export const readMaterial = (
       }
       if (faults.length > 0) return Result.fail(faults)
       const shown =
-        chain === undefined || owned === undefined
-          ? undefined
-          : { certificate: chain.text, key: Redacted.make(owned.text) }
-      return Result.succeed({ root: trusted?.text, shown })
+        certificate === undefined || owned === undefined ? undefined : { certificate, key: Redacted.make(owned.text) }
+      return Result.succeed({ root: roots, shown })
     }
   )
+
+/** The certificates alone: a file may hold more, a key even, and be laid out as nobody else reads it. */
+const pemOf = (certificates: ReadonlyArray<X509Certificate>): string => certificates.join("")

@@ -9,7 +9,7 @@ import { start } from "../../src/main/library.ts"
 import { send } from "../client.ts"
 import { freePorts } from "../free-ports.ts"
 import { httpBackend, portOf } from "../http/edge.ts"
-import { as, asked, at, connected, client as connecting, logged, serving, showing } from "./edge.ts"
+import { as, asked, at, connected, client as connecting, logged, pem, serving, showing } from "./edge.ts"
 
 const folder = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "headgate-tls-"))),
@@ -151,6 +151,19 @@ describe("TLS in a configuration that is replaced", () => {
         if (ended[index]) yield* Effect.promise(() => each.closed)
         else assert.strictEqual((yield* Effect.promise(() => each.ask("localhost"))).status, 200)
       }
+    })
+  )
+
+  it.live("authorities are the same however their file is laid out, and whatever else is in it", () =>
+    Effect.gen(function* () {
+      const own = yield* folder
+      const root = join(own, "root.pem")
+      writeFileSync(root, `# ours\n${pem("authority.pem").replace(/^/gm, "  ")}${pem("client.key")}`)
+      const { port, gateway: running } = yield* serving(gateway(trusting("authority")))
+      const client = yield* connected(port, as("client"))
+      yield* running.reload(gateway(`${showing("server")}, root: ${root}`))
+      assert.strictEqual((yield* Effect.promise(() => client.ask("localhost"))).status, 200)
+      assert.strictEqual(yield* asked(port, "localhost", as("client")), "200 a")
     })
   )
 
