@@ -3,6 +3,7 @@
  * policies and the call make of it goes with the attempt, unless that is the one which the client is answered with.
  */
 import { isSource } from "../http/body.ts"
+import { grpcTimeoutOf } from "../http/grpc.ts"
 import { RepeatableBody } from "../http/repeatable-body.ts"
 import type { Reached } from "../services/upstreams.ts"
 import { requestTimedOut } from "./deadline.ts"
@@ -166,8 +167,7 @@ export class Attempts {
     const { others } = passage
     const delay = this.#plan.again({ number: this.#number, reached, error, called, others, exchange })
     if (delay === undefined) return undefined
-    const limit = exchange.get(timeouts)?.request
-    if (limit !== undefined && now + delay - exchange.arrived >= limit) return requestTimedOut
+    if (now + delay - exchange.arrived >= limitOf(passage)) return requestTimedOut
     return this.#mayRepeatBeside(this.#underWay) ? delay : undefined
   }
 
@@ -187,6 +187,13 @@ export class Attempts {
     this.#settled = true
     this.#body?.giveUp()
   }
+}
+
+/** Milliseconds for the request as a whole. What its caller gives is read as the route left it: each attempt passes on what is left. */
+const limitOf = ({ exchange, received: { request } }: Passage): number => {
+  const callers = grpcTimeoutOf(request.method, request.headers)
+  const limit = exchange.get(timeouts)?.request ?? Number.POSITIVE_INFINITY
+  return typeof callers === "number" ? Math.min(limit, callers) : limit
 }
 
 /**
