@@ -128,6 +128,16 @@ describe("request framing", () => {
     assert.isUndefined(framed(frame([...host, "Connection", "upgrade"])).upgrade)
   })
 
+  it("an empty upgrade asks for nothing, so that another request may follow", () => {
+    for (const empty of [
+      ["Upgrade", ""],
+      ["Upgrade", "", "Upgrade", ""]
+    ])
+      assert.isFalse(framed(frame([...host, "Connection", "upgrade", ...empty])).upgrading)
+    const wish = framed(frame([...host, "Connection", "upgrade", "Upgrade", "", "Upgrade", "websocket"]))
+    assert.deepStrictEqual([wish.upgrade, wish.upgrading], ["websocket", true])
+  })
+
   it("h2c is never offered on", () => {
     assert.isUndefined(offeredProtocols("h2c"))
     assert.isUndefined(offeredProtocols(" , "))

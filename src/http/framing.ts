@@ -129,7 +129,8 @@ export const frameRequest = (
         connection = connection === "" ? value : `${connection},${value}`
         continue
       case "upgrade":
-        upgrade = upgrade === undefined ? value : `${upgrade}, ${value}`
+        // An empty one asks for nothing.
+        if (value !== "") upgrade = upgrade === undefined ? value : `${upgrade}, ${value}`
         continue
       case "te":
         trailersWanted ||= /(^|,)\s*trailers\s*(,|;|$)/i.test(value)
