@@ -20,17 +20,7 @@ import { defaultPortOptions, ports } from "../../src/main/configuration/ports.ts
 import { makeSnapshot } from "../../src/main/configuration/snapshot.ts"
 import { differences, type Side } from "../../src/main/ctl/differences.ts"
 import { type AttackCase, attack, type Trial } from "./attack.ts"
-
-/** Random numbers from a seed, for choices that need no shrinking. */
-export const dice = (seed: number) => {
-  let state = seed >>> 0
-  return (sides: number): number => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % sides
-  }
-}
+import { type Dice, dice } from "./messages.ts"
 
 /** A secret as providers make them. A part of it betrays it, too: an edit may hit the secret itself. */
 const secretOf = (file: string, index: number) =>
@@ -136,7 +126,7 @@ const corpus: ReadonlyArray<Planted> = [
     .map((file) => plant(file, readFileSync(join(folder, file), "utf8")))
 ].filter(({ parts }) => parts.length > 0)
 
-type Dice = ReturnType<typeof dice>
+type Roll = Dice["below"]
 
 const typed = [
   ..." :{}[],\"'#&*!|>-?%@$~=\n\t",
@@ -157,7 +147,7 @@ const typed = [
 ]
 
 /** What a hand at a keyboard does to a text, near a secret more often than elsewhere. */
-const edits: Readonly<Record<string, (text: string, at: number, roll: Dice) => string>> = {
+const edits: Readonly<Record<string, (text: string, at: number, roll: Roll) => string>> = {
   "characters are deleted": (text, at, roll) => text.slice(0, at) + text.slice(at + 1 + roll(8)),
   "characters are repeated": (text, at, roll) => {
     const end = at + 1 + roll(12)
@@ -214,7 +204,7 @@ interface Edited extends AttackCase {
 }
 
 const edited = (seed: number): Edited => {
-  const roll = dice(seed)
+  const roll = dice(seed).below
   const planted = corpus[roll(corpus.length)]!
   let { text } = planted
   const done: Array<string> = []
@@ -293,7 +283,7 @@ export const mutatedConfigurations = attack<Edited>({
   proves: "no message, graph or difference of a configuration quotes a secret, whatever an edit made of the file",
   cases: editNames.flatMap((name, index) =>
     [1, 2, 3].map((times) => {
-      const roll = dice(index * 7 + times)
+      const roll = dice(index * 7 + times).below
       const planted = corpus[0]!
       const places = [...planted.text.matchAll(/sk-live-|\$SECRET_/g)].map((match) => match.index)
       const at = Math.max(0, places[roll(places.length)]! - 6 + roll(8))

@@ -2,22 +2,19 @@
  * Requests, generated and mutated, several on a connection and in any chunking, read by the listener and by llhttp. Both come
  * to the same requests, byte for byte; where they differ it is the listener that refuses, for one of the listed reasons.
  */
-import { Effect, Schema } from "effect"
-import * as Arbitrary from "effect/Arbitrary"
 import { isHopByHop } from "../../src/http/framing.ts"
 import { llhttpRequests, ownRequests, type ReadRequest } from "../http/llhttp.ts"
 import {
+  batches,
   chunksOf,
   connectionLines,
   cut,
   type Dice,
-  dice,
   hostileLines,
   mutated,
   oddBytes,
   plainLines
-} from "./answers-by-llhttp.ts"
-import { type AttackCase, attack } from "./attack.ts"
+} from "./messages.ts"
 
 /** Why the listener refuses what llhttp reads. */
 const stricter: Readonly<Record<string, string>> = {
@@ -129,37 +126,11 @@ const faultOf = (pieces: ReadonlyArray<Buffer>): string | undefined => {
     : undefined
 }
 
-/** Connections of one seed. */
-const batch = 500
-
-interface Batch extends AttackCase {
-  readonly seed: number
-}
-
-export const requestsByLlhttp = attack<Batch>({
-  class: "smuggling",
+export const requestsByLlhttp = batches({
   name: "requests by llhttp",
   proves: "the listener reads requests as llhttp does, byte for byte, or refuses them for a listed reason",
-  cases: [],
-  generated: {
-    cases: Arbitrary.map(
-      Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 ** 31 }))),
-      (seed) => ({ title: `${batch} connections of the seed ${seed}`, seed })
-    ),
-    few: 100,
-    many: 2000
-  },
-  open: Effect.succeed(({ seed }) =>
-    Effect.suspend(() => {
-      const random = dice(seed)
-      for (let i = 0; i < batch; i++) {
-        const pieces = generatedRequests(random)
-        const fault = faultOf(pieces)
-        if (fault === undefined) continue
-        const bytes = pieces.map((piece) => JSON.stringify(piece.toString("latin1"))).join(" | ")
-        return Effect.fail(new Error(`${bytes}: ${fault}`))
-      }
-      return Effect.void
-    })
-  )
+  of: "connections",
+  drawn: generatedRequests,
+  pieces: (pieces) => pieces,
+  faultOf
 })
