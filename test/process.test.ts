@@ -230,7 +230,10 @@ describe("--validate-only", () => {
       /^<inline>:1:\d+: warning: routes\[0\]\.policies\.extProc: policy extProc is not available yet \[unavailable\]\n/
     )
     assert.deepStrictEqual([started.status, started.stdout], [1, ""])
-    assert.match(started.stderr, /^<inline>:1:\d+: routes\[0\]\.policies\.extProc: policy extProc is not available yet\n/m)
+    assert.match(
+      started.stderr,
+      /^<inline>:1:\d+: routes\[0\]\.policies\.extProc: policy extProc is not available yet\n/m
+    )
     assert.strictEqual(annotated.status, 1)
     assert.match(annotated.stderr, /^::error file=<inline>,line=1,col=9,title=routes::/)
   })

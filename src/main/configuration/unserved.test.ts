@@ -47,7 +47,7 @@ describe("what this build reads but does not serve", () => {
   it("is told by headgatectl validate, which starts nothing", () => {
     const { status, stdout } = spawnSync(process.execPath, ["bin/headgatectl.mjs", "validate", "-"], {
       input:
-        "gateways: { default: { port: 3000 } }\nroutes: [{ policies: { extProc: { host: "p:1" } }, backends: [] }]\n",
+        "gateways: { default: { port: 3000 } }\nroutes: [{ policies: { extProc: { host: 'p:1' } }, backends: [] }]\n",
       encoding: "utf8"
     })
     assert.match(
