@@ -1,5 +1,5 @@
 /**
- * Port of entry: an HTTP/1.1 server that hands every request to the engine, and knows how to stop without cutting anyone off.
+ * Port of entry: a server of HTTP/1.1 and HTTP/2 that hands every request to the engine, and knows how to stop without cutting anyone off.
  * With TLS it is handed sockets whose handshakes are over.
  */
 import { createServer, type Server, type Socket } from "node:net"
@@ -10,23 +10,33 @@ import type { Peer } from "../../src/pipeline/view.ts"
 import { type Container, contained, containing, ignore } from "../../src/services/contained.ts"
 import type { PortTls } from "../../src/services/listener-tls.ts"
 import { isLocal } from "../admin-address.ts"
+import { Session } from "../http2/server/session.ts"
 import { plainAddress } from "../plain-address.ts"
 import { Handshakes } from "../tls/handshakes.ts"
 import type { Secured } from "../tls/secured.ts"
 import { type Address, BindFailed, bind, clearSocketFile, show } from "./address.ts"
-import { type Clocks, Connection, type Limits, type Serving } from "./connection.ts"
+import type { ClientConnection, Clocks, Limits, Serving } from "./client-connection.ts"
+import { Connection } from "./connection.ts"
 
 export { type Address, BindFailed } from "./address.ts"
-export type { Clocks, Limits } from "./connection.ts"
+export type { Clocks, Limits } from "./client-connection.ts"
 
-/** 100 header lines (seed), 10 minutes of idleness, a minute for a head, no bound on the age of a connection, no probes. */
+/** 100 header lines (seed), 10 minutes of idleness, a minute for a head, no bound on the age of a connection, no probes, windows that grow. */
 export const defaultLimits: Limits = {
   paths: "normalised",
   maxHeaders: 100,
   idleTimeout: 600_000,
   headTimeout: 60_000,
   maxConnectionDuration: undefined,
-  probes: "none"
+  probes: "none",
+  http2: {
+    window: undefined,
+    connectionWindow: undefined,
+    frameSize: undefined,
+    maxHeaderSize: undefined,
+    pingInterval: undefined,
+    pingTimeout: 20_000
+  }
 }
 
 export interface ListenOptions {
@@ -48,6 +58,8 @@ export interface ListenOptions {
   readonly tls?: (() => PortTls | undefined) | undefined
   /** Told of a connection that was closed because its handshake failed, with the address of the client. Default: nobody is. */
   readonly handshakeFailed?: ((source: string, detail: string) => void) | undefined
+  /** Told of a session of HTTP/2 that was ended for what its client did, and why. Default: nobody is. */
+  readonly http2Ended?: ((source: string, cause: string) => void) | undefined
   /** How the scope's end drains, if nobody did before. */
   readonly drain: DrainOptions
 }
@@ -99,6 +111,7 @@ export const listen = (options: ListenOptions): Effect.Effect<Bound, BindFailed,
         limits: options.limits,
         maxHeadBytes: options.maxHeadBytes ?? 65_536,
         defect: options.defect,
+        http2Ended: options.http2Ended ?? ignore,
         loopback: options.address._tag !== "Unix" && isLocal(options.address),
         draining: false,
         ending: false
@@ -162,11 +175,11 @@ const portOf = (server: Server): number | undefined => {
   return typeof address === "object" && address !== null ? address.port : undefined
 }
 
-const sweep = containing((connection: Connection, now: number, limits: Limits) => connection.sweep(now, limits))
+const sweep = containing((connection: ClientConnection, now: number, limits: Limits) => connection.sweep(now, limits))
 
 /** The servers of one address, and the connections that came through them. */
 class Listener implements Container {
-  readonly connections = new Set<Connection>()
+  readonly connections = new Map<Socket, ClientConnection>()
   readonly #servers: Array<Server> = []
   readonly #serving: Serving
   readonly #tls: (() => PortTls | undefined) | undefined
@@ -180,11 +193,11 @@ class Listener implements Container {
   #drain: Promise<void> | undefined = undefined
 
   constructor(
-    serving: Serving,
+    serving: Omit<Serving, "speakHttp2">,
     tls: (() => PortTls | undefined) | undefined,
     handshakeFailed: (source: string, detail: string) => void
   ) {
-    this.#serving = serving
+    this.#serving = { ...serving, speakHttp2: (connection) => this.#speakHttp2(connection) }
     this.#tls = tls
     this.#handshakeFailed = handshakeFailed
   }
@@ -227,17 +240,22 @@ class Listener implements Container {
     const { probes } = this.#serving.limits()
     if (probes !== "none") socket.setKeepAlive(true, probes.time, probes.interval, probes.retries)
     const connection = new Connection(this.#serving, socket, secured)
-    this.connections.add(connection)
+    this.connections.set(socket, connection)
     const closed = contained(this, () => {
-      this.connections.delete(connection)
+      const last = this.connections.get(socket)
+      this.connections.delete(socket)
       try {
-        connection.closed()
+        last?.closed()
       } finally {
         if (this.connections.size === 0 && !this.#accepting) for (const emptied of this.#emptied.splice(0)) emptied()
       }
     })
     socket.on("close", closed)
     connection.begin()
+  }
+
+  #speakHttp2(connection: ClientConnection): void {
+    this.connections.set(connection.socket, new Session(this.#serving, connection))
   }
 
   addresses(configured: Address): ReadonlyArray<string> {
@@ -267,7 +285,7 @@ class Listener implements Container {
       // First: the next look must come, whatever this one meets.
       this.#sweep()
       const now = this.#serving.clocks.monotonic()
-      for (const connection of this.connections) sweep(connection, now, limits)
+      for (const connection of this.connections.values()) sweep(connection, now, limits)
     })
     this.#sweeper = setTimeout(look, Math.max(10, Math.min(shortest / 8, 10_000))).unref()
   }
@@ -298,11 +316,12 @@ class Listener implements Container {
 
   async #draining({ minimum, deadline }: DrainOptions): Promise<void> {
     this.#serving.draining = true
+    for (const connection of this.connections.values()) connection.retire()
     // A balancer that has not noticed yet uses the connections that it keeps: none is closed under a request.
     if (minimum > 0) await this.#within(minimum, false)
     await Effect.runPromise(this.close())
     this.#serving.ending = true
-    for (const connection of this.connections) if (connection.idle) connection.socket.destroy()
+    for (const connection of this.connections.values()) connection.finish()
     if (this.connections.size > 0) await this.#within(Math.max(0, deadline - minimum), true)
     this.cut()
   }
@@ -321,7 +340,7 @@ class Listener implements Container {
 
   cutRequests(matches: (exchange: Exchange) => boolean, failure: string): number {
     let count = 0
-    for (const connection of this.connections) if (connection.cutRequest(matches, failure)) count++
+    for (const connection of this.connections.values()) count += connection.cutRequests(matches, failure)
     return count
   }
 
@@ -329,7 +348,7 @@ class Listener implements Container {
     const port = this.#tls?.()
     const now = this.#serving.clocks.wall()
     let count = 0
-    for (const connection of this.connections) {
+    for (const connection of this.connections.values()) {
       const { secured } = connection
       if (secured === undefined) continue
       const tls = port?.forServerName(secured.serverName)
@@ -341,13 +360,13 @@ class Listener implements Container {
   }
 
   decideAnew(failure: string): void {
-    for (const connection of this.connections) {
+    for (const connection of this.connections.values()) {
       const admitted = this.#serving.admit(connection.peer)
       if (admitted !== undefined) connection.readmitted(admitted, failure)
     }
   }
 
   cut(): void {
-    for (const connection of this.connections) connection.cut()
+    for (const connection of this.connections.values()) connection.cut()
   }
 }

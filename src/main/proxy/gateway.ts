@@ -207,6 +207,7 @@ export const startGateway = <R>(
           admit: admitting(bind.key),
           tls: bind.tls === undefined ? undefined : () => bindsByPlace.get(key)?.tls ?? bind.tls,
           handshakeFailed: (source, detail) => refusals.handshake(bind.key, source, detail),
+          http2Ended: (source, cause) => refusals.session(bind.key, source, cause),
           clocks,
           limits: () => current.frontend.limits,
           defect: (cause) => tell("connection", cause),
