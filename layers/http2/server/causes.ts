@@ -1,11 +1,14 @@
 /** Why the runtime has ended a session, in a few words that can be counted by. */
 
-/** By the codes of the runtime, and by the texts of its library where all have one code. */
-const known: ReadonlyArray<readonly [RegExp, string]> = [[/ERR_HTTP2_TOO_MANY_INVALID_FRAMES/, "invalid frames"]]
+/** By what its library calls them, and by its own. */
+const known: Readonly<Record<string, string>> = {
+  "-902": "invalid frames",
+  "-903": "flood",
+  "-904": "header fields",
+  "-905": "continuations",
+  "-908": "memory"
+}
 
 /** `undefined`: its client has ended it, or is gone. */
-export const causeOf = ({ code = "", message }: NodeJS.ErrnoException): string | undefined => {
-  if (code === "ERR_HTTP2_SESSION_ERROR" || code === "ECONNRESET" || code === "EPIPE") return undefined
-  const text = `${code} ${message}`
-  return known.find(([pattern]) => pattern.test(text))?.[1] ?? "protocol"
-}
+export const causeOf = ({ code = "", errno = 0 }: NodeJS.ErrnoException): string | undefined =>
+  code === "ERR_HTTP2_ERROR" || code.startsWith("ERR_HTTP2_TOO_MANY") ? (known[errno] ?? "protocol") : undefined

@@ -5,8 +5,8 @@ import type { Limits } from "../../http/client-connection.ts"
 /** Requests of one connection that may be under way. Without a number there is no limit. */
 const maxConcurrentStreams = 100
 
-/** Requests whose fields are too many are answered with 431; that many more, and the runtime ends the stream. */
-const moreFields = 2
+/** Requests of more fields than they may have are answered, and counted; what their bytes may be bounds the number. */
+const maxHeaderListPairs = 65_536
 
 export type SessionOptions = Pick<
   ServerOptions,
@@ -21,7 +21,7 @@ export type SessionOptions = Pick<
   | "strictSingleValueFields"
 >
 
-export const optionsOf = ({ maxHeaders, http2 }: Limits, maxHeadBytes: number): SessionOptions => {
+export const optionsOf = ({ http2 }: Limits, maxHeadBytes: number): SessionOptions => {
   const { window, frameSize, maxHeaderSize } = http2
   return {
     settings: {
@@ -31,8 +31,7 @@ export const optionsOf = ({ maxHeaders, http2 }: Limits, maxHeadBytes: number): 
       ...(window === undefined ? {} : { initialWindowSize: window }),
       ...(frameSize === undefined ? {} : { maxFrameSize: frameSize })
     },
-    // Pseudo-fields, and crumbs of cookies, which become one line, are none of a request's headers.
-    maxHeaderListPairs: Math.max(128, moreFields * maxHeaders + 8),
+    maxHeaderListPairs,
     maxSessionInvalidFrames: 200,
     maxSessionRejectedStreams: 100,
     maxOutstandingPings: 4,

@@ -25,6 +25,12 @@ import { Windows } from "./windows.ts"
 /** How long a client may take to close a connection that is over, in milliseconds. */
 const lingering = 1000
 
+/** Bytes of what means nothing that a client may send beside what means something. */
+const meaningless = 262_144
+
+/** Streams that the runtime may end by itself. */
+const untold = 500
+
 export class Session implements ClientConnection, StreamHost, Container {
   readonly socket: Socket
   readonly peer: Peer
@@ -37,12 +43,20 @@ export class Session implements ClientConnection, StreamHost, Container {
   readonly #requests = new Set<StreamRequest>()
   readonly #pings: Allowance
   readonly #settings: Allowance
+  readonly #resets: Allowance
+  readonly #malformed: Allowance
   readonly #pinger: NodeJS.Timeout | undefined
   /** When it last became idle; `undefined` while a request is under way. */
   #idleSince: number | undefined
   /** When it ends although its client has not closed it. */
   #lingering: NodeJS.Timeout | undefined = undefined
   #ended = false
+  /** Requests that have begun, and bytes of the bodies of those that are over. */
+  #begun = 0
+  #moved = 0
+  /** Streams that the runtime has told of, and how much had come when it was weighed last. */
+  #seen = 0
+  #weighed = 0
 
   /** @param connection of which nothing was read but how its client begins. */
   constructor(serving: Serving, { socket, peer, secured, opened }: ClientConnection) {
@@ -58,6 +72,8 @@ export class Session implements ClientConnection, StreamHost, Container {
     // As many as a client of gRPC needs that measures its connection, and far fewer than a flood has.
     this.#pings = new Allowance(500, 50, now)
     this.#settings = new Allowance(100, 5, now)
+    this.#resets = new Allowance(300, 50, now)
+    this.#malformed = new Allowance(100, 10, now)
     const session = performServerHandshake(socket, optionsOf(limits, serving.maxHeadBytes))
     this.#session = session
     this.windows = new Windows(session, limits.http2, this)
@@ -109,8 +125,13 @@ export class Session implements ClientConnection, StreamHost, Container {
   // What the session tells.
 
   #accept(stream: ServerHttp2Stream, raw: ReadonlyArray<string>): void {
+    this.#seen++
     // Its client has given it up already.
-    if (stream.destroyed || stream.closed) return
+    if (stream.destroyed || stream.closed) {
+      this.reset()
+      return
+    }
+    this.#begun++
     const limits = this.#serving.limits()
     const framed = frameFields(raw, this.#scheme, limits)
     if (framed._tag === "Malformed") {
@@ -137,7 +158,12 @@ export class Session implements ClientConnection, StreamHost, Container {
     request.begin(handle)
   }
 
+  reset(): void {
+    this.#allow(this.#resets, "resets")
+  }
+
   over(request: StreamRequest): void {
+    this.#moved += request.moved
     this.#requests.delete(request)
     if (this.#requests.size > 0) return
     this.#idleSince = this.#serving.clocks.monotonic()
@@ -154,6 +180,8 @@ export class Session implements ClientConnection, StreamHost, Container {
       date: dateAt(this.wall()),
       ...(allow === undefined ? {} : { allow })
     }
+    this.#allow(this.#malformed, "malformed requests")
+    if (stream.destroyed) return
     stream.respond(headers)
     stream.end(message)
     const through = contained(this, () => stream.close(code.none))
@@ -161,7 +189,11 @@ export class Session implements ClientConnection, StreamHost, Container {
   }
 
   #allow(allowance: Allowance, cause: string): void {
-    if (allowance.take(this.#serving.clocks.monotonic()) || this.#ended) return
+    if (!allowance.take(this.#serving.clocks.monotonic())) this.#stop(cause)
+  }
+
+  #stop(cause: string): void {
+    if (this.#ended) return
     this.#blame(cause)
     this.#session.destroy(new Error(cause), code.calm)
     this.#linger()
@@ -229,9 +261,27 @@ export class Session implements ClientConnection, StreamHost, Container {
   }
 
   sweep(now: number, { maxConnectionDuration, idleTimeout }: Limits): void {
+    this.#weigh()
     if (maxConnectionDuration !== undefined && now - this.opened >= maxConnectionDuration) this.finish()
     if (this.#idleSince !== undefined && now - this.#idleSince >= idleTimeout) this.finish()
     for (const request of this.#requests) request.sweep(now, idleTimeout)
+  }
+
+  /**
+   * Frames that mean nothing (priorities, windows that open by a byte, kinds that nobody knows) are told of by nobody, and cost
+   * no memory. What has come beyond requests, their bodies, and what is said of answers is of them.
+   */
+  #weigh(): void {
+    let moved = this.#moved
+    for (const request of this.#requests) moved += request.moved
+    const { bytesRead, bytesWritten } = this.socket
+    if (bytesRead === this.#weighed || this.#session.destroyed) return
+    this.#weighed = bytesRead
+    // Streams that the runtime has ended for the size of their fields were never told of.
+    const { lastProcStreamID = 0 } = this.#session.state
+    if ((lastProcStreamID + 1) / 2 > this.#seen + untold) this.#stop("header fields")
+    const meant = 2 * moved + this.#begun * this.#serving.maxHeadBytes + bytesWritten
+    if (bytesRead > meant + meaningless) this.#stop("meaningless frames")
   }
 
   /** Pings, where they are wanted: a client that is gone without a word is noticed. */

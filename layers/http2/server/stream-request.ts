@@ -26,6 +26,8 @@ export interface StreamHost {
   /** Milliseconds since 1970. */
   readonly wall: () => number
   readonly windows: Windows
+  /** Its client has given a request up. */
+  readonly reset: () => void
   /** Its stream is closed. */
   readonly over: (request: StreamRequest) => void
 }
@@ -73,12 +75,20 @@ export class StreamRequest implements Answering, Incoming {
       .on("error", ignore)
       .on(
         "aborted",
-        contained(this, () => this.abort(gone))
+        contained(this, () => {
+          this.abort(gone)
+          this.#host.reset()
+        })
       )
       .on(
         "close",
         contained(this, () => this.#closed())
       )
+  }
+
+  /** Bytes of both bodies. */
+  get moved(): number {
+    return this.#received + this.#writer.bytes
   }
 
   get defect(): StreamHost["defect"] {
