@@ -44,6 +44,7 @@ export {
   credentialReadings
 } from "../pipeline/authentication/credential.ts"
 export { KeyBearer, TokenBearer } from "../pipeline/authentication/identity.ts"
+export { openKeySet } from "../pipeline/authentication/key-source.ts"
 export { longestKey } from "../pipeline/authentication/token-cache.ts"
 export {
   KeysUnavailable,
