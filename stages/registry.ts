@@ -17,8 +17,11 @@ import { backendTLS } from "./backend-tls/stage.ts"
 import { backendTunnel } from "./backend-tunnel/stage.ts"
 import { buffer } from "./buffer/stage.ts"
 import { cors } from "./cors/stage.ts"
+import { csrf } from "./csrf/stage.ts"
+import { delay } from "./delay/stage.ts"
 import { directResponse } from "./direct-response/stage.ts"
 import { health } from "./health/stage.ts"
+import { hostRewrite } from "./host-rewrite/stage.ts"
 import { http } from "./http/stage.ts"
 import { jwtAuth } from "./jwt-auth/stage.ts"
 import { localRateLimit } from "./local-rate-limit/stage.ts"
@@ -41,8 +44,11 @@ export const policies = registry(
     backendAuth,
     buffer,
     cors,
+    csrf,
+    delay,
     directResponse,
     health,
+    hostRewrite,
     jwtAuth,
     localRateLimit,
     mcpAuthentication,
@@ -80,11 +86,16 @@ export const policies = registry(
       "localRateLimit",
       // After authentication and limits: only then is a body worth holding.
       "buffer",
+      // After authentication and limits, as documented; before anything changes the authority that it compares with.
+      "csrf",
       "responseHeaderModifier",
       "requestHeaderModifier",
+      "hostRewrite",
       // Before a redirect, which may point at what was rewritten.
       "urlRewrite",
       "requestRedirect",
+      // Whoever is refused or sent elsewhere is told at once.
+      "delay",
       // Last, so that everything that may refuse has had its say.
       "directResponse"
     ],

@@ -7,7 +7,16 @@
 export * from "../../spec/policy.ts"
 // Expressions, compiled with the policy, and rules over them.
 export type { Bindings } from "../cel/bindings.ts"
-export { CelError, type CelValue, type Expression, SecretValue, toJson, toText } from "../cel/expression.ts"
+export {
+  CelError,
+  type CelValue,
+  Duration as CelDuration,
+  type Expression,
+  SecretValue,
+  toJson,
+  toText,
+  Uint
+} from "../cel/expression.ts"
 export { canonicalAuthority } from "../http/authority.ts"
 // Bodies: bytes on their way, their content in memory, and JSON that keeps the bytes of what is not changed.
 export {

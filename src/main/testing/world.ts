@@ -248,7 +248,9 @@ export class World {
   /** Backends of any address. */
   readonly upstreams = Layer.succeed(Upstreams, {
     open: (target) => Effect.succeed(this.#upstreamAt(target)),
-    openChosen: () => Effect.succeed({ pseudonym: "world", at: (target) => this.#upstreamAt(target) })
+    openChosen: () => Effect.succeed({ pseudonym: "world", at: (target) => this.#upstreamAt(target) }),
+    // Its backends answer requests.
+    openStreams: () => Effect.succeed({ connect: Effect.never, idleTimeout: undefined })
   })
 
   #upstreamAt(target: Address): Upstream {
