@@ -60,7 +60,7 @@ export class LoopLoad implements Container {
   }
 
   /** The turn that ended last, in milliseconds. */
-  get delay(): number {
+  get lateness(): number {
     return this.#lastTurn
   }
 

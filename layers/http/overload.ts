@@ -74,7 +74,7 @@ export class Overload {
   }
 
   /** Milliseconds that the last turn of the loop took in which something began. */
-  get delay(): number {
-    return this.#load.delay
+  get lateness(): number {
+    return this.#load.lateness
   }
 }

@@ -54,7 +54,7 @@ const sections: ReadonlyArray<readonly [title: string, register: (metrics: Metri
     (metrics) => [
       makeRecorder(quiet, metrics, () => 0),
       refusedConnections(metrics, quiet),
-      reportOverload(metrics, quiet, { connections: 0, delay: 0 })
+      reportOverload(metrics, quiet, { connections: 0, lateness: 0 })
     ]
   ],
   ["Models", (metrics) => [makeCallSeries(metrics), guardChecks(metrics)]],

@@ -15,7 +15,7 @@ const interval = 1000
 export const reportOverload = (
   metrics: Metrics["Service"],
   log: RecordLog,
-  overload: Pick<Overload, "connections" | "delay">
+  overload: Pick<Overload, "connections" | "lateness">
 ) => {
   const counters = {
     request: metrics.counter(
@@ -40,7 +40,7 @@ export const reportOverload = (
     untold = undefined
     if (counts === undefined) return
     const told = Object.fromEntries([...counts].map(([key, count]) => [key, String(count)]))
-    log.log("warn", "overload", "clients were turned away", { ...told, delay: `${Math.round(overload.delay)}ms` })
+    log.log("warn", "overload", "clients were turned away", { ...told, turn: `${Math.round(overload.lateness)}ms` })
   })
   return (bind: string, what: What, cause: TurnedAway): void => {
     const key = `${what} ${bind} ${cause}`
