@@ -27,6 +27,7 @@ export interface PasswordUsers {
   readonly check: (credential: string) => Effect.Effect<PasswordUser | false, PasswordsBusy>
 }
 
+/** Users with passwords, as a service. */
 export class Passwords extends Context.Service<
   Passwords,
   {
