@@ -15,6 +15,7 @@ import { backendMcp } from "./backend-mcp/stage.ts"
 import { backendService } from "./backend-service/stage.ts"
 import { backendTLS } from "./backend-tls/stage.ts"
 import { backendTunnel } from "./backend-tunnel/stage.ts"
+import { basicAuth } from "./basic-auth/stage.ts"
 import { buffer } from "./buffer/stage.ts"
 import { cors } from "./cors/stage.ts"
 import { csrf } from "./csrf/stage.ts"
@@ -42,6 +43,7 @@ export const policies = registry(
     apiKey,
     authorization,
     backendAuth,
+    basicAuth,
     buffer,
     cors,
     csrf,
@@ -68,6 +70,7 @@ export const policies = registry(
       // Before any authentication: a preflight carries no credential, and refusals need CORS headers too.
       "cors",
       "jwtAuth",
+      "basicAuth",
       "apiKey",
       // After everything that may say who asks.
       "authorization"
@@ -78,6 +81,7 @@ export const policies = registry(
       "cors",
       "mcpAuthentication",
       "jwtAuth",
+      "basicAuth",
       "apiKey",
       "authorization",
       // Whether a request may be repeated is said of the one that came, before anything changes it.

@@ -110,9 +110,10 @@ export { type State, slotsOf, state } from "../pipeline/state.ts"
 export type { ConnectionView, Outcome, Peer, View } from "../pipeline/view.ts"
 // Patterns of the configuration: RE2 syntax, matched in time linear in the text.
 export { compilePattern, type Pattern } from "../regex/whole-text.ts"
-
+export { Files } from "../services/files.ts"
 // Services: a policy asks for them while it is compiled, and the proxy provides them.
 export { type Fetched, FetchFailed, type FetchRequest, HttpFetch } from "../services/http-fetch.ts"
 export { Jwks, type KeySet, KeySetUnusable, type KeySource } from "../services/jwks.ts"
 export { Monotonic } from "../services/monotonic.ts"
+export { Passwords, PasswordsBusy, type PasswordUser, type PasswordUsers } from "../services/passwords.ts"
 export { type BucketRule, type Buckets, type Draw, RateLimits } from "../services/rate-limits.ts"
