@@ -127,6 +127,11 @@ const compiled = (text: string) =>
         Effect.sync(() => {
           opened.push(["chosen", options])
           return { pseudonym: "nobody", at: () => ({ send: () => Effect.die("nothing is sent") }) }
+        }),
+      openStreams: (target, options) =>
+        Effect.sync(() => {
+          opened.push([formatAddress(target), options])
+          return { connect: Effect.die("nothing is sent"), idleTimeout: undefined }
         })
     })
     const quiet = ConsoleLog.layer({ filter: "off", format: "text", write: () => {}, now: () => 0 })
@@ -336,7 +341,8 @@ describe("config.backend and config.dns", () => {
             Effect.sync(() => {
               seen.push(options)
               return { pseudonym: "nobody", at: () => nobody }
-            })
+            }),
+          openStreams: () => Effect.die("nothing is opened")
         },
         { connectTimeout: 1, idleTimeout: 2, maxConnections: 3, probes: "none", addresses: "v6" }
       )

@@ -6,15 +6,16 @@ import { Metrics } from "../../src/services/metrics.ts"
 import { Monotonic } from "../../src/services/monotonic.ts"
 import { Names } from "../../src/services/names.ts"
 import { containedLaterIfAlive, type Later, Timer } from "../../src/services/timer.ts"
-import type { FollowedTls, UpstreamOptions, UpstreamTls } from "../../src/services/upstreams.ts"
+import type { UpstreamOptions } from "../../src/services/upstreams.ts"
 import { ChosenPools } from "./chosen-pools.ts"
 import { dialTo } from "./client/dial.ts"
 import type { PoolExhausted } from "./client/failures.ts"
 import { identityOf } from "./client/identity.ts"
 import { Pool } from "./client/pool.ts"
 import { type AbsoluteForm, formOf } from "./client/proxy.ts"
-import { type ConnectionSettings, settle } from "./connection-settings.ts"
+import type { ConnectionSettings } from "./connection-settings.ts"
 import type { IdleLimit } from "./idle-watch.ts"
+import { settling } from "./settling.ts"
 import type { Connections } from "./upstream-call.ts"
 
 export class Pools extends Context.Service<
@@ -236,44 +237,6 @@ export const layer: Layer.Layer<Pools, never, Names | Metrics> = Layer.effect(
     }
   })
 )
-
-/** The settings as they are whenever somebody asks. @param changed told when certificates are others. */
-const settling = (
-  target: Address,
-  { tls, tunnel, ...options }: UpstreamOptions,
-  changed: (settings: ConnectionSettings) => void
-): Effect.Effect<() => ConnectionSettings, never, Scope.Scope> => {
-  let own: UpstreamTls | undefined
-  let ofProxy: UpstreamTls | undefined
-  const settled = () => settle(target, { ...options, tls: own, tunnel: tunnel && { ...tunnel, tls: ofProxy } })
-  const followingOwn = followed(tls, (newest) => {
-    own = newest
-    changed(settled())
-  })
-  const followingProxy = followed(tunnel?.tls, (newest) => {
-    ofProxy = newest
-    changed(settled())
-  })
-  return Effect.as(Effect.andThen(followingOwn, followingProxy), settled)
-}
-
-/** Takes what holds, now and whenever it is something else. */
-const followed = (
-  tls: UpstreamTls | FollowedTls | undefined,
-  take: (newest: UpstreamTls | undefined) => void
-): Effect.Effect<void, never, Scope.Scope> => {
-  if (tls === undefined || !("follow" in tls)) return Effect.sync(() => take(tls))
-  let isNewer = false
-  return Effect.map(
-    tls.follow((newest) => {
-      isNewer = true
-      take(newest)
-    }),
-    (first) => {
-      if (!isNewer) take(first)
-    }
-  )
-}
 
 /** In place of an address, where the options alone are meant. */
 const nowhere: Address = { kind: "tcp", host: "", port: 0, tls: false }

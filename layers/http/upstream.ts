@@ -5,12 +5,13 @@ import type { Metrics } from "../../src/services/metrics.ts"
 import type { Names } from "../../src/services/names.ts"
 import { type UpstreamOptions, Upstreams } from "../../src/services/upstreams.ts"
 import { pseudonymOf } from "../../src/services/via.ts"
+import { openStreams } from "../tcp/streams.ts"
 import * as Pools from "./pools.ts"
 import { call } from "./upstream-call.ts"
 
 export const layer: Layer.Layer<Upstreams, never, Names | Metrics> = Layer.effect(
   Upstreams,
-  Effect.map(Pools.Pools, ({ open, openChosen }) => {
+  Effect.zipWith(Pools.Pools, openStreams, ({ open, openChosen }, openStreams) => {
     // Made with the first backend that needs it.
     let pseudonym: string | undefined
     return {
@@ -31,7 +32,8 @@ export const layer: Layer.Layer<Upstreams, never, Names | Metrics> = Layer.effec
               send: (request) => call(request.upgrade === undefined ? at(target) : tunnelled(target), request)
             })
           }
-        })
+        }),
+      openStreams
     }
   })
 ).pipe(Layer.provide(Pools.layer))

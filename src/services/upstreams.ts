@@ -2,6 +2,7 @@
  * Port: HTTP calls to backends. A backend is opened once per configuration and keeps its connections between calls;
  * pools that two configurations share outlive a reload.
  */
+import type { Socket } from "node:net"
 import { Context, Data, type Effect, type Redacted, type Scope } from "effect"
 import type { Keepalives } from "../../spec/connection/tcp.ts"
 import type { Address } from "../../spec/target.ts"
@@ -217,6 +218,21 @@ export interface Upstream {
   readonly send: <E = never>(request: UpstreamRequest<E>) => Effect.Effect<Answer, UpstreamError | E>
 }
 
+/** A connection of bytes to a backend. Nothing of it was read; whoever has it ends it. */
+export interface Stream {
+  readonly socket: Socket
+  /** The address at which the backend was reached. */
+  readonly address: string
+}
+
+/** Connections of bytes to one backend. */
+export interface Streams {
+  /** Makes one: a name, a connection, a tunnel and a handshake within the time that they have. Interrupting gives it up. */
+  readonly connect: Effect.Effect<Stream, UpstreamError>
+  /** Milliseconds for which nothing may move on one; `undefined`: any time. */
+  readonly idleTimeout: number | undefined
+}
+
 /** Backends that a request names. */
 export interface Chosen {
   /** What this process calls itself in `via`, so that it knows a request that comes back to it. */
@@ -231,6 +247,8 @@ export class Upstreams extends Context.Service<
     readonly open: (target: Address, options: UpstreamOptions) => Effect.Effect<Upstream, never, Scope.Scope>
     /** Opens each of them when it is first called. */
     readonly openChosen: (options: UpstreamOptions) => Effect.Effect<Chosen, never, Scope.Scope>
+    /** For what is not HTTP. Every connection is a new one. */
+    readonly openStreams: (target: Address, options: UpstreamOptions) => Effect.Effect<Streams, never, Scope.Scope>
   }
 >()("headgate/services/Upstreams") {}
 
@@ -248,9 +266,10 @@ export const filled = (options: UpstreamOptions, defaults: UpstreamOptions): Ups
 
 /** The same backends, opened with `defaults` where nobody says otherwise. */
 export const withDefaults = (
-  { open, openChosen }: Upstreams["Service"],
+  { open, openChosen, openStreams }: Upstreams["Service"],
   defaults: UpstreamOptions
 ): Upstreams["Service"] => ({
   open: (target, options) => open(target, filled(options, defaults)),
-  openChosen: (options) => openChosen(filled(options, defaults))
+  openChosen: (options) => openChosen(filled(options, defaults)),
+  openStreams: (target, options) => openStreams(target, filled(options, defaults))
 })

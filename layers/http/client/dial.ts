@@ -17,6 +17,21 @@ import { tlsOfProxy, wayThrough } from "./way-through.ts"
 /** Makes one, and tells how it went, never before it returns. */
 export type Dial = (home: Home & Container, done: (made: Connection | Error) => void) => void
 
+/** What becomes of a connection that stands. */
+export interface Standing extends Container {
+  readonly destroy: () => void
+  /** Takes what was read, from memory that others read into next. Absent: whoever has the socket reads it. */
+  readonly received?: (memory: Buffer, length: number) => void
+}
+
+/** Makes a connection of any kind. `make` is called when it stands, and `done` once, never before this returns. Returns how to give it up. */
+export type DialSocket = <M extends Standing>(
+  container: Container,
+  reading: "for it" | "by itself",
+  make: (socket: Socket, address: string) => M,
+  done: (made: M | Error) => void
+) => () => void
+
 /** All connections read into the same memory, one after the other: what is read is copied before the next read. */
 const shared = Buffer.allocUnsafeSlow(65_536)
 
@@ -34,6 +49,8 @@ interface Session {
 /** How connections to one backend are made. */
 export interface Dialler {
   readonly dial: Dial
+  /** The same for what is not HTTP. */
+  readonly dialSocket: DialSocket
   /** Tells all addresses of the backend, each time that they are others. Returns how to stop. */
   readonly follow: (changed: (addresses: ReadonlySet<string>) => void) => () => void
 }
@@ -74,10 +91,15 @@ export const dialTo = (
    */
   let session: Session | undefined
 
-  const open = (address: string, onread: Reading): Socket => {
+  const open = (address: string, onread: Reading | undefined): Socket => {
     const place = peer.kind === "unix" ? { path: address } : { host: address, port: peer.port }
     // What the proxy says of a tunnel is read by itself.
-    const common = { ...place, noDelay: true, allowHalfOpen: true, ...(through === undefined ? { onread } : {}) }
+    const common = {
+      ...place,
+      noDelay: true,
+      allowHalfOpen: true,
+      ...(through === undefined && onread !== undefined ? { onread } : {})
+    }
     if (secured === undefined) return connect(common)
     if (session !== undefined && wall() >= session.until) session = undefined
     const options = {
@@ -89,55 +111,63 @@ export const dialTo = (
     return connectTls(options)
   }
 
-  const dial: Dial = (home, done) => {
+  const dialSocket: DialSocket = <M extends Standing>(
+    home: Container,
+    reading: "for it" | "by itself",
+    make: (socket: Socket, address: string) => M,
+    done: (made: M | Error) => void
+  ) => {
     /** The attempt for which the others were given up. */
     let winner: Socket | undefined
     let forget = ignore
     let over = false
-    const conclude = (made: Connection | Error) => {
-      if (over) return
+    const settle = (isMade: boolean): boolean => {
+      if (over) return false
       over = true
       callOff()
       stopWaiting()
       forget()
-      if (made instanceof Error) {
-        race.stop()
-        winner?.destroy()
-      }
-      done(made)
+      if (isMade) return true
+      race.stop()
+      winner?.destroy()
+      return true
+    }
+    const failedWith = (error: Error) => {
+      if (settle(false)) done(error)
     }
     const container: Container = {
       contain: (cause) => {
         home.contain(cause)
-        conclude(errorOf(cause))
+        failedWith(errorOf(cause))
       }
     }
-    const late = contained(container, () => conclude(race.failure ?? new ConnectTimedOut()))
+    const late = contained(container, () => failedWith(race.failure ?? new ConnectTimedOut()))
     const callOff = later(connectTimeout, late)
     const proxyTime = tunnel?.connectTimeout
     const stopWaiting = proxyTime === undefined || proxyTime >= connectTimeout ? ignore : later(proxyTime, late)
 
     const attempt = (address: string): (() => void) => {
       let socket: Socket | undefined
-      let connection: Connection | undefined
+      let connection: M | undefined
       /** A session is worth nothing until its server has been verified. */
       let offered: Buffer | undefined
       /** When the certificate expires that was verified, at this handshake or when the session was made that it resumes. */
       let until = session?.until ?? 0
       const failed = contained(container, (error: Error) => {
-        if (winner !== undefined && winner === socket) conclude(error)
+        if (winner !== undefined && winner === socket) failedWith(error)
         else race.failed(address, error)
       })
       try {
-        socket = open(address, {
+        const onread: Reading = {
           buffer: shared,
           callback: (length) => {
             // Bytes that come before anybody asked are no answer.
             if (connection === undefined) socket?.destroy()
-            else connection.received(shared, length)
+            else connection.received?.(shared, length)
             return true
           }
-        })
+        }
+        socket = open(address, reading === "for it" ? onread : undefined)
       } catch (cause) {
         process.nextTick(failed, errorOf(cause))
         return ignore
@@ -159,14 +189,14 @@ export const dialTo = (
           opened.off("error", failed).off("close", closed)
           // What breaks there breaks here.
           if (way !== opened) opened.on("error", ignore)
-          const made = new Connection(home, way, address)
+          const made = make(way, address)
           connection = made
-          if (over) made.destroy()
-          else conclude(made)
+          if (settle(true)) done(made)
+          else made.destroy()
           return made
         }
         if (through === undefined) stands(opened)
-        else through(opened, container, conclude, stands)
+        else through(opened, container, failedWith, stands)
       })
       opened
         .on("error", failed)
@@ -187,7 +217,7 @@ export const dialTo = (
       preferred,
       later: (milliseconds, action) => later(milliseconds, contained(container, action)),
       attempt,
-      lost: conclude
+      lost: failedWith
     })
     const hear = contained(container, (known: Known | NameUnresolved) => race.hear(known))
     const begin = contained(container, () => {
@@ -196,9 +226,17 @@ export const dialTo = (
       else hear(own)
     })
     process.nextTick(begin)
+    return () => void settle(false)
+  }
+  const dial: Dial = (home, done) => {
+    dialSocket(home, "for it", (socket, address) => new Connection(home, socket, address), done)
   }
 
-  return { dial, follow: own === undefined ? (changed) => names.follow(host, wanted, changed) : () => ignore }
+  return {
+    dial,
+    dialSocket,
+    follow: own === undefined ? (changed) => names.follow(host, wanted, changed) : () => ignore
+  }
 }
 
 const expiryOf = ({ valid_to }: PeerCertificate): number => Date.parse(valid_to) || 0

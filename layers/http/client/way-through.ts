@@ -4,7 +4,7 @@ import { connect } from "node:tls"
 import type { Address } from "../../../spec/target.ts"
 import { type Container, contained } from "../../../src/services/contained.ts"
 import type { FixedTunnel, UpstreamTls } from "../../../src/services/upstreams.ts"
-import type { Connection } from "./connection.ts"
+import type { Standing } from "./dial.ts"
 import { ConnectionClosed, TunnelPointless } from "./failures.ts"
 import { askForTunnel, isTunnelled } from "./proxy.ts"
 import { tlsClient } from "./tls.ts"
@@ -14,7 +14,7 @@ export type WayThrough = (
   proxy: Socket,
   container: Container,
   failed: (error: Error) => void,
-  stands: (way: Socket) => Connection
+  stands: (way: Socket) => Standing
 ) => void
 
 /** `undefined` where the proxy itself is asked. TLS sessions inside of tunnels are not kept: tunnels are. */
@@ -29,8 +29,9 @@ export const wayThrough = (
   const secured = tls && tlsClient(host, tls)
   return (proxy, container, failed, stands) => {
     const reached = (way: Socket) => {
-      const connection = stands(way)
-      const read = contained(connection, (bytes: Buffer) => connection.received(bytes, bytes.length))
+      const standing = stands(way)
+      if (standing.received === undefined) return
+      const read = contained(standing, (bytes: Buffer) => standing.received?.(bytes, bytes.length))
       way.on("data", read).resume()
     }
     askForTunnel(proxy, target, tunnel, container, (failure) => {

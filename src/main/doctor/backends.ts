@@ -44,13 +44,17 @@ export const calleesOf = Effect.fnUntraced(function* (config: Normalised, source
   /** Servers that a proxy alone may know and reach. */
   const behind = new Set<string>()
   const nobody = { send: () => Effect.never }
+  const noStreams = { connect: Effect.never, idleTimeout: undefined }
+  /** Whoever is called to reach a backend. */
+  const called = (address: Address, { tls, tunnel }: UpstreamOptions) => {
+    if (tunnel === undefined) return opened(address, tls)
+    behind.add(formatAddress(address))
+    return opened(tunnel.proxy, tunnel.tls)
+  }
   yield* Effect.ignore(
     compiledOver(source, {
-      open: (address, { tls, tunnel }) => {
-        if (tunnel === undefined) return Effect.as(opened(address, tls), nobody)
-        behind.add(formatAddress(address))
-        return Effect.as(opened(tunnel.proxy, tunnel.tls), nobody)
-      },
+      open: (address, options) => Effect.as(called(address, options), nobody),
+      openStreams: (address, options) => Effect.as(called(address, options), noStreams),
       openChosen: ({ tunnel }) =>
         Effect.as(tunnel === undefined ? Effect.void : opened(tunnel.proxy, tunnel.tls), {
           pseudonym: "nobody",

@@ -6,7 +6,10 @@ import { Clock, Context, Effect, Exit, Layer } from "effect"
 import * as Documents from "../../../layers/documents/layer.ts"
 import * as Files from "../../../layers/files.ts"
 import * as Jwks from "../../../layers/jwks/live.ts"
+import * as Kept from "../../../layers/kept.ts"
 import * as ConsoleLog from "../../../layers/log/console.ts"
+import * as Passwords from "../../../layers/passwords/layer.ts"
+import { verify } from "../../../layers/passwords/verify.ts"
 import * as RateLimits from "../../../layers/rate-limits/memory.ts"
 import { type Address, formatAddress } from "../../../spec/target.ts"
 import type { TraceEvent } from "../../../spec/trace-events.ts"
@@ -111,6 +114,12 @@ const published: ReadonlyArray<readonly [end: string, body: string]> = [
   ["/.well-known/openid-configuration", metadata],
   ["/.well-known/oauth-authorization-server", metadata]
 ]
+
+/** Passwords are checked where they are shown: a thread of its own has a time of its own. */
+const passwords = Passwords.layerWith((password, hash, answer) => {
+  answer(verify(password, hash))
+  return () => {}
+})
 
 /** The services that a world provides. */
 export type WorldServices = Layer.Success<World["layer"]>
@@ -248,7 +257,9 @@ export class World {
   /** Backends of any address. */
   readonly upstreams = Layer.succeed(Upstreams, {
     open: (target) => Effect.succeed(this.#upstreamAt(target)),
-    openChosen: () => Effect.succeed({ pseudonym: "world", at: (target) => this.#upstreamAt(target) })
+    openChosen: () => Effect.succeed({ pseudonym: "world", at: (target) => this.#upstreamAt(target) }),
+    // Its backends answer requests.
+    openStreams: () => Effect.succeed({ connect: Effect.never, idleTimeout: undefined })
   })
 
   #upstreamAt(target: Address): Upstream {
@@ -287,7 +298,7 @@ export class World {
       quiet
     )
     return Layer.provideMerge(
-      Layer.mergeAll(Jwks.layer, RateLimits.layer),
+      Layer.mergeAll(Jwks.layer, RateLimits.layer, Layer.provide(passwords, Kept.layer)),
       Layer.provideMerge(Layer.merge(Documents.layer, Files.layer), outside)
     )
   })
