@@ -290,6 +290,7 @@ export class Connection implements Host, Incoming {
       return
     }
     if (this.#parser.begun && !this.#sealed) this.#breakOff("end within a request")
+    this.#active?.depart()
     // Nobody half closes a connection of requests: whoever does so is about to be gone.
     this.socket.end()
   }
