@@ -7,7 +7,7 @@ import type { RemoteDocument } from "../../spec/document.ts"
 import { addressOfUrl } from "../../spec/target.ts"
 import { HeaderList } from "../http/header-list.ts"
 import type { DocumentCall } from "../services/documents.ts"
-import { FetchFailed, type FetchRequest } from "../services/http-fetch.ts"
+import { type Fetched, FetchFailed, type FetchRequest } from "../services/http-fetch.ts"
 import { Monotonic } from "../services/monotonic.ts"
 import { defaultSettings } from "./exchange.ts"
 import { fingerprint } from "./fingerprint.ts"
@@ -32,9 +32,9 @@ const compiled = (url: URL, policies: NonNullable<Reference["policies"]>, at: Co
     const clock = yield* Monotonic
     const caller = yield* (yield* SubCalls).resolve({ host: addressOfUrl(url), policies }, at, { purpose: "http" })
     if (caller.handsOver) {
-      const path = [...at, "policies", "backendAuth"]
+      const path = [...at, "policies"]
       return yield* Effect.fail([
-        { path, message: "a document is fetched for no client: there is no token to be handed over" }
+        { path, message: "there is no token to hand over: a document is fetched for no client" }
       ])
     }
     const call: DocumentCall = {
@@ -44,21 +44,21 @@ const compiled = (url: URL, policies: NonNullable<Reference["policies"]>, at: Co
     return call
   })
 
-const fetched = (caller: Caller, clock: () => number, request: FetchRequest) =>
-  Effect.gen(function* () {
-    const { method, url, headers, body, timeout = defaultTimeout, maxBytes } = request
-    const { pathname, search } = new URL(url)
-    const now = yield* Clock.currentTimeMillis
+const fetched = (caller: Caller, clock: () => number, request: FetchRequest): Effect.Effect<Fetched, FetchFailed> => {
+  const { method, url, headers, body, timeout = defaultTimeout, maxBytes } = request
+  const { pathname, search } = new URL(url)
+  const asked = {
+    method,
+    pathAndQuery: pathname + search,
+    authority: undefined,
+    // Policies may change them.
+    headers: headers?.clone() ?? new HeaderList(),
+    body,
+    maxBytes
+  }
+  return Effect.flatMap(Clock.currentTimeMillis, (now) => {
     const asking = { arrived: clock(), now, settings: defaultSettings, get: () => undefined }
-    const asked = {
-      method,
-      pathAndQuery: pathname + search,
-      authority: undefined,
-      // Policies may change them.
-      headers: headers?.clone() ?? new HeaderList(),
-      body,
-      maxBytes
-    }
     const replied = caller.ask(asking, asked, timeout)
-    return yield* Effect.mapError(replied, ({ message }) => new FetchFailed({ url, detail: message }))
+    return Effect.mapError(replied, ({ message }) => new FetchFailed({ url, detail: message }))
   })
+}
