@@ -15,6 +15,7 @@ import { backendMcp } from "./backend-mcp/stage.ts"
 import { backendService } from "./backend-service/stage.ts"
 import { backendTLS } from "./backend-tls/stage.ts"
 import { backendTunnel } from "./backend-tunnel/stage.ts"
+import { basicAuth } from "./basic-auth/stage.ts"
 import { buffer } from "./buffer/stage.ts"
 import { cors } from "./cors/stage.ts"
 import { csrf } from "./csrf/stage.ts"
@@ -35,6 +36,7 @@ import { retry } from "./retry/stage.ts"
 import { sessionAffinity } from "./session-affinity/stage.ts"
 import { tcp } from "./tcp/stage.ts"
 import { timeout } from "./timeout/stage.ts"
+import { transformations } from "./transformations/stage.ts"
 import { urlRewrite } from "./url-rewrite/stage.ts"
 
 export const policies = registry(
@@ -42,6 +44,7 @@ export const policies = registry(
     apiKey,
     authorization,
     backendAuth,
+    basicAuth,
     buffer,
     cors,
     csrf,
@@ -60,6 +63,7 @@ export const policies = registry(
     retry,
     sessionAffinity,
     timeout,
+    transformations,
     urlRewrite
   ],
   {
@@ -68,9 +72,12 @@ export const policies = registry(
       // Before any authentication: a preflight carries no credential, and refusals need CORS headers too.
       "cors",
       "jwtAuth",
+      "basicAuth",
       "apiKey",
       // After everything that may say who asks.
-      "authorization"
+      "authorization",
+      // Last: what it makes of the request is what a route is chosen for.
+      "transformations"
     ],
     route: [
       // Its clock has been running since the request arrived; what follows counts.
@@ -78,6 +85,7 @@ export const policies = registry(
       "cors",
       "mcpAuthentication",
       "jwtAuth",
+      "basicAuth",
       "apiKey",
       "authorization",
       // Whether a request may be repeated is said of the one that came, before anything changes it.
@@ -86,7 +94,9 @@ export const policies = registry(
       "localRateLimit",
       // After authentication and limits: only then is a body worth holding.
       "buffer",
-      // After authentication and limits, as documented; before anything changes the authority that it compares with.
+      // After what bounds the bodies that it may read, before what is said of single headers.
+      "transformations",
+      // After authentication and limits, as documented; before anything else changes the authority that it compares with.
       "csrf",
       "responseHeaderModifier",
       "requestHeaderModifier",
@@ -106,6 +116,7 @@ export const policies = registry(
       "requestRedirect",
       // After everything that may refuse, and before what may change the headers of the call.
       "backendAuth",
+      "transformations",
       "requestHeaderModifier",
       "responseHeaderModifier",
       // After everything that may change what it reads, before the endpoint is chosen.
@@ -118,7 +129,11 @@ export const policies = registry(
       "route responseHeaderModifier",
       "backend responseHeaderModifier",
       // After the headers are settled, before anything transforms the body.
-      "route buffer"
+      "route buffer",
+      // In the documented order: the gateway has the last word.
+      "route transformations",
+      "backend transformations",
+      "gateway transformations"
     ]
   }
 )

@@ -304,8 +304,9 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
     this.#conclude(Exit.succeed(answer))
   }
 
-  onFailure(error: Error, begun: boolean): void {
+  onFailure(error: Error, begun: boolean, unsent: boolean): void {
     if (this.#cancelled) return
+    if (unsent) this.#reached = "nothing sent"
     const isUnseen = error instanceof StreamRefused && this.#answer === undefined
     if (isUnseen && !this.#resent && this.#isWhole()) {
       this.#resent = true
@@ -318,7 +319,7 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
         this.#ended = error
         this.#conclude(Exit.fail(new MalformedBody()))
       }
-    } else if (this.#reused && !this.fresh && !begun && this.repeatable) {
+    } else if (this.#reused && !this.fresh && !begun && (unsent || this.repeatable)) {
       this.fresh = true
       this.#connection = undefined
       this.#acquire()

@@ -213,7 +213,7 @@ export class Trace implements Watch {
   final(p: Passage, error: StageError | undefined): void {
     this.#error = error?.message ?? null
     this.#tell({ type: "responseSnapshot", stage: "final response", requestState: this.#answer(p) })
-    if (p.exchange.request.method === "HEAD") return
+    if (p.exchange.receivedMethod === "HEAD") return
     this.#responseBody = new Capture(() => {})
     p.exchange.observeResponseBody(this.#responseBody)
   }
@@ -268,6 +268,7 @@ export class Trace implements Watch {
     const mcp = x.get(slots.mcpCall)
     const jwt = x.get(slots.jwt)
     const apiKey = x.get(slots.apiKey)
+    const basicAuth = x.get(slots.basicAuth)
     return {
       request: {
         method: request.method,
@@ -287,7 +288,8 @@ export class Trace implements Watch {
         : { backend: { name: p.backend.name, type: p.backend.type, protocol: p.backend.protocol } }),
       ...(mcp === undefined ? {} : { mcp }),
       ...(jwt === undefined ? {} : { jwt: jwt.toJSON() }),
-      ...(apiKey === undefined ? {} : { apiKey: apiKey.toJSON() })
+      ...(apiKey === undefined ? {} : { apiKey: apiKey.toJSON() }),
+      ...(basicAuth === undefined ? {} : { basicAuth })
     }
   }
 

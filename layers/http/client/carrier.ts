@@ -28,8 +28,8 @@ export interface Caller {
   readonly onPiece: () => void
   /** The connection has left HTTP. */
   readonly onSwitch: (head: ResponseHead, tunnel: Tunnel, socket: Socket) => void
-  /** Nothing follows. @param begun some of the response had come. */
-  readonly onFailure: (error: Error, begun: boolean) => void
+  /** Nothing follows. @param begun some of the response had come. @param unsent nothing of the request had left. */
+  readonly onFailure: (error: Error, begun: boolean, unsent: boolean) => void
   /** Something of the proxy itself went wrong. */
   readonly contain: (cause: unknown) => void
 }

@@ -242,7 +242,7 @@ export class Stream implements Carrier, Container, Uploading {
     upload?.stop()
     this.#reset()
     this.#release()
-    caller.onFailure(error, this.#headTold)
+    caller.onFailure(error, this.#headTold, false)
   }
 
   /** Its peer need not go on. */
