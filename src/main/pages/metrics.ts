@@ -45,7 +45,7 @@ const registered = (register: (metrics: Metrics["Service"]) => void): ReadonlyAr
 }
 
 const quiet = ConsoleLog.make({ filter: "off", format: "text", write: () => {}, now: () => 0 })
-const nothing: Assembled = { binds: [], routes: [], admission: undefined, choosing: [] }
+const nothing: Assembled = { binds: [], routes: [], streams: [], admission: undefined, choosing: [] }
 
 const sections: ReadonlyArray<readonly [title: string, register: (metrics: Metrics["Service"]) => void]> = [
   ["Requests", (metrics) => [makeRecorder(quiet, metrics, () => 0), refusedConnections(metrics, quiet)]],
