@@ -15,10 +15,14 @@ import { backendMcp } from "./backend-mcp/stage.ts"
 import { backendService } from "./backend-service/stage.ts"
 import { backendTLS } from "./backend-tls/stage.ts"
 import { backendTunnel } from "./backend-tunnel/stage.ts"
+import { basicAuth } from "./basic-auth/stage.ts"
 import { buffer } from "./buffer/stage.ts"
 import { cors } from "./cors/stage.ts"
+import { csrf } from "./csrf/stage.ts"
+import { delay } from "./delay/stage.ts"
 import { directResponse } from "./direct-response/stage.ts"
 import { health } from "./health/stage.ts"
+import { hostRewrite } from "./host-rewrite/stage.ts"
 import { http } from "./http/stage.ts"
 import { jwtAuth } from "./jwt-auth/stage.ts"
 import { localRateLimit } from "./local-rate-limit/stage.ts"
@@ -39,10 +43,14 @@ export const policies = registry(
     apiKey,
     authorization,
     backendAuth,
+    basicAuth,
     buffer,
     cors,
+    csrf,
+    delay,
     directResponse,
     health,
+    hostRewrite,
     jwtAuth,
     localRateLimit,
     mcpAuthentication,
@@ -62,6 +70,7 @@ export const policies = registry(
       // Before any authentication: a preflight carries no credential, and refusals need CORS headers too.
       "cors",
       "jwtAuth",
+      "basicAuth",
       "apiKey",
       // After everything that may say who asks.
       "authorization"
@@ -72,6 +81,7 @@ export const policies = registry(
       "cors",
       "mcpAuthentication",
       "jwtAuth",
+      "basicAuth",
       "apiKey",
       "authorization",
       // Whether a request may be repeated is said of the one that came, before anything changes it.
@@ -80,11 +90,16 @@ export const policies = registry(
       "localRateLimit",
       // After authentication and limits: only then is a body worth holding.
       "buffer",
+      // After authentication and limits, as documented; before anything changes the authority that it compares with.
+      "csrf",
       "responseHeaderModifier",
       "requestHeaderModifier",
+      "hostRewrite",
       // Before a redirect, which may point at what was rewritten.
       "urlRewrite",
       "requestRedirect",
+      // Whoever is refused or sent elsewhere is told at once.
+      "delay",
       // Last, so that everything that may refuse has had its say.
       "directResponse"
     ],

@@ -18,6 +18,7 @@ import { directResponse } from "./direct-response/schema.ts"
 import { extAuthz } from "./ext-authz/schema.ts"
 import { extProc } from "./ext-proc/schema.ts"
 import { health } from "./health/schema.ts"
+import { hostRewrite } from "./host-rewrite/schema.ts"
 import { http } from "./http/schema.ts"
 import { inferenceRouting } from "./inference-routing/schema.ts"
 import { jwtAuth } from "./jwt-auth/schema.ts"
@@ -69,6 +70,7 @@ export const schemas = {
   delay,
   requestHeaderModifier,
   responseHeaderModifier,
+  hostRewrite,
   urlRewrite,
   requestRedirect,
   requestMirror,

@@ -215,7 +215,7 @@ describe("--validate-only", () => {
   })
 
   it("tells apart what is wrong and what is not available yet, which only a start refuses", async () => {
-    const lacking = `{ gateways: { default: { port: 1 } }, routes: [{ policies: { delay: { duration: 1s }, csrf: {} }, backends: [{ host: "a:1" }] }] }`
+    const lacking = `{ gateways: { default: { port: 1 } }, routes: [{ policies: { extProc: { host: "p:1" }, extAuthz: { host: "p:1" } }, backends: [{ host: "a:1" }] }] }`
     const [unavailable, started, annotated] = await Promise.all([
       ran(["--validate-only", "-c", lacking]),
       ran(["-c", lacking]),
@@ -227,10 +227,13 @@ describe("--validate-only", () => {
     )
     assert.match(
       unavailable.stderr,
-      /^<inline>:1:\d+: warning: routes\[0\]\.policies\.delay: policy delay is not available yet \[unavailable\]\n/
+      /^<inline>:1:\d+: warning: routes\[0\]\.policies\.extProc: policy extProc is not available yet \[unavailable\]\n/
     )
     assert.deepStrictEqual([started.status, started.stdout], [1, ""])
-    assert.match(started.stderr, /^<inline>:1:\d+: routes\[0\]\.policies\.delay: policy delay is not available yet\n/m)
+    assert.match(
+      started.stderr,
+      /^<inline>:1:\d+: routes\[0\]\.policies\.extProc: policy extProc is not available yet\n/m
+    )
     assert.strictEqual(annotated.status, 1)
     assert.match(annotated.stderr, /^::error file=<inline>,line=1,col=9,title=routes::/)
   })

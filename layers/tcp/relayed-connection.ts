@@ -77,6 +77,12 @@ export class RelayedConnection implements Container {
 
   begin(): void {
     try {
+      if (!this.#serving.overload.admits()) {
+        this.#serving.turnedAway("connection", "LoopDelay")
+        this.#refused = true
+        this.socket.destroy()
+        return
+      }
       const decision = this.#serving.admit(this.peer)
       if (decision === undefined) this.#connect()
       else this.#whenDone(decision, (exit) => this.#decided(exit))

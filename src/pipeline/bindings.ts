@@ -122,6 +122,9 @@ export class Variables implements Bindings {
   get apiKey() {
     return this.#x.get(slots.apiKey)
   }
+  get basicAuth() {
+    return this.#x.get(slots.basicAuth)
+  }
   get backend() {
     return this.#x.place.backend
   }

@@ -144,7 +144,7 @@ const compileEntries = Effect.fnUntraced(function* <T extends Traveller>(
       if (Exit.isFailure(exit)) {
         const found = Cause.findErrorOption(exit.cause)
         if (Option.isNone(found)) return yield* Effect.failCause(exit.cause)
-        for (const problem of found.value) problems.push({ ...problem, path: placed(entry, problem.path) })
+        for (const problem of found.value) problems.push(placed(entry, problem))
         continue
       }
       const { nodes, reads } = exit.value
@@ -164,8 +164,11 @@ const compileEntry = (policy: AnyPolicy, { config, path, condition }: PolicyEntr
     })
   )
 
-const placed = (entry: PolicyEntry, part: ConfigPath): ConfigPath =>
-  entry.writtenAt === undefined ? [...entry.path, ...part] : entry.writtenAt(part)
+const placed = (entry: PolicyEntry, { fromRoot, ...problem }: ConfigProblem): ConfigProblem => {
+  if (fromRoot === true) return problem
+  const part = problem.path
+  return { ...problem, path: entry.writtenAt === undefined ? [...entry.path, ...part] : entry.writtenAt(part) }
+}
 
 const siteGraph = (
   registry: Registry,

@@ -30,7 +30,8 @@ export interface Settings {
   readonly heldBytes: HeldBytes
 }
 
-const defaultSettings: Settings = {
+/** Of what belongs to no configuration. */
+export const defaultSettings: Settings = {
   env: undefined,
   hidden: nothingHidden,
   bodyLimit: defaultBodyLimit,

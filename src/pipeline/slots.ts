@@ -7,6 +7,7 @@ import type { HealthPolicy } from "../../spec/health.ts"
 import type { Bindings } from "../cel/bindings.ts"
 import type { HeaderList } from "../http/header-list.ts"
 import type { RequestHead } from "../http/message.ts"
+import type { PasswordUser } from "../services/passwords.ts"
 import type { Plan } from "./attempts.ts"
 import type { KeyBearer, TokenBearer } from "./authentication/identity.ts"
 import type { Rules } from "./rules.ts"
@@ -73,8 +74,11 @@ export const modelAccess = slot<ModelAccess>()("modelAccess")
 /** Who presented a verified token. */
 export const jwt = slot<TokenBearer>()("jwt")
 
+/** Who showed a name and its password. */
+export const basicAuth = slot<PasswordUser>()("basicAuth")
+
 /** The slots that expressions read, each as the variable of its name. A policy with expressions reads them all. */
-export const expressionSlots = [apiKey, jwt] as const
+export const expressionSlots = [apiKey, jwt, basicAuth] as const
 
 /** A request's share of its token budgets, from the estimate at its admission to the real count. */
 export interface TokenShare {

@@ -316,6 +316,7 @@ export class Trace implements Watch, RelayWatch {
     const mcp = x.get(slots.mcpCall)
     const jwt = x.get(slots.jwt)
     const apiKey = x.get(slots.apiKey)
+    const basicAuth = x.get(slots.basicAuth)
     return {
       request: {
         method: request.method,
@@ -335,7 +336,8 @@ export class Trace implements Watch, RelayWatch {
         : { backend: { name: p.backend.name, type: p.backend.type, protocol: p.backend.protocol } }),
       ...(mcp === undefined ? {} : { mcp }),
       ...(jwt === undefined ? {} : { jwt: jwt.toJSON() }),
-      ...(apiKey === undefined ? {} : { apiKey: apiKey.toJSON() })
+      ...(apiKey === undefined ? {} : { apiKey: apiKey.toJSON() }),
+      ...(basicAuth === undefined ? {} : { basicAuth })
     }
   }
 

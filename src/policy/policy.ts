@@ -7,7 +7,16 @@
 export * from "../../spec/policy.ts"
 // Expressions, compiled with the policy, and rules over them.
 export type { Bindings } from "../cel/bindings.ts"
-export { CelError, type CelValue, type Expression, SecretValue, toJson, toText } from "../cel/expression.ts"
+export {
+  CelError,
+  type CelValue,
+  Duration as CelDuration,
+  type Expression,
+  SecretValue,
+  toJson,
+  toText,
+  Uint
+} from "../cel/expression.ts"
 export { canonicalAuthority } from "../http/authority.ts"
 // Bodies: bytes on their way, their content in memory, and JSON that keeps the bytes of what is not changed.
 export {
@@ -44,6 +53,7 @@ export {
   credentialReadings
 } from "../pipeline/authentication/credential.ts"
 export { KeyBearer, TokenBearer } from "../pipeline/authentication/identity.ts"
+export { openKeySet } from "../pipeline/authentication/key-source.ts"
 export { longestKey } from "../pipeline/authentication/token-cache.ts"
 export {
   KeysUnavailable,
@@ -101,9 +111,10 @@ export { type State, slotsOf, state } from "../pipeline/state.ts"
 export type { ConnectionView, Outcome, Peer, View } from "../pipeline/view.ts"
 // Patterns of the configuration: RE2 syntax, matched in time linear in the text.
 export { compilePattern, type Pattern } from "../regex/whole-text.ts"
-
+export { Files } from "../services/files.ts"
 // Services: a policy asks for them while it is compiled, and the proxy provides them.
 export { type Fetched, FetchFailed, type FetchRequest, HttpFetch } from "../services/http-fetch.ts"
 export { Jwks, type KeySet, KeySetUnusable, type KeySource } from "../services/jwks.ts"
 export { Monotonic } from "../services/monotonic.ts"
+export { Passwords, PasswordsBusy, type PasswordUser, type PasswordUsers } from "../services/passwords.ts"
 export { type BucketRule, type Buckets, type Draw, RateLimits } from "../services/rate-limits.ts"

@@ -50,12 +50,12 @@ describe("what this build reads but does not serve", () => {
   it("is told by headgatectl validate, which starts nothing", () => {
     const { status, stdout } = spawnSync(process.execPath, ["bin/headgatectl.mjs", "validate", "-"], {
       input:
-        "gateways: { default: { port: 3000 } }\nroutes: [{ policies: { delay: { duration: 1s } }, backends: [] }]\n",
+        "gateways: { default: { port: 3000 } }\nroutes: [{ policies: { extProc: { host: 'p:1' } }, backends: [] }]\n",
       encoding: "utf8"
     })
     assert.match(
       stdout,
-      /^<stdin>:2:\d+: warning: routes\[0\]\.policies\.delay: policy delay is not available yet \[unavailable\]\n/m
+      /^<stdin>:2:\d+: warning: routes\[0\]\.policies\.extProc: policy extProc is not available yet \[unavailable\]\n/m
     )
     assert.match(stdout, /^valid, but this build cannot serve 1 thing\n$/m)
     assert.strictEqual(status, 3)

@@ -20,8 +20,8 @@ export type McpTarget =
       readonly name: string
       readonly kind: "openapi"
       readonly address: string
-      /** What tells it from others: itself, or where it is described. */
-      readonly document: OpenApiInterface | string
+      /** What tells it from others: itself, or where it is described and how that is asked. Holds credentials. */
+      readonly document: OpenApiInterface | { readonly url: string; readonly policies: unknown }
       /** As it is described now; `undefined` until that is known. */
       readonly api: () => OpenApiInterface | undefined
       /** Tries to have a description, for a short time, and tells when that is over. */
