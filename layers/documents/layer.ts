@@ -2,10 +2,12 @@
 import { Clock, Data, Effect, Layer, RcMap, Result, type Scope } from "effect"
 import { freshFor } from "../../src/http/freshness.ts"
 import { HeaderList } from "../../src/http/header-list.ts"
+import { toldWaiting } from "../../src/pipeline/told-fetch.ts"
 import { type Document, type DocumentCall, type DocumentKind, Documents } from "../../src/services/documents.ts"
 import { HttpFetch } from "../../src/services/http-fetch.ts"
 import { Log } from "../../src/services/log.ts"
-import { type Loaded, refreshed } from "./refreshed.ts"
+import { Monotonic } from "../../src/services/monotonic.ts"
+import { type Loaded, type Refreshed, refreshed } from "./refreshed.ts"
 
 /** Between the attempts that requests may cause. */
 const shortestInterval = 30_000
@@ -62,6 +64,7 @@ export const layer: Layer.Layer<Documents, never, HttpFetch | Log> = Layer.effec
   Effect.gen(function* () {
     const { fetch } = yield* HttpFetch
     const log = yield* Log
+    const clock = yield* Monotonic
 
     const calls = new Calls()
 
@@ -105,17 +108,34 @@ export const layer: Layer.Layer<Documents, never, HttpFetch | Log> = Layer.effec
         wrong = undefined
         return { value, lifetime }
       })
-      return Effect.tapError(load, ({ detail }) =>
+      const told = Effect.tapError(load, ({ detail }) =>
         Effect.sync(() => {
           if (detail !== wrong) log.log("warn", kind.target, `${url}: ${kind.name} not loaded: ${detail}`)
           wrong = detail
         })
       )
+      return { load: told, wrong: () => wrong }
+    }
+
+    /** Whoever waits for an attempt that is under way on nobody's behalf is told of it, too, if they are watched. */
+    const kept = ({ url }: Place, document: Refreshed<unknown>, wrong: () => string | undefined): Document<unknown> => {
+      const outcome = Effect.suspend(() => {
+        const detail = wrong() ?? (document.loading() ? "it is not there yet" : undefined)
+        return detail === undefined ? Effect.succeed({ status: 200 }) : Effect.fail(new NotLoaded({ detail }))
+      })
+      const waited = toldWaiting({ method: "GET", url }, clock, Effect.andThen(document.refresh, outcome))
+      return {
+        current: document.current,
+        refresh: Effect.suspend(() => (document.loading() ? Effect.ignore(waited) : document.refresh))
+      }
     }
 
     const places = yield* RcMap.make({
-      lookup: (place: Place) =>
-        refreshed({ load: loading(place), interval: shortestInterval, retry: retryAfter, patience: longestWait })
+      lookup: (place: Place) => {
+        const { load, wrong } = loading(place)
+        const document = refreshed({ load, interval: shortestInterval, retry: retryAfter, patience: longestWait })
+        return Effect.map(document, (document) => kept(place, document, wrong))
+      }
     })
     return {
       // What a place yields is of its kind. Its call is there before it is fetched for the first time.

@@ -1,5 +1,5 @@
 /** The OpenAPI document that describes an interface: in the configuration, in a file, or at an address, from where it is kept fresh. */
-import { Effect, Result } from "effect"
+import { Context, Effect, Result } from "effect"
 import { parse } from "yaml"
 import type { ConfigPath, ConfigProblem, RemoteDocument } from "../../src/policy/policy.ts"
 import { compileDocumentCall, type DocumentKind, Documents, Files } from "../../src/policy/terminal.ts"
@@ -22,7 +22,7 @@ export const compileDescription = (schema: Schema, at: ConfigPath) =>
     const found = describedBy(text)
     if (Result.isFailure(found)) return yield* Effect.fail(problem(found.failure))
     const api = found.success
-    const known: Description = { document: api, api: () => api, load: (done) => done() }
+    const known: Description = { document: api, api: () => api, load: (_, done) => done() }
     return known
   })
 
@@ -39,11 +39,14 @@ const openAt = (remote: RemoteDocument, path: ConfigPath) =>
   Effect.gen(function* () {
     const { url, policies } = remote
     const document = yield* (yield* Documents).open(descriptions, url, yield* compileDocumentCall(remote, path))
-    const run = Effect.runCallbackWith(yield* Effect.context<never>())
+    const own = yield* Effect.context<never>()
     const described: Description = {
       document: { url, policies },
       api: document.current,
-      load: (done) => void run(document.refresh, { onExit: done })
+      load: (context, done) => {
+        const run = Effect.runCallbackWith(context === undefined ? own : Context.merge(own, context))
+        run(document.refresh, { onExit: done })
+      }
     }
     return described
   })
