@@ -1,6 +1,5 @@
 /** Makes connections to a backend: within what time, to which of its addresses, whom they trust, and how their silence is probed. */
 import { connect, type Socket } from "node:net"
-import { connect as connectTls, type PeerCertificate, type TLSSocket } from "node:tls"
 import type { Address } from "../../../spec/target.ts"
 import { familyOf } from "../../../src/http/ip.ts"
 import { type Container, contained, ignore } from "../../../src/services/contained.ts"
@@ -11,7 +10,7 @@ import type { ConnectionSettings } from "../connection-settings.ts"
 import { Connection, type Home } from "./connection.ts"
 import { ConnectionClosed, ConnectTimedOut } from "./failures.ts"
 import { Race } from "./race.ts"
-import { tlsClient } from "./tls.ts"
+import { TlsSessions } from "./tls-sessions.ts"
 import { tlsOfProxy, wayThrough } from "./way-through.ts"
 
 /** Makes one, and tells how it went, never before it returns. */
@@ -40,10 +39,11 @@ interface Reading {
   readonly callback: (length: number) => boolean
 }
 
-/** What another handshake may begin with, and until when. */
-interface Session {
-  readonly ticket: Buffer
-  readonly until: number
+/** A connection that is being made. */
+interface Opening {
+  readonly socket: Socket
+  /** Called when it stands, and with TLS when the handshake is over. */
+  readonly verified: () => void
 }
 
 /** How connections to one backend are made. */
@@ -80,18 +80,13 @@ export const dialTo = (
   /** Whom the connection is made to. */
   const peer = tunnel?.proxy ?? target
   const tls = tunnel === undefined ? settings.tls : tlsOfProxy(tunnel)
-  const through = tunnel && wayThrough(target, tunnel, settings.tls)
+  const through = tunnel && wayThrough(target, tunnel, settings.tls, wall)
   const host = peer.kind === "unix" ? peer.path : bare(peer.host)
-  const secured = tls && tlsClient(peer.kind === "unix" ? undefined : host, tls)
+  const secured = tls && new TlsSessions(peer.kind === "unix" ? undefined : host, tls, wall)
   /** The one address of a target that has no name; of which family it is makes no difference. */
   const own = peer.kind === "unix" || familyOf(host) !== 0 ? { v4: [host], v6: [] } : undefined
-  /**
-   * Whom all connections of one dialler reach, and as whom, is the same: they may resume each other's sessions. The runtime verifies
-   * nobody then, and has no certificate any more.
-   */
-  let session: Session | undefined
 
-  const open = (address: string, onread: Reading | undefined): Socket => {
+  const open = (address: string, onread: Reading | undefined, container: Container): Opening => {
     const place = peer.kind === "unix" ? { path: address } : { host: address, port: peer.port }
     // What the proxy says of a tunnel is read by itself.
     const common = {
@@ -100,15 +95,7 @@ export const dialTo = (
       allowHalfOpen: true,
       ...(through === undefined && onread !== undefined ? { onread } : {})
     }
-    if (secured === undefined) return connect(common)
-    if (session !== undefined && wall() >= session.until) session = undefined
-    const options = {
-      ...common,
-      ...secured.options,
-      secureContext: secured.context(),
-      ...(session === undefined ? {} : { session: session.ticket })
-    }
-    return connectTls(options)
+    return secured === undefined ? { socket: connect(common), verified: ignore } : secured.connect(common, container)
   }
 
   const dialSocket: DialSocket = <M extends Standing>(
@@ -147,12 +134,9 @@ export const dialTo = (
     const stopWaiting = proxyTime === undefined || proxyTime >= connectTimeout ? ignore : later(proxyTime, late)
 
     const attempt = (address: string): (() => void) => {
+      let opening: Opening
       let socket: Socket | undefined
       let connection: M | undefined
-      /** A session is worth nothing until its server has been verified. */
-      let offered: Buffer | undefined
-      /** When the certificate expires that was verified, at this handshake or when the session was made that it resumes. */
-      let until = session?.until ?? 0
       const failed = contained(container, (error: Error) => {
         if (winner !== undefined && winner === socket) failedWith(error)
         else race.failed(address, error)
@@ -167,7 +151,8 @@ export const dialTo = (
             return true
           }
         }
-        socket = open(address, reading === "for it" ? onread : undefined)
+        opening = open(address, reading === "for it" ? onread : undefined, container)
+        socket = opening.socket
       } catch (cause) {
         process.nextTick(failed, errorOf(cause))
         return ignore
@@ -181,9 +166,7 @@ export const dialTo = (
       const made = contained(container, () => {
         if (over || winner !== opened) return
         if (probes !== "none") opened.setKeepAlive(true, probes.time, probes.interval, probes.retries)
-        if (secured !== undefined && !(opened as TLSSocket).isSessionReused())
-          until = tls?.verify === "nothing" ? Infinity : expiryOf((opened as TLSSocket).getPeerCertificate())
-        if (offered !== undefined) session = { ticket: offered, until }
+        opening.verified()
         stopWaiting()
         const stands = (way: Socket) => {
           opened.off("error", failed).off("close", closed)
@@ -203,13 +186,6 @@ export const dialTo = (
         .on("close", closed)
         .once("connect", stands)
         .once(secured === undefined ? "connect" : "secureConnect", made)
-      if (secured !== undefined) {
-        const ticketed = contained(container, (ticket: Buffer) => {
-          if (connection === undefined) offered = ticket
-          else session = { ticket, until }
-        })
-        opened.on("session", ticketed)
-      }
       return () => opened.destroy()
     }
 
@@ -238,8 +214,6 @@ export const dialTo = (
     follow: own === undefined ? (changed) => names.follow(host, wanted, changed) : () => ignore
   }
 }
-
-const expiryOf = ({ valid_to }: PeerCertificate): number => Date.parse(valid_to) || 0
 
 const errorOf = (cause: unknown): Error => (cause instanceof Error ? cause : new Error(String(cause)))
 
