@@ -5,7 +5,7 @@
 import { type ConnectionOptions, connect, type PeerCertificate, type TLSSocket } from "node:tls"
 import { type Container, contained } from "../../../src/services/contained.ts"
 import type { UpstreamTls } from "../../../src/services/upstreams.ts"
-import { tlsClient } from "./tls.ts"
+import { type TlsClient, tlsClient } from "./tls.ts"
 
 /** What another handshake may begin with, and until when. */
 interface Session {
@@ -21,7 +21,7 @@ export interface Securing {
 }
 
 export class TlsSessions {
-  readonly #client: ReturnType<typeof tlsClient>
+  readonly #client: TlsClient
   readonly #tls: UpstreamTls
   readonly #wall: () => number
   #kept: Session | undefined
@@ -37,28 +37,28 @@ export class TlsSessions {
   }
 
   /** @param way where the connection leads. */
-  connect(way: ConnectionOptions, container: Container): Securing {
+  connect(way: ConnectionOptions, offered: Parameters<TlsClient["offering"]>[0], container: Container): Securing {
     if (this.#kept !== undefined && this.#wall() >= this.#kept.until) this.#kept = undefined
-    const { context, options } = this.#client
+    const { context, options, offering } = this.#client
     const begun = this.#kept
     const session = begun === undefined ? {} : { session: begun.ticket }
-    const socket = connect({ ...way, ...options, secureContext: context(), ...session })
+    const socket = connect({ ...way, ...options, ...offering(offered), secureContext: context(), ...session })
     let isVerified = false
-    let offered: Buffer | undefined
+    let ticketed: Buffer | undefined
     /** When the certificate expires that was verified, at this handshake or when the session was made that it resumes. */
     let until = begun?.until ?? 0
-    const ticketed = contained(container, (ticket: Buffer) => {
+    const hand = contained(container, (ticket: Buffer) => {
       if (isVerified) this.#kept = { ticket, until }
-      else offered = ticket
+      else ticketed = ticket
     })
-    socket.on("session", ticketed)
+    socket.on("session", hand)
     return {
       socket,
       verified: () => {
         isVerified = true
         if (!socket.isSessionReused())
           until = this.#tls.verify === "nothing" ? Infinity : expiryOf(socket.getPeerCertificate())
-        if (offered !== undefined) this.#kept = { ticket: offered, until }
+        if (ticketed !== undefined) this.#kept = { ticket: ticketed, until }
       }
     }
   }
