@@ -6,6 +6,7 @@
 import { type Effect, Schema, type Scope } from "effect"
 import type { Site } from "./site.ts"
 import type { AnyPolicy, Policy, ResponsePhase, SlotName } from "./stage.ts"
+import type { SubCalls } from "./sub-calls.ts"
 import type { AnyTerminal, Terminal } from "./terminal.ts"
 
 type ByName<L extends ReadonlyArray<AnyPolicy>> = { readonly [P in L[number] as P["name"]]: P }
@@ -102,10 +103,10 @@ export interface Registry<L extends ReadonlyArray<AnyPolicy> = ReadonlyArray<Any
   readonly schema: Schema.Struct<Fields<L>>
 }
 
-/** What compiling any of the policies needs. */
+/** What compiling any of the policies needs, but for what belongs to each configuration. */
 export type Services<L extends ReadonlyArray<AnyPolicy>> = Exclude<
   Effect.Services<ReturnType<L[number]["compile"]>>,
-  Scope.Scope
+  Scope.Scope | SubCalls
 >
 
 /**

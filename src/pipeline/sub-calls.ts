@@ -37,6 +37,8 @@ export interface SubRequest {
   readonly body: string | Uint8Array | undefined
   /** Whether the call may be sent twice although its method is not idempotent. */
   readonly repeatable?: boolean | undefined
+  /** Whether it is a copy of a request: what comes of it says nothing of how the backend does. */
+  readonly aside?: boolean | undefined
 }
 
 /** The exchange that a call is made for: the time is reckoned from it, and it runs on the same configuration. */
