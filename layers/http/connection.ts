@@ -15,10 +15,13 @@ import { contained, containing, ignore } from "../../src/services/contained.ts"
 import type { Probes } from "../../src/services/upstreams.ts"
 import { plainAddress } from "../plain-address.ts"
 import type { Secured } from "../tls/secured.ts"
+import { queuedBytes } from "../tls/transport.ts"
 import { ActiveRequest, type Host } from "./active-request.ts"
-import { closeGently, parserRefusal, type Refusal, refuse, reset } from "./refusal.ts"
+import { type Bounds, retryAfter, type TurnedAway } from "./overload.ts"
+import { closeGently, parserRefusal, type Refusal, refusalText, refuse, reset } from "./refusal.ts"
 import { type Incoming, RequestBody } from "./request-body.ts"
 import { type RequestFault, type RequestLines, RequestParser } from "./request-parser.ts"
+import { lasting, readShared } from "./shared-reads.ts"
 import { Tunnel } from "./tunnel.ts"
 
 /** Where the time comes from. */
@@ -40,6 +43,8 @@ export interface Limits {
    * Default 10 minutes.
    */
   readonly idleTimeout: number
+  /** Milliseconds for which a client may take nothing of an answer that waits for it. Default 1 minute. */
+  readonly stallTimeout: number
   /** Milliseconds that the head of a request may take from its first byte on. Default 1 minute. */
   readonly headTimeout: number
   /** Milliseconds after which a connection is closed as soon as no request is under way. Default: never. */
@@ -59,6 +64,9 @@ export interface Serving {
   /** The most bytes of a request's head. */
   readonly maxHeadBytes: number
   readonly defect: (cause: unknown) => void
+  /** Asked before anything begins. */
+  readonly overload: Bounds
+  readonly turnedAway: (what: "request" | "connection", cause: TurnedAway) => void
   /** Whether only this machine reaches the listener. */
   readonly loopback: boolean
   draining: boolean
@@ -92,6 +100,8 @@ export class Connection implements Host, Incoming {
   #rest: Buffer | undefined = undefined
   #tunnel: Tunnel | undefined = undefined
   #paused = false
+  /** Whether it was tried to read into the buffer that all connections share. */
+  #sharing = false
   /** Nobody has said yet whether the client may be here. */
   #undecided = false
   /** When it last became idle; `undefined` while a request is under way. */
@@ -202,8 +212,9 @@ export class Connection implements Host, Incoming {
 
   // What the socket tells.
 
+  /** @param bytes that may be others after this call. */
   #received(bytes: Buffer): void {
-    if (this.#tunnel !== undefined) this.#tunnel.received(bytes)
+    if (this.#tunnel !== undefined) this.#tunnel.received(lasting(bytes))
     else if (this.#rest !== undefined) this.#keep(Buffer.concat([this.#rest, bytes]))
     else this.#read(bytes, 0, true)
   }
@@ -232,7 +243,7 @@ export class Connection implements Host, Incoming {
       } else this.#wait(head)
     }
     if (at === bytes.length) return
-    if (this.#tunnel !== undefined) this.#tunnel.received(bytes.subarray(at))
+    if (this.#tunnel !== undefined) this.#tunnel.received(lasting(bytes.subarray(at)))
     // It changes the protocol, if it is let.
     else if (this.#active?.exchange.upgrade !== undefined) this.#keep(bytes.subarray(at))
   }
@@ -257,7 +268,7 @@ export class Connection implements Host, Incoming {
 
   /** The rest of a long pipeline stays in the socket. */
   #keep(bytes: Buffer): void {
-    this.#rest = bytes
+    this.#rest = lasting(bytes)
     this.#flow()
   }
 
@@ -283,6 +294,7 @@ export class Connection implements Host, Incoming {
       return
     }
     if (this.#parser.begun && !this.#sealed) this.#breakOff("end within a request")
+    this.#active?.depart()
     // Nobody half closes a connection of requests: whoever does so is about to be gone.
     this.socket.end()
   }
@@ -312,8 +324,10 @@ export class Connection implements Host, Incoming {
     parser.letGo()
     // Whatever becomes of the wish, what comes behind it may be of another protocol.
     if (framed.upgrading) this.#sealed = true
+    const admitted = this.#serving.overload.admits()
     if (framed.body === undefined) {
-      this.#begin(framed, undefined, undefined, framed.expecting)
+      if (admitted) this.#begin(framed, undefined, undefined, framed.expecting)
+      else this.#turnAway(framed, framed.persistent && !framed.upgrading)
       return at
     }
     const fault = at < bytes.length ? parser.feed(bytes, at, bytes.length) : undefined
@@ -325,7 +339,8 @@ export class Connection implements Host, Incoming {
     const behind = at < bytes.length ? parser.consumed : at
     const { body, ended, trailers } = parser
     parser.letGo()
-    if (ended && trailers === undefined) this.#begin(framed, body ?? nothing, undefined, false)
+    if (!admitted) this.#turnAway(framed, framed.persistent && ended)
+    else if (ended && trailers === undefined) this.#begin(framed, body ?? nothing, undefined, false)
     else {
       const upload = new RequestBody(this)
       this.#upload = upload
@@ -359,6 +374,24 @@ export class Connection implements Host, Incoming {
     const active = new ActiveRequest(this, exchange, upload, framed.persistent, expecting)
     this.#active = active
     active.begin(this.#serving.handle)
+  }
+
+  /** There is more to do than can be done. @param stays whether the next request may follow on the connection. */
+  #turnAway({ head }: Framed, stays: boolean): void {
+    const { turnedAway, clocks } = this.#serving
+    turnedAway("request", "LoopDelay")
+    const { socket } = this
+    if (!stays || this.closing || this.#broken !== undefined) {
+      this.#refuse(overloaded)
+      return
+    }
+    socket.write(refusalText(overloaded, clocks.wall(), "keep-alive", head.method !== "HEAD"), "latin1")
+    // One that does not take it would have the next ones pile up.
+    if (socket.writableLength > 0) {
+      this.#seal()
+      closeGently(socket)
+    }
+    this.#idleSince = clocks.monotonic()
   }
 
   /** Says why, behind the responses that were given, and closes. */
@@ -424,8 +457,24 @@ export class Connection implements Host, Incoming {
       // Its answer began before the end, and could not say that it is the last.
       this.#seal()
       closeGently(socket)
-    } else this.#idleSince = this.#serving.clocks.monotonic()
+    } else {
+      this.#idleSince = this.#serving.clocks.monotonic()
+      if (!this.#sharing) this.#share()
+    }
     this.#flow()
+  }
+
+  /** It has served a request, and may serve many more. What TLS reads lies in memory of its own anyway. */
+  #share(): void {
+    const { socket } = this
+    // What was read and not taken yet comes first.
+    if (this.#paused || socket.readableLength > 0) return
+    this.#sharing = true
+    if (this.secured === undefined)
+      readShared(
+        socket,
+        contained(this, (bytes: Buffer) => this.#received(bytes))
+      )
   }
 
   next(): void {
@@ -481,12 +530,12 @@ export class Connection implements Host, Incoming {
 
   /** Closes it when it has been idle, or open, for too long, or when its client keeps others waiting. */
   sweep(now: number, limits: Limits): void {
-    const { maxConnectionDuration, idleTimeout, headTimeout } = limits
+    const { maxConnectionDuration, idleTimeout, headTimeout, stallTimeout } = limits
     if (maxConnectionDuration !== undefined && now - this.#opened >= maxConnectionDuration) {
       this.#closing = true
       if (this.idle) this.socket.destroy()
     }
-    if (this.#idleSince === undefined) this.#sweepActive(now, idleTimeout)
+    if (this.#idleSince === undefined) this.#sweepActive(now, idleTimeout, stallTimeout)
     else if (this.#parser.begun && this.#upload === undefined) {
       this.#headSince ??= now
       if (now - this.#headSince >= headTimeout && !this.#closing) this.#refuse(requestTimeout)
@@ -494,7 +543,7 @@ export class Connection implements Host, Incoming {
   }
 
   /** Bodies that move, however slowly, are not cut: a limit of the whole request is a matter of policy. */
-  #sweepActive(now: number, idleTimeout: number): void {
+  #sweepActive(now: number, idleTimeout: number, stallTimeout: number): void {
     const { bytesRead, bytesWritten, writableLength } = this.socket
     const active = this.#active
     const awaits = active?.awaitsClient === true
@@ -503,11 +552,11 @@ export class Connection implements Host, Incoming {
       return
     }
     // What a client sends without being asked does not show that it takes what it is sent.
-    const moved = (awaits ? bytesRead : 0) + bytesWritten - writableLength
+    const moved = (awaits ? bytesRead : 0) + bytesWritten - writableLength - queuedBytes(this.socket)
     if (moved !== this.#moved) {
       this.#moved = moved
       this.#stillSince = now
-    } else if (now - this.#stillSince >= idleTimeout) active.stall()
+    } else if (now - this.#stillSince >= (writableLength > 0 ? stallTimeout : idleTimeout)) active.stall()
   }
 }
 
@@ -516,6 +565,9 @@ const nothing = Buffer.alloc(0)
 /** An upload that goes on after its answer: for how many milliseconds, and how much of it. */
 const droppingTime = 1000
 const droppedAtMost = 1024 * 1024
+
+/** What is said instead of an answer where there is more to do than can be done. */
+export const overloaded: Refusal = { status: 503, message: "the gateway is overloaded", retryAfter }
 
 const requestTimeout: Refusal = { status: 408, message: "request timeout" }
 

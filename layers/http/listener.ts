@@ -14,16 +14,19 @@ import { plainAddress } from "../plain-address.ts"
 import { Handshakes } from "../tls/handshakes.ts"
 import type { Secured } from "../tls/secured.ts"
 import { type Address, BindFailed, bind, clearSocketFile, show } from "./address.ts"
-import { type Clocks, Connection, type Limits, type Serving } from "./connection.ts"
+import { type Clocks, Connection, type Limits, overloaded, type Serving } from "./connection.ts"
+import { type Bounds, defaultOverloadLimits, Overload, type TurnedAway } from "./overload.ts"
+import { refuse } from "./refusal.ts"
 
 export { type Address, BindFailed } from "./address.ts"
 export type { Clocks, Limits } from "./connection.ts"
 
-/** 100 header lines (seed), 10 minutes of idleness, a minute for a head, no bound on the age of a connection, no probes. */
+/** 100 header lines (seed), 10 minutes of idleness, a minute for a head and for who takes nothing of an answer, no bound on the age of a connection, no probes. */
 export const defaultLimits: Limits = {
   paths: "normalised",
   maxHeaders: 100,
   idleTimeout: 600_000,
+  stallTimeout: 60_000,
   headTimeout: 60_000,
   maxConnectionDuration: undefined,
   probes: "none"
@@ -48,6 +51,10 @@ export interface ListenOptions {
   readonly tls?: (() => PortTls | undefined) | undefined
   /** Told of a connection that was closed because its handshake failed, with the address of the client. Default: nobody is. */
   readonly handshakeFailed?: ((source: string, detail: string) => void) | undefined
+  /** What bounds the whole process. Default: bounds of its own, by default generous. */
+  readonly overload?: Bounds | undefined
+  /** Told of what was turned away because there is too much. Default: nobody is. */
+  readonly turnedAway?: ((what: "request" | "connection", cause: TurnedAway) => void) | undefined
   /** How the scope's end drains, if nobody did before. */
   readonly drain: DrainOptions
 }
@@ -99,6 +106,8 @@ export const listen = (options: ListenOptions): Effect.Effect<Bound, BindFailed,
         limits: options.limits,
         maxHeadBytes: options.maxHeadBytes ?? 65_536,
         defect: options.defect,
+        overload: options.overload ?? new Overload(defaultOverloadLimits, options.clocks.monotonic, options.defect),
+        turnedAway: options.turnedAway ?? ignore,
         loopback: options.address._tag !== "Unix" && isLocal(options.address),
         draining: false,
         ending: false
@@ -162,6 +171,9 @@ const portOf = (server: Server): number | undefined => {
   return typeof address === "object" && address !== null ? address.port : undefined
 }
 
+/** Connections of one listener that are told that they are too many, at a time. */
+const mostLeaving = 64
+
 const sweep = containing((connection: Connection, now: number, limits: Limits) => connection.sweep(now, limits))
 
 /** The servers of one address, and the connections that came through them. */
@@ -175,6 +187,8 @@ class Listener implements Container {
   readonly #handshakes: Array<Handshakes> = []
   #sweeper: NodeJS.Timeout | undefined = undefined
   #accepting = true
+  /** Connections that were turned away, and are being told. */
+  #leaving = 0
   /** Those who wait for the last connection to close. */
   readonly #emptied: Array<() => void> = []
   #drain: Promise<void> | undefined = undefined
@@ -196,14 +210,36 @@ class Listener implements Container {
 
   /** A server that is not bound yet. */
   server(): Server {
-    const connected =
-      this.#tls === undefined
-        ? contained(this, (socket: Socket) => this.#connected(socket, undefined))
-        : this.#handshaking(this.#tls)
+    const begin =
+      this.#tls === undefined ? (socket: Socket) => this.#connected(socket, undefined) : this.#handshaking(this.#tls)
+    const connected = contained(this, (socket: Socket) => {
+      const { overload, turnedAway } = this.#serving
+      const cause = overload.enter(socket)
+      if (cause === undefined) begin(socket)
+      else {
+        turnedAway("connection", cause)
+        this.#turnAway(socket)
+      }
+    })
     // Tunnels may end in one direction alone.
     const server = createServer({ noDelay: true, allowHalfOpen: true }, connected)
     this.#servers.push(server)
     return server
+  }
+
+  /** One connection too many. Whoever can be told so is, but nobody waits for many of them to hear it. */
+  #turnAway(socket: Socket): void {
+    socket.on("error", ignore)
+    if (this.#tls !== undefined || this.#leaving >= mostLeaving) {
+      socket.destroy()
+      return
+    }
+    this.#leaving++
+    const left = contained(this, () => {
+      this.#leaving--
+    })
+    socket.once("close", left)
+    refuse(socket, overloaded, this.#serving.clocks.wall())
   }
 
   /** Ends TLS before HTTP begins. */
@@ -215,12 +251,14 @@ class Listener implements Container {
         if (this.#accepting) this.#connected(socket, facts)
         else socket.destroy()
       },
+      overload: this.#serving.overload,
+      turnedAway: (cause) => this.#serving.turnedAway("connection", cause),
       failed: ({ remoteAddress = "", remotePort = 0 }, detail) =>
         this.#handshakeFailed(`${plainAddress(remoteAddress)}:${remotePort}`, detail),
       defect: this.#serving.defect
     })
     this.#handshakes.push(handshakes)
-    return contained(this, (socket: Socket) => handshakes.accept(socket))
+    return (socket) => handshakes.accept(socket)
   }
 
   #connected(socket: Socket, secured: Secured | undefined): void {
@@ -261,8 +299,8 @@ class Listener implements Container {
   /** Looks for connections that are over their time, now and then. */
   #sweep(): void {
     const limits = this.#serving.limits()
-    const { idleTimeout, headTimeout, maxConnectionDuration = Number.POSITIVE_INFINITY } = limits
-    const shortest = Math.min(idleTimeout, headTimeout, maxConnectionDuration)
+    const { idleTimeout, headTimeout, stallTimeout, maxConnectionDuration = Number.POSITIVE_INFINITY } = limits
+    const shortest = Math.min(idleTimeout, headTimeout, stallTimeout, maxConnectionDuration)
     const look = contained(this, () => {
       // First: the next look must come, whatever this one meets.
       this.#sweep()

@@ -6,6 +6,7 @@ import type { Socket } from "node:net"
 import type { TLSSocket } from "node:tls"
 import { type Container, contained, ignore } from "../../src/services/contained.ts"
 import type { ListenerTls, PortTls } from "../../src/services/listener-tls.ts"
+import type { Bounds, TurnedAway } from "../http/overload.ts"
 import { plainAddress } from "../plain-address.ts"
 import { readHello } from "./client-hello.ts"
 import { Secured } from "./secured.ts"
@@ -21,6 +22,10 @@ export interface HandshakeOptions {
   readonly secured: (socket: TLSSocket, secured: Secured) => void
   /** There will be none, and why: a connection is closed. Not told of clients that leave by themselves. */
   readonly failed: (socket: Socket, detail: string) => void
+  /** Asked before a handshake begins: it costs more than most requests. */
+  readonly overload: Bounds
+  /** Too many of them are under way, or there is too much to do altogether: a connection is closed. */
+  readonly turnedAway: (cause: TurnedAway) => void
   /** A callback threw. */
   readonly defect: (cause: unknown) => void
 }
@@ -61,6 +66,7 @@ export class Handshakes implements Container {
       socket.destroy()
       return
     }
+    if (this.#pending.size >= this.#options.overload.limits.maxHandshakes) this.#dropOldest()
     const late = contained(this, () => this.#fail(socket, "the handshake took too long"))
     const timer = setTimeout(late, port.handshakeTimeout).unref()
     this.#pending.set(socket, new Pending(timer))
@@ -76,6 +82,19 @@ export class Handshakes implements Container {
     )
     const closed = contained(container, () => this.#over(socket))
     socket.on("readable", readable).on("end", ended).on("close", closed).on("error", ignore)
+  }
+
+  /** Whoever has begun before all others is the likeliest one never to end. */
+  #dropOldest(): void {
+    for (const socket of this.#pending.keys()) {
+      this.#turnAway(socket, "TooManyHandshakes")
+      return
+    }
+  }
+
+  #turnAway(socket: Socket, cause: TurnedAway): void {
+    if (this.#over(socket) !== undefined) this.#options.turnedAway(cause)
+    socket.destroy()
   }
 
   #over(socket: Socket): Pending | undefined {
@@ -97,6 +116,10 @@ export class Handshakes implements Container {
     const tls = hello._tag === "Hello" ? this.#options.port()?.forServerName(hello.serverName) : undefined
     if (hello._tag === "Malformed" || tls === undefined) {
       this.#fail(socket, hello._tag === "Malformed" ? "it speaks no TLS" : nobodyServed)
+      return
+    }
+    if (!this.#options.overload.admits()) {
+      this.#turnAway(socket, "LoopDelay")
       return
     }
     stop()

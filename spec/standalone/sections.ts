@@ -53,6 +53,10 @@ const FrontendHttp = object("FrontendHttp", "HTTP towards clients.", {
     Duration,
     "How long the head of a request may take from its first byte on; then it is answered with 408. When left out, a minute, or `http1IdleTimeout` where that is shorter."
   ),
+  stallTimeout: optional(
+    Duration,
+    "How long a client may take nothing of an answer that waits for it; then its connection is cut, and the backend let go. When left out, a minute, or `http1IdleTimeout` where that is shorter."
+  ),
   http1HeaderCase: defaulted(
     Schema.Literals(["lowercase", "preserve"]),
     "lowercase",

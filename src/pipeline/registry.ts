@@ -5,8 +5,8 @@
  */
 import { type Effect, Schema, type Scope } from "effect"
 import type { Site } from "./site.ts"
+import type { lateSlots } from "./slots.ts"
 import type { AnyPolicy, Policy, ResponsePhase, SlotName } from "./stage.ts"
-import type { SubCalls } from "./sub-calls.ts"
 import type { AnyTerminal, Terminal } from "./terminal.ts"
 
 type ByName<L extends ReadonlyArray<AnyPolicy>> = { readonly [P in L[number] as P["name"]]: P }
@@ -63,7 +63,7 @@ type Walk<P, Order, Seen extends string> = Order extends readonly [infer H, ...i
 
 // `[X] extends [string]` also holds for never: no slot was written yet.
 type Ordered<P, O extends Orders> =
-  Walk<P, O["gateway"], never> extends infer G
+  Walk<P, O["gateway"], SlotName<(typeof lateSlots)[number]>> extends infer G
     ? [G] extends [string]
       ? Walk<P, O["route"], G> extends infer R
         ? [R] extends [string]
@@ -103,10 +103,10 @@ export interface Registry<L extends ReadonlyArray<AnyPolicy> = ReadonlyArray<Any
   readonly schema: Schema.Struct<Fields<L>>
 }
 
-/** What compiling any of the policies needs, but for what belongs to each configuration. */
+/** What compiling any of the policies needs. */
 export type Services<L extends ReadonlyArray<AnyPolicy>> = Exclude<
   Effect.Services<ReturnType<L[number]["compile"]>>,
-  Scope.Scope | SubCalls
+  Scope.Scope
 >
 
 /**

@@ -15,7 +15,7 @@ const Several = Schema.Array(Mirror).check(
 const Form = Schema.Union([Mirror, Several]).annotate({
   identifier: "RequestMirror",
   description:
-    "Sends copies of requests to other backends, whose answers nobody waits for. A copy has the body as well where that is whole within 64 KiB, and is the head alone otherwise. At most 64 copies are under way, for 10 seconds each; further ones are dropped and counted (`mirrored_requests_total`). One that is written at a backend copies what is meant for that backend, without the credential of `backendAuth`, beside those of the route."
+    "Sends copies of requests to other backends, whose answers nobody waits for. A copy has the body as well where that is whole within 64 KiB, and is the head alone otherwise. At most 64 copies are under way, for 10 seconds each; further ones are dropped and counted (`mirrored_requests_total`). One that is written at a backend copies what is meant for that backend, without the credential that the proxy shows it, beside those of the route."
 })
 
 export const RequestMirror = Form.pipe(

@@ -17,6 +17,7 @@ export const frontendOf = ({ http, tcp }: Frontends): Frontend => {
       paths: http?.paths ?? defaultLimits.paths,
       maxHeaders: http?.http1MaxHeaders ?? defaultLimits.maxHeaders,
       idleTimeout,
+      stallTimeout: http?.stallTimeout ?? Math.min(defaultLimits.stallTimeout, idleTimeout),
       headTimeout: http?.http1HeaderTimeout ?? Math.min(defaultLimits.headTimeout, idleTimeout),
       maxConnectionDuration: http?.maxConnectionDuration,
       probes: tcp === undefined ? defaultLimits.probes : probesOf(tcp.keepalives)

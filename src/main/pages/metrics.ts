@@ -11,6 +11,7 @@ import { stageTimes } from "../../pipeline/latency.ts"
 import { mirrorCounter } from "../../pipeline/mirrors.ts"
 import { makeRecorder, refusedConnections } from "../../pipeline/record.ts"
 import type { Family, Metrics, Series } from "../../services/metrics.ts"
+import { reportOverload } from "../proxy/overload-report.ts"
 import { buildInfo, configurationGauges, gatherRuntime, heldBodies } from "../proxy/runtime-metrics.ts"
 import { lostLines } from "../proxy/starting-log.ts"
 
@@ -49,7 +50,14 @@ const quiet = ConsoleLog.make({ filter: "off", format: "text", write: () => {}, 
 const nothing: Assembled = { binds: [], routes: [], admission: undefined, choosing: [] }
 
 const sections: ReadonlyArray<readonly [title: string, register: (metrics: Metrics["Service"]) => void]> = [
-  ["Requests", (metrics) => [makeRecorder(quiet, metrics, () => 0), refusedConnections(metrics, quiet)]],
+  [
+    "Requests",
+    (metrics) => [
+      makeRecorder(quiet, metrics, () => 0),
+      refusedConnections(metrics, quiet),
+      reportOverload(metrics, quiet, { connections: 0, lateness: 0 })
+    ]
+  ],
   ["Models", (metrics) => [makeCallSeries(metrics), guardChecks(metrics)]],
   ["MCP servers", (metrics) => makeMcpSeries(metrics, uncounted)],
   [

@@ -5,6 +5,7 @@
 import { Effect, Exit, Result, Scope, Semaphore } from "effect"
 import { addressOf, type BindFailed, show } from "../../../layers/http/address.ts"
 import { type Bound, type Clocks, type DrainOptions, listen } from "../../../layers/http/listener.ts"
+import { Overload, type OverloadLimits } from "../../../layers/http/overload.ts"
 import { formatPath } from "../../../spec/config/path.ts"
 import type { Code } from "../../../spec/warnings.ts"
 import { checkAside } from "../../check/aside.ts"
@@ -35,6 +36,7 @@ import { Metrics } from "../../services/metrics.ts"
 import type { SpanSink } from "../../services/span-sink.ts"
 import type { Distribution } from "../configuration/distribution.ts"
 import { InvalidConfiguration, makeSnapshot, type Snapshot } from "../configuration/snapshot.ts"
+import { reportOverload } from "./overload-report.ts"
 import { configurationGauges, heldBodies } from "./runtime-metrics.ts"
 
 export interface GatewayOptions<R> {
@@ -54,6 +56,7 @@ export interface GatewayOptions<R> {
   readonly retirement: number
   /** Bytes of bodies that may be in memory. */
   readonly maxTotalBufferSize: number
+  readonly overload: OverloadLimits
 }
 
 export interface Gateway {
@@ -170,6 +173,8 @@ export const startGateway = <R>(
       }
 
     const refusals = refusedConnections(metrics, log)
+    const overload = new Overload(options.overload, clocks.monotonic, (cause) => tell("connection", cause))
+    const turnedAway = reportOverload(metrics, log, overload)
     const admitting = (bind: string) => {
       const admit = makeAdmit(
         clocks.monotonic,
@@ -206,6 +211,8 @@ export const startGateway = <R>(
           handle: handle(key),
           admit: admitting(bind.key),
           tls: bind.tls === undefined ? undefined : () => bindsByPlace.get(key)?.tls ?? bind.tls,
+          overload,
+          turnedAway: (what, cause) => turnedAway(bind.key, what, cause),
           handshakeFailed: (source, detail) => refusals.handshake(bind.key, source, detail),
           clocks,
           limits: () => current.frontend.limits,

@@ -155,7 +155,8 @@ const running = <R>(
       sampler: options.sampler ?? never,
       spans: options.spans,
       retirement: settings.reloadTerminationDeadline,
-      maxTotalBufferSize: settings.maxTotalBufferSize
+      maxTotalBufferSize: settings.maxTotalBufferSize,
+      overload: settings.overload
     })
     // Whoever asks before sending requests has to hear of it before a port refuses.
     const leave = Effect.sync(() => {

@@ -27,14 +27,7 @@ import { type AnyServiceOptions, layerOf, type Optional, type ServiceOptions } f
 import { type Drawn, undrawn } from "./transitions.ts"
 import { compileWay, registryOf } from "./way.ts"
 import { type WholeOptions, whole } from "./whole.ts"
-import {
-  type BackendSaid,
-  type OutsideAnswer,
-  type Received,
-  World,
-  type WorldOptions,
-  type WorldServices
-} from "./world.ts"
+import { type BackendSaid, type OutsideAnswer, type Received, World, type WorldOptions } from "./world.ts"
 
 /** Something did not come as a case says. */
 export class CaseFailed extends Data.TaggedError("CaseFailed")<{
@@ -102,7 +95,7 @@ export const runCase = <const P extends AnyPolicy>(
 export const runWholeCase = <R = Ports>(
   file: CaseFile,
   options: Pick<WholeOptions<R>, "distribution" | "env"> = {}
-): Effect.Effect<CaseRun, CaseFailed, Exclude<Exclude<R, Ports | WorldServices>, Scope.Scope>> =>
+): Effect.Effect<CaseRun, CaseFailed, Exclude<Exclude<R, Ports>, Scope.Scope>> =>
   bothWays(file, (worldOptions) =>
     whole(file.configuration ?? "", { ...worldOptions, ...options }).pipe(
       Effect.mapError(({ problems }) =>

@@ -13,7 +13,7 @@ import { type InvalidConfiguration, makeSnapshot } from "../configuration/snapsh
 import type { Request } from "./arbitraries.ts"
 import { type Played, type PlayOptions, play } from "./play.ts"
 import type { Drawn } from "./transitions.ts"
-import { World, type WorldOptions, type WorldServices } from "./world.ts"
+import { World, type WorldOptions } from "./world.ts"
 
 export interface WholeOptions<R = Ports> extends WorldOptions {
   /** Stands for the environment in the configuration. Default: empty. */
@@ -56,7 +56,7 @@ export interface Whole {
 export const whole = <R = Ports>(
   text: string,
   options: WholeOptions<R> = {}
-): Effect.Effect<Whole, InvalidConfiguration, Exclude<R, Ports | WorldServices> | Scope.Scope> =>
+): Effect.Effect<Whole, InvalidConfiguration, Exclude<R, Ports> | Scope.Scope> =>
   Effect.gen(function* () {
     const world = new World(options)
     // The default is the distribution whose services are R by default.

@@ -13,13 +13,12 @@ import { verify } from "../../../layers/passwords/verify.ts"
 import * as RateLimits from "../../../layers/rate-limits/memory.ts"
 import { type Address, formatAddress } from "../../../spec/target.ts"
 import type { TraceEvent } from "../../../spec/trace-events.ts"
-import { read } from "../../http/body.ts"
 import { HeaderList } from "../../http/header-list.ts"
 import type { Answer } from "../../http/message.ts"
 import { CallTimes } from "../../pipeline/call-times.ts"
 import type { Exchange } from "../../pipeline/exchange.ts"
 import type { StageError } from "../../pipeline/stage.ts"
-import { type Caller, SubCalls } from "../../pipeline/sub-calls.ts"
+import { type Caller, SubCalls, type SubRequest } from "../../pipeline/sub-calls.ts"
 import { toldFetch } from "../../pipeline/told-fetch.ts"
 import { type Fetched, FetchFailed, type FetchRequest, HttpFetch } from "../../services/http-fetch.ts"
 import { Monotonic } from "../../services/monotonic.ts"
@@ -124,7 +123,7 @@ const passwords = Passwords.layerWith((password, hash, answer) => {
 })
 
 /** The services that a world provides. */
-export type WorldServices = Layer.Success<World["layer"]>
+export type WorldServices = Layer.Success<World["layer" | "references"]>
 
 export class World {
   readonly #options: WorldOptions
@@ -180,15 +179,15 @@ export class World {
     })
   }
 
-  /** Calls a backend at an address: that of the request, or one beside it. */
-  readonly call = (target: string, request: Called, beside = false): Effect.Effect<Answer, UpstreamFailed> =>
+  /** Calls a backend at an address. */
+  readonly call = (target: string, request: Called): Effect.Effect<Answer, UpstreamFailed> =>
     this.#call(
       Effect.flatMap(collect(request.body), ({ text, failure }): Effect.Effect<Answer, UpstreamFailed> => {
         if (failure !== undefined)
           return Effect.fail(new UpstreamFailed({ kind: "request body", detail: failure, reached: "sent" }))
         const { method, authority, pathAndQuery, headers } = request
         const received = { target, method, authority, path: pathAndQuery, headers: [...headers.flat], body: text }
-        if (!beside) this.received.push(received)
+        this.received.push(received)
         const host = target.slice(0, target.lastIndexOf(":"))
         const results = this.#options.servers?.[host]
         if (results !== undefined) return this.#asked(host, method, text, results)
@@ -264,28 +263,6 @@ export class World {
     openStreams: () => Effect.succeed({ connect: Effect.never, idleTimeout: undefined })
   })
 
-  /** What policies call beside the backend is another one of them. */
-  readonly #subCalls: SubCalls["Service"] = {
-    resolve: ({ host, backend, service }) =>
-      Effect.sync(() => {
-        const target = host === undefined ? (backend ?? `${service!.name}:${service!.port}`) : formatAddress(host)
-        const send: Caller["send"] = (_, { method, authority = target, pathAndQuery, headers, body }) =>
-          this.call(target, { method, authority, pathAndQuery, headers, body }, true)
-        return {
-          target,
-          origin: `http://${target}`,
-          showsCredential: false,
-          handsOver: false,
-          credentials: undefined,
-          send,
-          ask: (asking, request) =>
-            Effect.flatMap(send(asking, request, undefined), ({ status, body }) =>
-              Effect.map(Effect.orDie(read(body, Infinity)), ({ bytes }) => ({ status, body: bytes }))
-            )
-        }
-      })
-  }
-
   #upstreamAt(target: Address): Upstream {
     return {
       send: (request) => {
@@ -298,6 +275,35 @@ export class World {
         const orElse = () => Effect.suspend(() => Effect.fail(failure("sent")))
         return Effect.timeoutOrElse(call, { duration: milliseconds, orElse })
       }
+    }
+  }
+
+  /** Where there is no configuration, what a reference leads to is the server outside that its address names. */
+  readonly references = Layer.succeed(SubCalls, { resolve: ({ host }) => Effect.succeed(this.#callerOf(host)) })
+
+  #callerOf(host: Address | undefined): Caller {
+    const target = host === undefined ? "server.example:80" : formatAddress(host)
+    const { origin } = new URL(target.startsWith("https://") ? target : `http://${target}`)
+    const asked = ({ method, pathAndQuery, headers, body, maxBytes }: SubRequest, timeout?: number) =>
+      Effect.catch(
+        this.#fetch({
+          method: method === "POST" ? "POST" : "GET",
+          url: origin + pathAndQuery,
+          headers,
+          body,
+          timeout,
+          maxBytes
+        }),
+        ({ detail: kind }) => Effect.fail(new UpstreamFailed({ kind, detail: target, reached: "nothing sent" }))
+      )
+    return {
+      target,
+      origin,
+      showsCredential: false,
+      handsOver: false,
+      credentials: undefined,
+      ask: (_, request, timeout) => asked(request, timeout),
+      send: (_, request) => asked(request)
     }
   }
 
@@ -322,12 +328,7 @@ export class World {
       quiet
     )
     return Layer.provideMerge(
-      Layer.mergeAll(
-        Layer.succeed(SubCalls, this.#subCalls),
-        Jwks.layer,
-        RateLimits.layer,
-        Layer.provide(passwords, Kept.layer)
-      ),
+      Layer.mergeAll(Jwks.layer, RateLimits.layer, Layer.provide(passwords, Kept.layer)),
       Layer.provideMerge(Layer.merge(Documents.layer, Files.layer), outside)
     )
   })
