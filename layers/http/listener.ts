@@ -10,8 +10,7 @@ import type { Peer } from "../../src/pipeline/view.ts"
 import { type Container, contained, containing, ignore } from "../../src/services/contained.ts"
 import type { PortTls } from "../../src/services/listener-tls.ts"
 import { isLocal } from "../admin-address.ts"
-import { plainAddress } from "../plain-address.ts"
-import { Handshakes } from "../tls/handshakes.ts"
+import { type HandshakeFailed, Handshakes } from "../tls/handshakes.ts"
 import type { Secured } from "../tls/secured.ts"
 import { type Address, BindFailed, bind, clearSocketFile, show } from "./address.ts"
 import { type Clocks, Connection, type Limits, overloaded, type Serving } from "./connection.ts"
@@ -50,7 +49,7 @@ export interface ListenOptions {
   /** Clients speak TLS: asked what of it for each connection. Absent: they do not. */
   readonly tls?: (() => PortTls | undefined) | undefined
   /** Told of a connection that was closed because its handshake failed, with the address of the client. Default: nobody is. */
-  readonly handshakeFailed?: ((source: string, detail: string) => void) | undefined
+  readonly handshakeFailed?: HandshakeFailed | undefined
   /** What bounds the whole process. Default: bounds of its own, by default generous. */
   readonly overload?: Bounds | undefined
   /** Told of what was turned away because there is too much. Default: nobody is. */
@@ -182,7 +181,7 @@ class Listener implements Container {
   readonly #servers: Array<Server> = []
   readonly #serving: Serving
   readonly #tls: (() => PortTls | undefined) | undefined
-  readonly #handshakeFailed: (source: string, detail: string) => void
+  readonly #handshakeFailed: HandshakeFailed
   /** Connections whose handshakes are under way, of each server with TLS. */
   readonly #handshakes: Array<Handshakes> = []
   #sweeper: NodeJS.Timeout | undefined = undefined
@@ -193,11 +192,7 @@ class Listener implements Container {
   readonly #emptied: Array<() => void> = []
   #drain: Promise<void> | undefined = undefined
 
-  constructor(
-    serving: Serving,
-    tls: (() => PortTls | undefined) | undefined,
-    handshakeFailed: (source: string, detail: string) => void
-  ) {
+  constructor(serving: Serving, tls: (() => PortTls | undefined) | undefined, handshakeFailed: HandshakeFailed) {
     this.#serving = serving
     this.#tls = tls
     this.#handshakeFailed = handshakeFailed
@@ -253,8 +248,7 @@ class Listener implements Container {
       },
       overload: this.#serving.overload,
       turnedAway: (cause) => this.#serving.turnedAway("connection", cause),
-      failed: ({ remoteAddress = "", remotePort = 0 }, detail) =>
-        this.#handshakeFailed(`${plainAddress(remoteAddress)}:${remotePort}`, detail),
+      failed: this.#handshakeFailed,
       defect: this.#serving.defect
     })
     this.#handshakes.push(handshakes)

@@ -13,6 +13,9 @@ import { Secured } from "./secured.ts"
 import { Terminations } from "./terminations.ts"
 import { transportOf } from "./transport.ts"
 
+/** @param source the address of the client. @param why whether it has presented a certificate that is not valid. */
+export type HandshakeFailed = (source: string, detail: string, why: "handshake" | "certificate") => void
+
 export interface HandshakeOptions {
   /** Asked for each connection, so that each gets what is newest. */
   readonly port: () => PortTls | undefined
@@ -21,7 +24,7 @@ export interface HandshakeOptions {
   /** The handshake is over: bytes of the protocol above are next. */
   readonly secured: (socket: TLSSocket, secured: Secured) => void
   /** There will be none, and why: a connection is closed. Not told of clients that leave by themselves. */
-  readonly failed: (socket: Socket, detail: string) => void
+  readonly failed: HandshakeFailed
   /** Asked before a handshake begins: it costs more than most requests. */
   readonly overload: Bounds
   /** Too many of them are under way, or there is too much to do altogether: a connection is closed. */
@@ -35,6 +38,8 @@ export class Handshakes implements Container {
   readonly #terminations: Terminations
   /** Those that are not over. */
   readonly #pending = new Map<Socket, Pending>()
+  /** Who is asked for a certificate: the runtime closes whoever has a wrong one first, and tells afterwards. */
+  readonly #asked = new WeakMap<Socket, string>()
 
   constructor(options: HandshakeOptions) {
     this.#options = options
@@ -127,20 +132,26 @@ export class Handshakes implements Container {
     pending.serverName = hello.serverName
     const local = plainAddress(socket.localAddress ?? "")
     const server = this.#terminations.server(tls, hello.serverName, local)
+    if (tls.clients !== undefined) this.#asked.set(socket, sourceOf(socket))
     socket.unshift(pending.bytes)
     pending.bytes = undefined
     server.emit("connection", socket)
   }
 
   #fail(socket: Socket, detail: string): void {
-    if (this.#over(socket) !== undefined) this.#options.failed(socket, detail)
+    if (this.#over(socket) !== undefined) this.#options.failed(sourceOf(socket), detail, "handshake")
     socket.destroy()
   }
 
   #failed({ code, message }: NodeJS.ErrnoException, socket: TLSSocket): void {
     const raw = transportOf(socket)
     if (raw === undefined) return
-    if (this.#over(raw) !== undefined && code !== "ECONNRESET") this.#options.failed(raw, code ?? message)
+    const pending = this.#over(raw)
+    const invalid: unknown = socket.authorizationError
+    const asked = this.#asked.get(raw)
+    if (typeof invalid === "string" && asked !== undefined) this.#options.failed(asked, invalid, "certificate")
+    else if (pending !== undefined && code !== "ECONNRESET")
+      this.#options.failed(sourceOf(raw), code ?? message, "handshake")
     // An alert that says why may be on its way.
     raw.destroySoon()
   }
@@ -157,7 +168,8 @@ export class Handshakes implements Container {
     const newest = this.#options.port()?.forServerName(pending.serverName)
     const now = this.#options.now()
     if (newest === undefined || !secured.isAdmitted(now) || !secured.isAdmittedBy(newest, now)) {
-      this.#options.failed(raw, newest === undefined ? nobodyServed : "its certificate is not valid")
+      if (newest === undefined) this.#options.failed(sourceOf(raw), nobodyServed, "handshake")
+      else this.#options.failed(sourceOf(raw), whyInvalid(socket), "certificate")
       socket.destroy()
       return
     }
@@ -166,6 +178,12 @@ export class Handshakes implements Container {
 }
 
 const nobodyServed = "nobody is served under the name that it asks for"
+
+const whyInvalid = ({ authorizationError: why }: { readonly authorizationError: unknown }): string =>
+  typeof why === "string" ? why : "it would not be let in any more"
+
+const sourceOf = ({ remoteAddress = "", remotePort = 0 }: Socket): string =>
+  `${plainAddress(remoteAddress)}:${remotePort}`
 
 /** One connection that is not TLS yet. */
 class Pending {
