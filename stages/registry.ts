@@ -36,6 +36,7 @@ import { retry } from "./retry/stage.ts"
 import { sessionAffinity } from "./session-affinity/stage.ts"
 import { tcp } from "./tcp/stage.ts"
 import { timeout } from "./timeout/stage.ts"
+import { transformations } from "./transformations/stage.ts"
 import { urlRewrite } from "./url-rewrite/stage.ts"
 
 export const policies = registry(
@@ -62,6 +63,7 @@ export const policies = registry(
     retry,
     sessionAffinity,
     timeout,
+    transformations,
     urlRewrite
   ],
   {
@@ -73,7 +75,9 @@ export const policies = registry(
       "basicAuth",
       "apiKey",
       // After everything that may say who asks.
-      "authorization"
+      "authorization",
+      // Last: what it makes of the request is what a route is chosen for.
+      "transformations"
     ],
     route: [
       // Its clock has been running since the request arrived; what follows counts.
@@ -90,7 +94,9 @@ export const policies = registry(
       "localRateLimit",
       // After authentication and limits: only then is a body worth holding.
       "buffer",
-      // After authentication and limits, as documented; before anything changes the authority that it compares with.
+      // After what bounds the bodies that it may read, before what is said of single headers.
+      "transformations",
+      // After authentication and limits, as documented; before anything else changes the authority that it compares with.
       "csrf",
       "responseHeaderModifier",
       "requestHeaderModifier",
@@ -110,6 +116,7 @@ export const policies = registry(
       "requestRedirect",
       // After everything that may refuse, and before what may change the headers of the call.
       "backendAuth",
+      "transformations",
       "requestHeaderModifier",
       "responseHeaderModifier",
       // After everything that may change what it reads, before the endpoint is chosen.
@@ -122,7 +129,11 @@ export const policies = registry(
       "route responseHeaderModifier",
       "backend responseHeaderModifier",
       // After the headers are settled, before anything transforms the body.
-      "route buffer"
+      "route buffer",
+      // In the documented order: the gateway has the last word.
+      "route transformations",
+      "backend transformations",
+      "gateway transformations"
     ]
   }
 )

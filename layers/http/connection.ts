@@ -21,6 +21,7 @@ import { type Bounds, retryAfter, type TurnedAway } from "./overload.ts"
 import { closeGently, parserRefusal, type Refusal, refusalText, refuse, reset } from "./refusal.ts"
 import { type Incoming, RequestBody } from "./request-body.ts"
 import { type RequestFault, type RequestLines, RequestParser } from "./request-parser.ts"
+import { lasting, readShared } from "./shared-reads.ts"
 import { Tunnel } from "./tunnel.ts"
 
 /** Where the time comes from. */
@@ -99,6 +100,8 @@ export class Connection implements Host, Incoming {
   #rest: Buffer | undefined = undefined
   #tunnel: Tunnel | undefined = undefined
   #paused = false
+  /** Whether it was tried to read into the buffer that all connections share. */
+  #sharing = false
   /** Nobody has said yet whether the client may be here. */
   #undecided = false
   /** When it last became idle; `undefined` while a request is under way. */
@@ -209,8 +212,9 @@ export class Connection implements Host, Incoming {
 
   // What the socket tells.
 
+  /** @param bytes that may be others after this call. */
   #received(bytes: Buffer): void {
-    if (this.#tunnel !== undefined) this.#tunnel.received(bytes)
+    if (this.#tunnel !== undefined) this.#tunnel.received(lasting(bytes))
     else if (this.#rest !== undefined) this.#keep(Buffer.concat([this.#rest, bytes]))
     else this.#read(bytes, 0, true)
   }
@@ -239,7 +243,7 @@ export class Connection implements Host, Incoming {
       } else this.#wait(head)
     }
     if (at === bytes.length) return
-    if (this.#tunnel !== undefined) this.#tunnel.received(bytes.subarray(at))
+    if (this.#tunnel !== undefined) this.#tunnel.received(lasting(bytes.subarray(at)))
     // It changes the protocol, if it is let.
     else if (this.#active?.exchange.upgrade !== undefined) this.#keep(bytes.subarray(at))
   }
@@ -264,7 +268,7 @@ export class Connection implements Host, Incoming {
 
   /** The rest of a long pipeline stays in the socket. */
   #keep(bytes: Buffer): void {
-    this.#rest = bytes
+    this.#rest = lasting(bytes)
     this.#flow()
   }
 
@@ -290,6 +294,7 @@ export class Connection implements Host, Incoming {
       return
     }
     if (this.#parser.begun && !this.#sealed) this.#breakOff("end within a request")
+    this.#active?.depart()
     // Nobody half closes a connection of requests: whoever does so is about to be gone.
     this.socket.end()
   }
@@ -452,8 +457,24 @@ export class Connection implements Host, Incoming {
       // Its answer began before the end, and could not say that it is the last.
       this.#seal()
       closeGently(socket)
-    } else this.#idleSince = this.#serving.clocks.monotonic()
+    } else {
+      this.#idleSince = this.#serving.clocks.monotonic()
+      if (!this.#sharing) this.#share()
+    }
     this.#flow()
+  }
+
+  /** It has served a request, and may serve many more. What TLS reads lies in memory of its own anyway. */
+  #share(): void {
+    const { socket } = this
+    // What was read and not taken yet comes first.
+    if (this.#paused || socket.readableLength > 0) return
+    this.#sharing = true
+    if (this.secured === undefined)
+      readShared(
+        socket,
+        contained(this, (bytes: Buffer) => this.#received(bytes))
+      )
   }
 
   next(): void {

@@ -246,8 +246,9 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
     this.#conclude(Exit.succeed(answer))
   }
 
-  onFailure(error: Error, begun: boolean): void {
+  onFailure(error: Error, begun: boolean, unsent: boolean): void {
     if (this.#cancelled) return
+    if (unsent) this.#reached = "nothing sent"
     if (this.#answer !== undefined) {
       if (this.#settle === undefined) this.#break(error)
       // Nobody has seen the head: the client can be told instead of cut off.
@@ -255,7 +256,7 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
         this.#ended = error
         this.#conclude(Exit.fail(new MalformedBody()))
       }
-    } else if (this.#reused && !this.fresh && !begun && this.repeatable) {
+    } else if (this.#reused && !this.fresh && !begun && (unsent || this.repeatable)) {
       this.fresh = true
       this.#connection = undefined
       this.#acquire()

@@ -75,7 +75,7 @@ class ResponseVariable implements HostVariable<"response"> {
     return held(this.#x.response?.body)
   }
   get bodyPrefix() {
-    return held(this.#x.response?.body)
+    return held(this.#x.response?.body) ?? this.#x.responseBodyPrefix
   }
 }
 
@@ -124,6 +124,9 @@ export class Variables implements Bindings {
   }
   get basicAuth() {
     return this.#x.get(slots.basicAuth)
+  }
+  get metadata() {
+    return this.#x.get(slots.metadata)
   }
   get backend() {
     return this.#x.place.backend

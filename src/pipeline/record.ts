@@ -124,7 +124,7 @@ export const makeRecorder = (log: RecordLog, metrics: Metrics["Service"], clock:
       known = { all: new Map(), last: undefined }
       byRoute.set(owner, known)
     }
-    const { method } = p.exchange.request
+    const method = p.exchange.receivedMethod
     const { last } = known
     if (last !== undefined && last.status === status && last.method === method && last.reason === reason) return last
     const key = `${method} ${status} ${reason}`

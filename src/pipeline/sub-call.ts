@@ -89,8 +89,8 @@ export const callerOf = (
       const bearer = handsOver ? caller.get(jwt) : undefined
       if (bearer !== undefined) x.set(jwt, bearer)
       x.set(timeouts, { request: most, backend: undefined })
-      const replied = Effect.flatMap(answered(ways, x, backend), ({ status }) =>
-        Effect.map(x.readResponseBody(defaultBodyLimit), (body) => ({ status, body }))
+      const replied = Effect.flatMap(answered(ways, x, backend), ({ status, headers }) =>
+        Effect.map(x.readResponseBody(asked.maxBytes ?? defaultBodyLimit), (body) => ({ status, headers, body }))
       )
       // That the time of this call is up says nothing of the time of whoever made it.
       const inTime = Effect.mapError(within(x, clock, replied), (error) =>

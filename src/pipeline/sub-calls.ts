@@ -37,6 +37,8 @@ export interface SubRequest {
   readonly body: string | Uint8Array | undefined
   /** Whether the call may be sent twice although its method is not idempotent. */
   readonly repeatable?: boolean | undefined
+  /** The most bytes that a reply may have. Default: 2 MiB. */
+  readonly maxBytes?: number | undefined
 }
 
 /** The exchange that a call is made for: the time is reckoned from it, and it runs on the same configuration. */
@@ -44,6 +46,7 @@ export type Asking = Pick<Exchange, "arrived" | "now" | "settings">
 
 export interface Reply {
   readonly status: number
+  readonly headers: HeaderList
   readonly body: Uint8Array
 }
 

@@ -213,7 +213,7 @@ export class Trace implements Watch {
   final(p: Passage, error: StageError | undefined): void {
     this.#error = error?.message ?? null
     this.#tell({ type: "responseSnapshot", stage: "final response", requestState: this.#answer(p) })
-    if (p.exchange.request.method === "HEAD") return
+    if (p.exchange.receivedMethod === "HEAD") return
     this.#responseBody = new Capture(() => {})
     p.exchange.observeResponseBody(this.#responseBody)
   }

@@ -95,6 +95,8 @@ export interface View<Reads extends AnySlot, Writes extends AnySlot> extends Con
   readRequestPrefix(limit?: number): Effect.Effect<Uint8Array, BodyAborted | BuffersFull>
   /** The whole body of the answer in memory. */
   readResponseBody(limit?: number): Effect.Effect<Uint8Array, BodyTooLarge | BodyAborted | BuffersFull>
+  /** The beginning of it, up to the same limit, in memory; the body itself stays whole. */
+  readResponsePrefix(limit?: number): Effect.Effect<Uint8Array, BodyAborted | BuffersFull>
   /** Shows a copy of the answer's body to `observer` as it passes. */
   observeResponseBody(observer: BodyObserver): void
   /** Runs when the exchange is over, however it ended. */

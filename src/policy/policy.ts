@@ -12,7 +12,10 @@ export {
   type CelValue,
   Duration as CelDuration,
   type Expression,
+  elementsIn,
+  entriesIn,
   SecretValue,
+  settled,
   toJson,
   toText,
   Uint
@@ -31,6 +34,7 @@ export {
   read
 } from "../http/body.ts"
 export { challenge } from "../http/challenge.ts"
+export { isHopByHop } from "../http/framing.ts"
 export { compileHeaderChanges, type HeaderChanges } from "../http/header-changes.ts"
 export { HeaderList, isHeaderName, isHeaderValue } from "../http/header-list.ts"
 export { compileHeaderMatch, type HeaderTest } from "../http/header-match.ts"
@@ -53,6 +57,7 @@ export {
   credentialReadings
 } from "../pipeline/authentication/credential.ts"
 export { KeyBearer, TokenBearer } from "../pipeline/authentication/identity.ts"
+export { openKeySet } from "../pipeline/authentication/key-source.ts"
 export { longestKey } from "../pipeline/authentication/token-cache.ts"
 export {
   KeysUnavailable,
@@ -63,15 +68,26 @@ export {
   TokenRefused,
   type TokenVerifier
 } from "../pipeline/authentication/token-verifier.ts"
-export { type ContentFailure, readContent, readContentPrefix, undoCodings } from "../pipeline/content.ts"
+export {
+  type AnswerFailure,
+  type ContentFailure,
+  readAnswerContent,
+  readAnswerPrefix,
+  readContent,
+  readContentPrefix,
+  undoCodings
+} from "../pipeline/content.ts"
 export { BodyTooLarge, BuffersFull, FilterFailed, TimedOut, Unreadable, unreadable } from "../pipeline/errors.ts"
 export {
+  type AnswerPreparation,
+  answerPreparation,
   compileExpression,
   contentReadings,
   decided,
   expressionReadings,
   type Preparation,
-  preparation
+  preparation,
+  slotsReadBy
 } from "../pipeline/expressions.ts"
 export { type FailedReading, failedReadings } from "../pipeline/fail-closed.ts"
 // Where a policy stands among the others.

@@ -78,6 +78,53 @@ const restOf = (bytes: number) => {
 
 const gone = (peer: Socket) => new Promise<void>((resolve) => peer.once("close", () => resolve()))
 
+describe("a request that leaves at the end of the turn", () => {
+  it("is not taken to be answered by what comes before that", async () => {
+    const { peer, ended, connection, close } = await connected()
+    let received = 0
+    peer.on("data", (bytes) => {
+      received += bytes.length
+    })
+    const failures: Array<ReadonlyArray<unknown>> = []
+    const caller = {
+      ...dropping(
+        () => connection,
+        () => {}
+      ),
+      onFailure: (...told: Array<unknown>) => failures.push(told)
+    }
+    const closed = gone(peer)
+    connection.send(caller)
+    const surplus = Buffer.from("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+    connection.received(surplus, surplus.length)
+    assert.strictEqual(await ended, "lost")
+    await closed
+    assert.strictEqual(received, 0)
+    assert.lengthOf(failures, 1)
+    assert.deepStrictEqual(failures[0]!.slice(1), [false, true])
+    close()
+  })
+
+  it("does not leave when it was given up, and its connection serves nobody else", async () => {
+    const { peer, ended, connection, close } = await connected()
+    let received = 0
+    peer.on("data", (bytes) => {
+      received += bytes.length
+    })
+    const caller = dropping(
+      () => connection,
+      () => {}
+    )
+    const closed = gone(peer)
+    connection.send(caller)
+    connection.abandon(caller)
+    assert.strictEqual(await ended, "lost")
+    await closed
+    assert.strictEqual(received, 0)
+    close()
+  })
+})
+
 describe("the connection of an answer that is dropped", () => {
   it("serves another call when the rest is 64 KiB", async () => {
     const { peer, ended, connection, close } = await dropped()

@@ -159,10 +159,17 @@ const textOf = (body: { readonly chunks: ReadonlyArray<string> } | undefined) =>
 const isBackends = ({ error, stages, received }: Played) =>
   received !== undefined && error === undefined && stages.every(({ outcome }) => outcome !== "responded")
 
-export const bodiesPass = <L extends ReadonlyArray<AnyPolicy>>(subject: Subject<L>, runs: number): Law =>
+/** @param changed whether the configuration of a policy puts others in their place. */
+export const bodiesPass = <L extends ReadonlyArray<AnyPolicy>>(
+  subject: Subject<L>,
+  runs: number,
+  changed: (policy: string, config: unknown) => boolean
+): Law =>
   law("bodies arrive byte for byte, however they are cut", subject, runs, (one) =>
     Effect.map(playAll(subject, one, true), ({ played }) => {
       const problems: Array<string> = []
+      const attached = siteNames.flatMap((site) => Object.entries(one.attached[site] ?? {}))
+      if (attached.some(([policy, { decoded }]) => changed(policy, decoded))) return { problems, bit: false }
       let bit = false
       for (const [i, answer] of played.entries()) {
         const request = one.requests[i]!

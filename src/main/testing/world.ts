@@ -18,6 +18,7 @@ import type { Answer } from "../../http/message.ts"
 import { CallTimes } from "../../pipeline/call-times.ts"
 import type { Exchange } from "../../pipeline/exchange.ts"
 import type { StageError } from "../../pipeline/stage.ts"
+import { type Caller, SubCalls, type SubRequest } from "../../pipeline/sub-calls.ts"
 import { toldFetch } from "../../pipeline/told-fetch.ts"
 import { type Fetched, FetchFailed, type FetchRequest, HttpFetch } from "../../services/http-fetch.ts"
 import { Monotonic } from "../../services/monotonic.ts"
@@ -122,7 +123,7 @@ const passwords = Passwords.layerWith((password, hash, answer) => {
 })
 
 /** The services that a world provides. */
-export type WorldServices = Layer.Success<World["layer"]>
+export type WorldServices = Layer.Success<World["layer" | "references"]>
 
 export class World {
   readonly #options: WorldOptions
@@ -274,6 +275,35 @@ export class World {
         const orElse = () => Effect.suspend(() => Effect.fail(failure("sent")))
         return Effect.timeoutOrElse(call, { duration: milliseconds, orElse })
       }
+    }
+  }
+
+  /** Where there is no configuration, what a reference leads to is the server outside that its address names. */
+  readonly references = Layer.succeed(SubCalls, { resolve: ({ host }) => Effect.succeed(this.#callerOf(host)) })
+
+  #callerOf(host: Address | undefined): Caller {
+    const target = host === undefined ? "server.example:80" : formatAddress(host)
+    const { origin } = new URL(target.startsWith("https://") ? target : `http://${target}`)
+    const asked = ({ method, pathAndQuery, headers, body, maxBytes }: SubRequest, timeout?: number) =>
+      Effect.catch(
+        this.#fetch({
+          method: method === "POST" ? "POST" : "GET",
+          url: origin + pathAndQuery,
+          headers,
+          body,
+          timeout,
+          maxBytes
+        }),
+        ({ detail: kind }) => Effect.fail(new UpstreamFailed({ kind, detail: target, reached: "nothing sent" }))
+      )
+    return {
+      target,
+      origin,
+      showsCredential: false,
+      handsOver: false,
+      credentials: undefined,
+      ask: (_, request, timeout) => asked(request, timeout),
+      send: (_, request) => asked(request)
     }
   }
 
