@@ -4,7 +4,6 @@
  */
 import type { Socket } from "node:net"
 import { type Effect, Exit, type Fiber } from "effect"
-import { isLoopback } from "../../spec/standalone/address.ts"
 import type { Body } from "../../src/http/body.ts"
 import { type Framed, frameRequest, type Malformed } from "../../src/http/framing.ts"
 import type { Answer, Scheme } from "../../src/http/message.ts"
@@ -13,7 +12,6 @@ import { Exchange, type Inform } from "../../src/pipeline/exchange.ts"
 import type { Peer } from "../../src/pipeline/view.ts"
 import { contained, ignore } from "../../src/services/contained.ts"
 import type { Probes } from "../../src/services/upstreams.ts"
-import { plainAddress } from "../plain-address.ts"
 import type { Secured } from "../tls/secured.ts"
 import { queuedBytes } from "../tls/transport.ts"
 import { ActiveRequest, type Host } from "./active-request.ts"
@@ -120,13 +118,13 @@ export class Connection implements Host, Incoming, Beginning {
   #broken: Broken | undefined = undefined
 
   /** @param secured what is known by its TLS handshake. */
-  constructor(serving: Serving, socket: Socket, secured: Secured | undefined) {
+  constructor(serving: Serving, socket: Socket, peer: Peer, secured: Secured | undefined) {
     this.#serving = serving
     this.socket = socket
     this.secured = secured
     this.scheme = secured === undefined ? "http" : "https"
     this.#parser = new RequestParser(serving.maxHeadBytes)
-    this.peer = peerOf(socket, serving.loopback, secured)
+    this.peer = peer
     this.#inform = (status, headers) => this.#active?.inform(status, headers)
     this.flushed = contained(this, (error?: unknown) => {
       // What was cut off has not left: `close` follows, and tells.
@@ -523,7 +521,7 @@ export class Connection implements Host, Incoming, Beginning {
   }
 
   /** Cuts the request that is under way, and the connection with it, if it matches. */
-  cutRequest(matches: (exchange: Exchange) => boolean, failure: string): boolean {
+  cutRequest(matches: (exchange: Pick<Exchange, "settings">) => boolean, failure: string): boolean {
     const active = this.#active
     if (active === undefined || !matches(active.exchange)) return false
     active.cut(failure)
@@ -575,12 +573,4 @@ const requestTimeout: Refusal = { status: 408, message: "request timeout" }
 
 const destroy = (socket: Socket): void => {
   socket.destroy()
-}
-
-const peerOf = (socket: Socket, only: boolean, tls: Secured | undefined): Peer => {
-  const address = plainAddress(socket.remoteAddress ?? "")
-  const port = socket.remotePort ?? 0
-  const { localAddress, localPort = 0 } = socket
-  const loopback = localAddress !== undefined && isLoopback(localAddress) ? { port: localPort, only } : undefined
-  return { address, port, rawAddress: address, rawPort: port, loopback, tls }
 }

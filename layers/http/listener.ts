@@ -6,10 +6,13 @@ import { createServer, type Server, type Socket } from "node:net"
 import { Effect, type Scope } from "effect"
 import type { Answer } from "../../src/http/message.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
-import type { Peer } from "../../src/pipeline/view.ts"
+import type { Relay } from "../../src/pipeline/relay.ts"
+import type { Peer, PeerTls } from "../../src/pipeline/view.ts"
 import { type Container, contained, containing, ignore } from "../../src/services/contained.ts"
 import type { PortTls } from "../../src/services/listener-tls.ts"
 import { isLocal } from "../admin-address.ts"
+import { peerOf } from "../peer.ts"
+import { RelayedConnection } from "../tcp/relayed-connection.ts"
 import { type HandshakeFailed, Handshakes } from "../tls/handshakes.ts"
 import type { Secured } from "../tls/secured.ts"
 import { type Address, BindFailed, bind, clearSocketFile, show } from "./address.ts"
@@ -39,6 +42,8 @@ export interface ListenOptions {
   readonly handle: (exchange: Exchange) => Effect.Effect<Answer>
   /** Whether the connection of a client may stay; `undefined` where nothing decides about it. Default: nothing does. */
   readonly admit?: ((peer: Peer) => Effect.Effect<boolean> | undefined) | undefined
+  /** Takes a connection that bears no requests. `undefined`: it bears requests. Default: all of them do. */
+  readonly relayed?: ((peer: Peer) => Relay | undefined) | undefined
   readonly clocks: Clocks
   /** Asked for each request and each sweep, so that a reload may change them. */
   readonly limits: () => Limits
@@ -84,8 +89,8 @@ export interface Bound {
   readonly close: Effect.Effect<void>
   /** Ends every connection now; a drain that is under way ends with it. */
   readonly cut: () => void
-  /** Cuts those requests that are under way and match; `failure` says why in what is recorded. Returns how many. */
-  readonly cutRequests: (matches: (exchange: Exchange) => boolean, failure: string) => number
+  /** Cuts those requests, and connections that are passed on, that are under way and match; `failure` says why in what is recorded. Returns how many. */
+  readonly cutRequests: (matches: (each: Pick<Exchange, "settings">) => boolean, failure: string) => number
   /** Ends those connections with TLS that the port would not let in any more. Returns how many. */
   readonly readmit: (failure: string) => number
   /** Asks of every connection anew whether it may stay, and ends those that may not. */
@@ -111,6 +116,7 @@ export const listen = (options: ListenOptions): Effect.Effect<Bound, BindFailed,
         draining: false,
         ending: false
       },
+      options.relayed,
       options.tls,
       options.handshakeFailed ?? ignore
     )
@@ -173,13 +179,16 @@ const portOf = (server: Server): number | undefined => {
 /** Connections of one listener that are told that they are too many, at a time. */
 const mostLeaving = 64
 
-const sweep = containing((connection: Connection, now: number, limits: Limits) => connection.sweep(now, limits))
+const sweep = containing((connection: Connection | RelayedConnection, now: number, limits: Limits) =>
+  connection.sweep(now, limits)
+)
 
 /** The servers of one address, and the connections that came through them. */
 class Listener implements Container {
-  readonly connections = new Set<Connection>()
+  readonly connections = new Set<Connection | RelayedConnection>()
   readonly #servers: Array<Server> = []
   readonly #serving: Serving
+  readonly #relayed: ListenOptions["relayed"]
   readonly #tls: (() => PortTls | undefined) | undefined
   readonly #handshakeFailed: HandshakeFailed
   /** Connections whose handshakes are under way, of each server with TLS. */
@@ -192,8 +201,14 @@ class Listener implements Container {
   readonly #emptied: Array<() => void> = []
   #drain: Promise<void> | undefined = undefined
 
-  constructor(serving: Serving, tls: (() => PortTls | undefined) | undefined, handshakeFailed: HandshakeFailed) {
+  constructor(
+    serving: Serving,
+    relayed: ListenOptions["relayed"],
+    tls: (() => PortTls | undefined) | undefined,
+    handshakeFailed: HandshakeFailed
+  ) {
     this.#serving = serving
+    this.#relayed = relayed
     this.#tls = tls
     this.#handshakeFailed = handshakeFailed
   }
@@ -206,7 +221,9 @@ class Listener implements Container {
   /** A server that is not bound yet. */
   server(): Server {
     const begin =
-      this.#tls === undefined ? (socket: Socket) => this.#connected(socket, undefined) : this.#handshaking(this.#tls)
+      this.#tls === undefined
+        ? (socket: Socket) => this.#connected(socket, undefined, undefined)
+        : this.#handshaking(this.#tls)
     const connected = contained(this, (socket: Socket) => {
       const { overload, turnedAway } = this.#serving
       const cause = overload.enter(socket)
@@ -225,7 +242,7 @@ class Listener implements Container {
   /** One connection too many. Whoever can be told so is, but nobody waits for many of them to hear it. */
   #turnAway(socket: Socket): void {
     socket.on("error", ignore)
-    if (this.#tls !== undefined || this.#leaving >= mostLeaving) {
+    if (this.#tls !== undefined || this.#relayed !== undefined || this.#leaving >= mostLeaving) {
       socket.destroy()
       return
     }
@@ -243,9 +260,10 @@ class Listener implements Container {
       port,
       now: this.#serving.clocks.wall,
       secured: (socket, facts) => {
-        if (this.#accepting) this.#connected(socket, facts)
+        if (this.#accepting) this.#connected(socket, facts, facts)
         else socket.destroy()
       },
+      passed: (socket, facts) => this.#connected(socket, undefined, facts),
       overload: this.#serving.overload,
       turnedAway: (cause) => this.#serving.turnedAway("connection", cause),
       failed: this.#handshakeFailed,
@@ -255,21 +273,42 @@ class Listener implements Container {
     return (socket) => handshakes.accept(socket)
   }
 
-  #connected(socket: Socket, secured: Secured | undefined): void {
+  /** @param secured with TLS that ended here. @param seen what is known by a handshake, whoever is at the other end of it. */
+  #connected(socket: Socket, secured: Secured | undefined, seen: PeerTls | undefined): void {
     const { probes } = this.#serving.limits()
     if (probes !== "none") socket.setKeepAlive(true, probes.time, probes.interval, probes.retries)
-    const connection = new Connection(this.#serving, socket, secured)
+    const peer = peerOf(socket, this.#serving.loopback, seen)
+    const relay = this.#relayed?.(peer)
+    if (relay !== undefined) this.#relay(socket, peer, secured, relay)
+    else if (seen === secured) this.#serve(socket, peer, secured)
+    // Nobody passes it on any more, and TLS is not ended here.
+    else socket.destroy()
+  }
+
+  #serve(socket: Socket, peer: Peer, secured: Secured | undefined): void {
+    const connection = new Connection(this.#serving, socket, peer, secured)
     this.connections.add(connection)
     const closed = contained(this, () => {
-      this.connections.delete(connection)
       try {
         connection.closed()
       } finally {
-        if (this.connections.size === 0 && !this.#accepting) for (const emptied of this.#emptied.splice(0)) emptied()
+        this.#over(connection)
       }
     })
     socket.on("close", closed)
     connection.begin()
+  }
+
+  #relay(socket: Socket, peer: Peer, secured: Secured | undefined, relay: Relay): void {
+    const over = () => this.#over(connection)
+    const connection: RelayedConnection = new RelayedConnection(this.#serving, socket, peer, secured, relay, over)
+    this.connections.add(connection)
+    connection.begin()
+  }
+
+  #over(connection: Connection | RelayedConnection): void {
+    this.connections.delete(connection)
+    if (this.connections.size === 0 && !this.#accepting) for (const emptied of this.#emptied.splice(0)) emptied()
   }
 
   addresses(configured: Address): ReadonlyArray<string> {
@@ -351,7 +390,7 @@ class Listener implements Container {
     })
   }
 
-  cutRequests(matches: (exchange: Exchange) => boolean, failure: string): number {
+  cutRequests(matches: (each: Pick<Exchange, "settings">) => boolean, failure: string): number {
     let count = 0
     for (const connection of this.connections) if (connection.cutRequest(matches, failure)) count++
     return count
@@ -365,7 +404,7 @@ class Listener implements Container {
       const { secured } = connection
       if (secured === undefined) continue
       const tls = port?.forServerName(secured.serverName)
-      if (tls !== undefined && secured.isAdmittedBy(tls, now)) continue
+      if (tls !== undefined && tls !== "passed through" && secured.isAdmittedBy(tls, now)) continue
       connection.end(failure)
       count++
     }

@@ -4,6 +4,7 @@
  */
 import type { Socket } from "node:net"
 import type { TLSSocket } from "node:tls"
+import type { PeerTls } from "../../src/pipeline/view.ts"
 import { type Container, contained, ignore } from "../../src/services/contained.ts"
 import type { ListenerTls, PortTls } from "../../src/services/listener-tls.ts"
 import type { Bounds, TurnedAway } from "../http/overload.ts"
@@ -23,6 +24,8 @@ export interface HandshakeOptions {
   readonly now: () => number
   /** The handshake is over: bytes of the protocol above are next. */
   readonly secured: (socket: TLSSocket, secured: Secured) => void
+  /** There is none here: it is with whoever the connection is passed on to. Nothing was taken from it. */
+  readonly passed: (socket: Socket, seen: PeerTls) => void
   /** There will be none, and why: a connection is closed. Not told of clients that leave by themselves. */
   readonly failed: HandshakeFailed
   /** Asked before a handshake begins: it costs more than most requests. */
@@ -118,9 +121,13 @@ export class Handshakes implements Container {
     pending.bytes = pending.bytes === undefined ? chunk : Buffer.concat([pending.bytes, chunk])
     const hello = readHello(pending.bytes)
     if (hello._tag === "Unfinished") return
-    const tls = hello._tag === "Hello" ? this.#options.port()?.forServerName(hello.serverName) : undefined
-    if (hello._tag === "Malformed" || tls === undefined) {
-      this.#fail(socket, hello._tag === "Malformed" ? "it speaks no TLS" : nobodyServed)
+    if (hello._tag === "Malformed") {
+      this.#fail(socket, "it speaks no TLS")
+      return
+    }
+    const tls = this.#options.port()?.forServerName(hello.serverName)
+    if (tls === undefined) {
+      this.#fail(socket, nobodyServed)
       return
     }
     if (!this.#options.overload.admits()) {
@@ -128,6 +135,12 @@ export class Handshakes implements Container {
       return
     }
     stop()
+    if (tls === "passed through") {
+      this.#over(socket)
+      socket.unshift(pending.bytes)
+      this.#options.passed(socket, { serverName: hello.serverName, clientCertificate: undefined })
+      return
+    }
     pending.tls = tls
     pending.serverName = hello.serverName
     const local = plainAddress(socket.localAddress ?? "")
@@ -167,9 +180,10 @@ export class Handshakes implements Container {
     // What is asked of clients may be something else by now.
     const newest = this.#options.port()?.forServerName(pending.serverName)
     const now = this.#options.now()
-    if (newest === undefined || !secured.isAdmitted(now) || !secured.isAdmittedBy(newest, now)) {
-      if (newest === undefined) this.#options.failed(sourceOf(raw), nobodyServed, "handshake")
-      else this.#options.failed(sourceOf(raw), whyInvalid(socket), "certificate")
+    const isServed = newest !== undefined && newest !== "passed through"
+    if (!isServed || !secured.isAdmitted(now) || !secured.isAdmittedBy(newest, now)) {
+      if (isServed) this.#options.failed(sourceOf(raw), whyInvalid(socket), "certificate")
+      else this.#options.failed(sourceOf(raw), nobodyServed, "handshake")
       socket.destroy()
       return
     }

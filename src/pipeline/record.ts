@@ -47,7 +47,8 @@ interface Known {
   last: Counted | undefined
 }
 
-const reasonOf = ({ reason, source }: StageError): string => reason ?? reasons[source]
+/** The code of a failure, in logs and metrics. */
+export const reasonOf = ({ reason, source }: StageError): string => reason ?? reasons[source]
 
 /** What remains of a connection that was refused: a line of the log, and its count. */
 export const refusedConnections = (metrics: Metrics["Service"], log: RecordLog, clock: () => number) => {

@@ -29,6 +29,7 @@ export { mcpAuthorizer } from "../pipeline/mcp-rules.ts"
 export { type OutboundWatch, WatchCalls } from "../pipeline/outbound.ts"
 export type { Passage } from "../pipeline/passage.ts"
 export { placeLabels, placeOf } from "../pipeline/record.ts"
+export { type CompiledStreams, noneHealthy, type StreamEndpoint } from "../pipeline/relay.ts"
 export { revealedText } from "../pipeline/revealed.ts"
 export { type Asking, type Caller, type Reference, SubCalls } from "../pipeline/sub-calls.ts"
 // The contract.
@@ -49,6 +50,7 @@ export { Tokenizer } from "../services/tokenizer.ts"
 export {
   type Chosen,
   callTimeout,
+  type Streams,
   shownBy,
   type Upstream,
   type UpstreamOptions,

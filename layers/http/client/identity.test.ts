@@ -52,6 +52,7 @@ const others: { readonly [K in keyof ConnectionSettings]-?: ReadonlyArray<Connec
       (values as ReadonlyArray<unknown>).map((value): Tls => ({ ...tls, [field]: value }))
     )
   ],
+  version: ["1.1", "2"],
   connectTimeout: [1],
   idleTimeout: [1],
   maxConnections: [1],
@@ -160,6 +161,7 @@ describe("the identity of connections", () => {
           { ...trusting, client: { ...client, certificate: `${cert}\n` } },
           { ...trusting, client: { ...client, key: Redacted.make(`${key}\n`) } }
         ].map((tls) => ({ tls: tls as UpstreamOptions["tls"] })),
+        { tls: trusting, version: "1.1" },
         { tls: trusting, connectTimeout: 9_999 },
         { tls: trusting, idleTimeout: 9_999 },
         { tls: trusting, maxConnections: 9 },

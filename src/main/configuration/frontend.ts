@@ -6,6 +6,8 @@ import { probesOf } from "../../services/upstreams.ts"
 
 export interface Frontend {
   readonly limits: Limits
+  /** Milliseconds for which nothing may move on a connection that is passed on; `undefined`: any time. */
+  readonly streamIdleTimeout: number | undefined
   /** The most bytes of a body that are held in memory where no policy says otherwise. */
   readonly bodyLimit: number
 }
@@ -20,8 +22,9 @@ export const frontendOf = ({ http, tcp }: Frontends): Frontend => {
       stallTimeout: http?.stallTimeout ?? Math.min(defaultLimits.stallTimeout, idleTimeout),
       headTimeout: http?.http1HeaderTimeout ?? Math.min(defaultLimits.headTimeout, idleTimeout),
       maxConnectionDuration: http?.maxConnectionDuration,
-      probes: tcp === undefined ? defaultLimits.probes : probesOf(tcp.keepalives)
+      probes: tcp?.keepalives === undefined ? defaultLimits.probes : probesOf(tcp.keepalives)
     },
+    streamIdleTimeout: tcp?.idleTimeout,
     bodyLimit: http?.maxBufferSize ?? defaultBodyLimit
   }
 }

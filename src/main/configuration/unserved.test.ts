@@ -25,7 +25,10 @@ describe("what this build reads but does not serve", () => {
       "3: preserving the case of header names is not available yet"
     ],
     ["frontendPolicies: { tls: { alpn: [[104, 50]] } }", "3: HTTP/2 is not available yet"],
-    ["binds: [{ port: 1, listeners: [{ protocol: TLS }] }]", "3: a TLS listener is not available yet"],
+    [
+      "binds: [{ port: 1, listeners: [{ protocol: TCP, tcpRoutes: [{ backends: [{ dynamic: {} }] }] }] }]",
+      "3: a dynamic backend of a TCP route is not available yet"
+    ],
     [
       "binds: [{ port: 1, listeners: [{ protocol: HBONE }] }]",
       "3: HBONE, the tunnel between workloads of a mesh that this proxy is no part of, is not available yet"

@@ -9,6 +9,7 @@ import type { Assembled } from "../../compile/assemble.ts"
 import { callTimes } from "../../pipeline/call-times.ts"
 import { stageTimes } from "../../pipeline/latency.ts"
 import { makeRecorder, refusedConnections } from "../../pipeline/record.ts"
+import { makeRelayRecorder } from "../../pipeline/relay-record.ts"
 import type { Family, Metrics, Series } from "../../services/metrics.ts"
 import { reportOverload } from "../proxy/overload-report.ts"
 import { buildInfo, configurationGauges, gatherRuntime, heldBodies } from "../proxy/runtime-metrics.ts"
@@ -46,7 +47,7 @@ const registered = (register: (metrics: Metrics["Service"]) => void): ReadonlyAr
 }
 
 const quiet = ConsoleLog.make({ filter: "off", format: "text", write: () => {}, now: () => 0 })
-const nothing: Assembled = { binds: [], routes: [], admission: undefined, choosing: [] }
+const nothing: Assembled = { binds: [], routes: [], streams: [], admission: undefined, choosing: [] }
 
 const sections: ReadonlyArray<readonly [title: string, register: (metrics: Metrics["Service"]) => void]> = [
   [
@@ -57,6 +58,7 @@ const sections: ReadonlyArray<readonly [title: string, register: (metrics: Metri
       reportOverload(metrics, quiet, { connections: 0, lateness: 0 })
     ]
   ],
+  ["Connections that are passed on", (metrics) => makeRelayRecorder(quiet, metrics, () => 0)],
   ["Models", (metrics) => [makeCallSeries(metrics), guardChecks(metrics)]],
   ["MCP servers", (metrics) => makeMcpSeries(metrics, uncounted)],
   [

@@ -37,6 +37,7 @@ import type { SpanSink } from "../../services/span-sink.ts"
 import type { Distribution } from "../configuration/distribution.ts"
 import { InvalidConfiguration, makeSnapshot, type Snapshot } from "../configuration/snapshot.ts"
 import { reportOverload } from "./overload-report.ts"
+import { makeRelaying } from "./relaying.ts"
 import { configurationGauges, heldBodies } from "./runtime-metrics.ts"
 
 export interface GatewayOptions<R> {
@@ -116,8 +117,8 @@ export const startGateway = <R>(
 
     /** Where a bind listens, by the port of the configuration: what its socket is known by from one snapshot to the next. */
     const placeOf = ({ address, port }: AssembledBind) => addressOf(address ?? options.host, port)
-    /** A socket speaks TLS or does not, as long as it is open. */
-    const keyOf = (bind: AssembledBind) => `${show(placeOf(bind))}${bind.tls === undefined ? "" : " with TLS"}`
+    /** What a socket speaks is the same as long as it is open. */
+    const keyOf = (bind: AssembledBind) => `${show(placeOf(bind))}${spoken[bind.protocol]}`
     const indexed = ({ assembled }: Snapshot) => new Map(assembled.binds.map((bind) => [keyOf(bind), bind]))
     let bindsByPlace = indexed(current)
     const sockets = new Map<string, Open>()
@@ -172,6 +173,8 @@ export const startGateway = <R>(
         }
       }
 
+    const relaying = makeRelaying(log, metrics, clocks.monotonic, watchers, () => [current, currentSettings])
+
     const refusals = refusedConnections(metrics, log, clocks.monotonic)
     const overload = new Overload(options.overload, clocks.monotonic, (cause) => tell("connection", cause))
     const turnedAway = reportOverload(metrics, log, overload)
@@ -210,6 +213,7 @@ export const startGateway = <R>(
           setting: settingOf(bind),
           handle: handle(key),
           admit: admitting(bind.key),
+          relayed: relaying(bind, () => bindsByPlace.get(key)),
           tls: bind.tls === undefined ? undefined : () => bindsByPlace.get(key)?.tls ?? bind.tls,
           overload,
           turnedAway: (what, cause) => turnedAway(bind.key, what, cause),
@@ -410,6 +414,9 @@ export const startGateway = <R>(
       )
     }
   })
+
+/** What is said of a socket in what it is known by. */
+const spoken: Readonly<Record<AssembledBind["protocol"], string>> = { http: "", tls: " with TLS", tcp: " of TCP" }
 
 const notAdmitted = "its connection is not admitted any more"
 
