@@ -6,12 +6,13 @@ export const programs = {
   headgatectl: "src/main/headgatectl.ts",
   "check-thread": "src/check/thread.ts",
   "tokenizer-thread": "layers/tokenizer/thread.ts",
+  "passwords-thread": "layers/passwords/thread.ts",
   "log-thread": "layers/log/thread.ts"
 } as const
 
 /** The single executable, and what it has of the above as files inside. */
 export const executable = "src/main/executable.ts"
-export const threads = ["check-thread", "tokenizer-thread", "log-thread"] as const
+export const threads = ["check-thread", "tokenizer-thread", "passwords-thread", "log-thread"] as const
 
 /** Exports, by the name of their file in `library/`. */
 export const library = {

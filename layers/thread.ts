@@ -12,6 +12,7 @@ declare const HEADGATE_FORM: "package" | "executable" | undefined
 const sources = {
   check: "../src/check/thread.ts",
   tokenizer: "./tokenizer/thread.ts",
+  passwords: "./passwords/thread.ts",
   log: "./log/thread.ts"
 } as const
 

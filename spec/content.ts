@@ -1,6 +1,6 @@
-/** Text that may stand in the configuration itself, in a file or at an address; and credentials, which decode to `Redacted`. */
+/** Text that may stand in the configuration itself or in a file; and credentials, which decode to `Redacted`. */
 import { Redacted, Schema, SchemaTransformation } from "effect"
-import { exactlyOneOf, object, required } from "./field.ts"
+import { object, required } from "./field.ts"
 import { LongString } from "./primitives.ts"
 
 /** Lets text decode to `Redacted`, which no log, dump or error can print. */
@@ -41,18 +41,6 @@ export const FileOrInline = Schema.Union([Schema.String, FileReference]).annotat
 export const SecretFileOrInline = Schema.Union([Secret, FileReference]).annotate({
   identifier: "SecretFileOrInline",
   description: "The credential itself, or `file`."
-})
-
-/** The text itself, `{ file }` (watched) or `{ url }` (refreshed in the background). */
-export const FileInlineOrRemote = Schema.Union([
-  Schema.String,
-  exactlyOneOf("FileOrUrlReference", "The content of a file or the document at an address.", {
-    file: required(LongString, "Path of the file, as in `FileReference`; it is watched."),
-    url: required(LongString, "Address of the document; it is refreshed in the background.")
-  })
-]).annotate({
-  identifier: "FileInlineOrRemote",
-  description: "The text itself, `file`, or `url`. Files are watched, addresses refreshed."
 })
 
 /** Any value that JSON can hold. */

@@ -1,6 +1,6 @@
 /** What the policies that validate JSON Web Tokens have in common: the claims a token must carry, and how one provider is described. */
 import { Schema } from "effect"
-import { FileInlineOrRemote } from "./content.ts"
+import { FileInlineOrRemote } from "./document.ts"
 import { exclusive, object, optional, required } from "./field.ts"
 import { LongString, ShortString } from "./primitives.ts"
 

@@ -11,7 +11,8 @@ export { BackendTcp } from "./connection/tcp.ts"
 export { BackendTls } from "./connection/tls.ts"
 export { Transformations } from "./connection/transformation.ts"
 // JSON, and texts that stand in the file itself, in another file, or at an address. Secrets are decoded to what nothing prints.
-export { FileInlineOrRemote, Json, JsonObject, Secret, SecretFileOrInline } from "./content.ts"
+export { Json, JsonObject, Secret, SecretFileOrInline } from "./content.ts"
+export { FileInlineOrRemote, type RemoteDocument } from "./document.ts"
 // Objects: a name, a description, fields, and what must hold between them.
 export {
   defaulted,

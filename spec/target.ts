@@ -59,6 +59,10 @@ export const parseUrl = (text: string): { readonly address: Address; readonly pa
   }
 }
 
+/** The server of an `http:` or `https:` URL. */
+export const addressOfUrl = ({ protocol, hostname, port }: URL): Address =>
+  tcp(hostname, port === "" ? (protocol === "https:" ? "443" : "80") : port, protocol === "https:")
+
 /** Writes an address in the form in which a file has it. */
 export const formatAddress = (address: Address): string => {
   if (address.kind === "unix") return `unix:${address.path}`

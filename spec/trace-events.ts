@@ -65,6 +65,7 @@ export const RequestState = Schema.Struct({
   ),
   jwt: Schema.optionalKey(anything),
   apiKey: Schema.optionalKey(anything),
+  basicAuth: Schema.optionalKey(anything),
   llm: Schema.optionalKey(anything),
   mcp: Schema.optionalKey(anything)
 }).annotate({ identifier: "RequestState", description: "Everything known of the request at one point of its way." })

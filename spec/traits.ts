@@ -88,6 +88,8 @@ export interface Traits<Config> {
   readonly answers?: boolean | undefined
   /** Whether it may keep paths from getting through, or put others in their place. Its expressions are looked at besides. */
   judgesPaths?(config: Config): boolean
+  /** Whether it may put other bodies in the place of those that come. */
+  changesBodies?(config: Config): boolean
   /** Whether the proxy shows a credential of its own by it. */
   showsCredential?(config: Config): boolean
   /** The kinds of backends that it is for. Left out: all. */

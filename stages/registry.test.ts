@@ -8,11 +8,11 @@ import { policies, terminals } from "./registry.ts"
 
 const { orders } = policies
 
-// @ts-expect-error authorization reads apiKey | jwt, written by no earlier policy
-registry(policies.policies, { ...orders, gateway: ["authorization", "cors", "jwtAuth", "apiKey"] })
+// @ts-expect-error authorization reads apiKey | basicAuth | jwt, written by no earlier policy
+registry(policies.policies, { ...orders, gateway: ["authorization", "cors", "jwtAuth", "basicAuth", "apiKey"] })
 
 // @ts-expect-error authorization reads apiKey, written by no earlier policy
-registry(policies.policies, { ...orders, gateway: ["cors", "jwtAuth", "authorization", "apiKey"] })
+registry(policies.policies, { ...orders, gateway: ["cors", "jwtAuth", "basicAuth", "authorization", "apiKey"] })
 
 const nowhere = slot<string>()("nowhere")
 const reader = terminal({

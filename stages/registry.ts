@@ -15,6 +15,7 @@ import { backendMcp } from "./backend-mcp/stage.ts"
 import { backendService } from "./backend-service/stage.ts"
 import { backendTLS } from "./backend-tls/stage.ts"
 import { backendTunnel } from "./backend-tunnel/stage.ts"
+import { basicAuth } from "./basic-auth/stage.ts"
 import { buffer } from "./buffer/stage.ts"
 import { cors } from "./cors/stage.ts"
 import { csrf } from "./csrf/stage.ts"
@@ -29,12 +30,14 @@ import { mcpAuthentication } from "./mcp-authentication/stage.ts"
 import { mcpAuthorization } from "./mcp-authorization/stage.ts"
 import { networkAuthorization } from "./network-authorization/stage.ts"
 import { requestHeaderModifier } from "./request-header-modifier/stage.ts"
+import { requestMirror } from "./request-mirror/stage.ts"
 import { requestRedirect } from "./request-redirect/stage.ts"
 import { responseHeaderModifier } from "./response-header-modifier/stage.ts"
 import { retry } from "./retry/stage.ts"
 import { sessionAffinity } from "./session-affinity/stage.ts"
 import { tcp } from "./tcp/stage.ts"
 import { timeout } from "./timeout/stage.ts"
+import { transformations } from "./transformations/stage.ts"
 import { urlRewrite } from "./url-rewrite/stage.ts"
 
 export const policies = registry(
@@ -42,6 +45,7 @@ export const policies = registry(
     apiKey,
     authorization,
     backendAuth,
+    basicAuth,
     buffer,
     cors,
     csrf,
@@ -55,11 +59,13 @@ export const policies = registry(
     mcpAuthorization,
     networkAuthorization,
     requestHeaderModifier,
+    requestMirror,
     requestRedirect,
     responseHeaderModifier,
     retry,
     sessionAffinity,
     timeout,
+    transformations,
     urlRewrite
   ],
   {
@@ -68,9 +74,12 @@ export const policies = registry(
       // Before any authentication: a preflight carries no credential, and refusals need CORS headers too.
       "cors",
       "jwtAuth",
+      "basicAuth",
       "apiKey",
       // After everything that may say who asks.
-      "authorization"
+      "authorization",
+      // Last: what it makes of the request is what a route is chosen for.
+      "transformations"
     ],
     route: [
       // Its clock has been running since the request arrived; what follows counts.
@@ -78,6 +87,7 @@ export const policies = registry(
       "cors",
       "mcpAuthentication",
       "jwtAuth",
+      "basicAuth",
       "apiKey",
       "authorization",
       // Whether a request may be repeated is said of the one that came, before anything changes it.
@@ -86,7 +96,9 @@ export const policies = registry(
       "localRateLimit",
       // After authentication and limits: only then is a body worth holding.
       "buffer",
-      // After authentication and limits, as documented; before anything changes the authority that it compares with.
+      // After what bounds the bodies that it may read, before what is said of single headers.
+      "transformations",
+      // After authentication and limits, as documented; before anything else changes the authority that it compares with.
       "csrf",
       "responseHeaderModifier",
       "requestHeaderModifier",
@@ -97,15 +109,20 @@ export const policies = registry(
       // Whoever is refused or sent elsewhere is told at once.
       "delay",
       // Last, so that everything that may refuse has had its say.
-      "directResponse"
+      "directResponse",
+      // What no backend is asked, nobody gets a copy of.
+      "requestMirror"
     ],
     backend: [
       "authorization",
       "mcpAuthorization",
       // Before the credential, which may stand in the query: who is sent elsewhere is told the query.
       "requestRedirect",
+      // Before the credential, which is for the backend alone.
+      "requestMirror",
       // After everything that may refuse, and before what may change the headers of the call.
       "backendAuth",
+      "transformations",
       "requestHeaderModifier",
       "responseHeaderModifier",
       // After everything that may change what it reads, before the endpoint is chosen.
@@ -118,7 +135,11 @@ export const policies = registry(
       "route responseHeaderModifier",
       "backend responseHeaderModifier",
       // After the headers are settled, before anything transforms the body.
-      "route buffer"
+      "route buffer",
+      // In the documented order: the gateway has the last word.
+      "route transformations",
+      "backend transformations",
+      "gateway transformations"
     ]
   }
 )

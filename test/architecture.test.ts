@@ -81,7 +81,7 @@ const allowed: ReadonlyArray<readonly [from: RegExp, to: RegExp]> = [
 const alsoOtherwise: ReadonlySet<string> = new Set([
   ...["http", "tcp", "a2a"], // protocols
   ...["ai", "connect", "buffer"], // a kind of backend, an event of sockets, an encoding
-  ...["authorization", "apiKey"] // a header; a slot, and a parameter of models
+  ...["authorization", "apiKey", "basicAuth"] // a header; slots, and a parameter of models
 ])
 
 /** Who may name policies that are not their own, and why. Everybody else asks what a policy declares. */

@@ -8,6 +8,7 @@ import { traceProblems } from "../src/main/testing.ts"
 import { type TraceEvent, watch } from "../src/main/trace.ts"
 import { send } from "./client.ts"
 import { attributesOf, collector, startSampled } from "./collector.ts"
+import { httpBackend, portOf } from "./http/edge.ts"
 import { nowhere } from "./origin.ts"
 import { startFixture } from "./outside/mcp/fixture-http.ts"
 import { root, until } from "./program.ts"
@@ -184,6 +185,31 @@ mcp:
         assert.includeMembers(list, [...called(target, "tools/list"), allowed("tools/list", target)])
         assert.include(list, `deny tool test_image_content of ${target} (tools/list): allow ${rule} does not hold`)
       }
+    })
+  )
+})
+
+describe("a trace of an HTTP interface", () => {
+  it.live("tells of the document that a request waits for, as a part of the call that needs it", () =>
+    Effect.gen(function* () {
+      const silent = yield* httpBackend(() => {})
+      const at = `127.0.0.1:${portOf(silent.address())}`
+      const gateway = yield* started(
+        stateless(`{ name: a, openapi: { host: "${at}", schema: { url: "http://${at}/openapi.json" } } }`)
+      )
+      const stream = yield* watch({ watchers: gateway.watchers })
+      // Nobody waits for a document for long.
+      const { status } = yield* Effect.promise(() => ask(gateway.port(8080)!, "tools/list", {}))
+      assert.strictEqual(status, 503)
+      const events = yield* Stream.runCollect(stream)
+      assert.deepStrictEqual(traceProblems(events), [])
+      const calls = events.filter(({ scope }) => scope !== undefined).map(detail)
+      assert.deepStrictEqual(calls, [
+        `mcp a: initialize at ${at}`,
+        `mcp a > http: ${at}`,
+        "mcp a > http: it is not there yet",
+        "mcp a: initialize: the OpenAPI document of the upstream is not there"
+      ])
     })
   )
 })

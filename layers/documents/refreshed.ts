@@ -23,6 +23,8 @@ export interface RefreshOptions<A> {
 
 export interface Refreshed<A> {
   readonly current: () => A | undefined
+  /** Whether an attempt is under way. */
+  readonly loading: () => boolean
   /** Joins the attempt under way, or makes one unless the last began less than an interval ago; ends with it, or when patience does. */
   readonly refresh: Effect.Effect<void>
 }
@@ -77,6 +79,7 @@ export const refreshed = <A>(options: RefreshOptions<A>): Effect.Effect<Refreshe
 
     return {
       current: () => value,
+      loading: () => running !== undefined,
       refresh: Effect.gen(function* () {
         if (running === undefined && (yield* Clock.currentTimeMillis) - began < interval) return
         // Forked into the scope: whoever asked may leave, the others still wait for it.

@@ -1,6 +1,6 @@
 /** The port `HttpFetch` over connections like those of the data plane, and beside them. */
 import { Effect, Layer, RcMap } from "effect"
-import type { Address } from "../../spec/target.ts"
+import { addressOfUrl } from "../../spec/target.ts"
 import { type Body, type BodyAborted, isSource, read } from "../../src/http/body.ts"
 import { HeaderList } from "../../src/http/header-list.ts"
 import { callTimes } from "../../src/pipeline/call-times.ts"
@@ -86,19 +86,13 @@ const detailOf = (error: UpstreamError | BodyAborted): string => {
   }
 }
 
-const addressOf = ({ protocol, hostname, port }: URL): Address => {
-  const tls = protocol === "https:"
-  const host = hostname.startsWith("[") ? hostname.slice(1, -1) : hostname
-  return { kind: "tcp", host, port: port === "" ? (tls ? 443 : 80) : Number(port), tls }
-}
-
 /** Connections are kept between calls for as long as a server is remembered. */
 export const layer: Layer.Layer<HttpFetch, never, Metrics | Names> = Layer.effect(
   HttpFetch,
   Effect.gen(function* () {
     const { open } = yield* Upstreams
     const servers = yield* RcMap.make({
-      lookup: (origin: string) => open(addressOf(new URL(origin)), { connectTimeout: defaultTimeout, idleTimeout }),
+      lookup: (origin: string) => open(addressOfUrl(new URL(origin)), { connectTimeout: defaultTimeout, idleTimeout }),
       idleTimeToLive: idleTimeout
     })
     return { fetch: toldFetch(fetchThrough(servers), callTimes(yield* Metrics), yield* Monotonic) }

@@ -131,6 +131,11 @@ export class ActiveRequest {
     this.#writer.drained()
   }
 
+  /** An answer that waits for the end of the turn leaves now. */
+  depart(): void {
+    this.#writer.depart()
+  }
+
   /** The system has taken what was written. */
   flushed(): void {
     this.#writer.flushed()

@@ -11,14 +11,13 @@ import type { Peer } from "../../src/pipeline/view.ts"
 import { type Container, contained } from "../../src/services/contained.ts"
 import type { Probes } from "../../src/services/upstreams.ts"
 import type { Secured } from "../tls/secured.ts"
+import type { Bounds, TurnedAway } from "./overload.ts"
 
 export interface ClientConnection extends Container {
   readonly socket: Socket
   readonly peer: Peer
   /** What is known by its TLS handshake. */
   readonly secured: Secured | undefined
-  /** When it was made, on the monotonic clock. */
-  readonly opened: number
   /** What was decided of it once more. Meanwhile it is served; `failure` says why it ends in what is recorded. */
   readonly readmitted: (decision: Effect.Effect<boolean>, failure: string) => void
   /** Its client is told, as soon as it can be, that it should ask elsewhere for more. */
@@ -26,15 +25,19 @@ export interface ClientConnection extends Container {
   /** It ends with the last request that is under way, or now. */
   readonly finish: () => void
   /** Cuts those requests that are under way and match; `failure` says why in what is recorded. Returns how many. */
-  readonly cutRequests: (matches: (exchange: Exchange) => boolean, failure: string) => number
+  readonly cutRequests: (matches: (each: Pick<Exchange, "settings">) => boolean, failure: string) => number
   /** Ends it with whatever is under way; `failure` says why in what is recorded. */
   readonly end: (failure: string) => void
   /** Closes it at once. */
   readonly cut: () => void
-  /** The socket is closed. */
-  readonly closed: () => void
   /** Closes it when it has been idle, or open, for too long, or when its client keeps others waiting. */
   readonly sweep: (now: number, limits: Limits) => void
+}
+
+/** One that nobody has said anything on. */
+export interface BegunConnection extends ClientConnection {
+  /** When it was made, on the monotonic clock. */
+  readonly opened: number
 }
 
 /** Where the time comes from. */
@@ -56,6 +59,8 @@ export interface Limits {
    * Default 10 minutes.
    */
   readonly idleTimeout: number
+  /** Milliseconds for which a client may take nothing of an answer that waits for it. Default 1 minute. */
+  readonly stallTimeout: number
   /** Milliseconds that the head of a request may take from its first byte on. Default 1 minute. */
   readonly headTimeout: number
   /** Milliseconds after which a connection is closed as soon as no request is under way. Default: never. */
@@ -95,7 +100,10 @@ export interface Serving {
   /** Told of a session of HTTP/2 that was ended for what its client did, and why. */
   readonly http2Ended: (source: string, cause: string) => void
   /** The client of a connection speaks HTTP/2: whoever takes it over is in its place from here on. */
-  readonly speakHttp2: (connection: ClientConnection) => void
+  readonly speakHttp2: (connection: BegunConnection) => void
+  /** Asked before anything begins. */
+  readonly overload: Bounds
+  readonly turnedAway: (what: "request" | "connection", cause: TurnedAway) => void
   /** Whether only this machine reaches the listener. */
   readonly loopback: boolean
   draining: boolean

@@ -4,16 +4,16 @@
  */
 import type { Socket } from "node:net"
 import { type Effect, Exit } from "effect"
-import { isLoopback } from "../../spec/standalone/address.ts"
 import type { Body } from "../../src/http/body.ts"
 import { type Framed, frameRequest, type Malformed } from "../../src/http/framing.ts"
 import type { Scheme } from "../../src/http/message.ts"
 import { Exchange, type Inform } from "../../src/pipeline/exchange.ts"
 import type { Peer } from "../../src/pipeline/view.ts"
-import { contained, containing, ignore } from "../../src/services/contained.ts"
-import { plainAddress } from "../plain-address.ts"
+import { contained, ignore } from "../../src/services/contained.ts"
 import type { Secured } from "../tls/secured.ts"
+import { queuedBytes } from "../tls/transport.ts"
 import { ActiveRequest, type Host } from "./active-request.ts"
+import type { Beginning } from "./beginnings.ts"
 import {
   type ClientConnection,
   type Clocks,
@@ -21,18 +21,21 @@ import {
   type Limits,
   type Serving
 } from "./client-connection.ts"
-import { closeGently, parserRefusal, type Refusal, refuse, reset } from "./refusal.ts"
+import { retryAfter } from "./overload.ts"
+import { closeGently, parserRefusal, type Refusal, refusalText, refuse, reset } from "./refusal.ts"
 import { type Incoming, RequestBody } from "./request-body.ts"
 import { preface, type RequestFault, type RequestLines, RequestParser } from "./request-parser.ts"
+import { lasting, readShared } from "./shared-reads.ts"
 import { Tunnel } from "./tunnel.ts"
 
 /** Why a connection takes no further request: what its client sent is none, or ended within one. */
 type Broken = RequestFault | "end within a request"
 
-export class Connection implements ClientConnection, Host, Incoming {
+export class Connection implements ClientConnection, Host, Incoming, Beginning {
   readonly socket: Socket
   readonly peer: Peer
   readonly scheme: Scheme
+  /** When it was made, on the monotonic clock. */
   readonly opened: number
   readonly secured: Secured | undefined
   /** For whichever request is being answered. A closure for each of them would not die young, and cost collections. */
@@ -52,6 +55,8 @@ export class Connection implements ClientConnection, Host, Incoming {
   #rest: Buffer | undefined = undefined
   #tunnel: Tunnel | undefined = undefined
   #paused = false
+  /** Whether it was tried to read into the buffer that all connections share. */
+  #sharing = false
   /** Nobody has said yet whether the client may be here. */
   #undecided = false
   /** When it last became idle; `undefined` while a request is under way. */
@@ -69,13 +74,13 @@ export class Connection implements ClientConnection, Host, Incoming {
   #broken: Broken | undefined = undefined
 
   /** @param secured what is known by its TLS handshake. */
-  constructor(serving: Serving, socket: Socket, secured: Secured | undefined) {
+  constructor(serving: Serving, socket: Socket, peer: Peer, secured: Secured | undefined) {
     this.#serving = serving
     this.socket = socket
     this.secured = secured
     this.scheme = secured === undefined ? "http" : "https"
     this.#parser = new RequestParser(serving.maxHeadBytes)
-    this.peer = peerOf(socket, serving.loopback, secured)
+    this.peer = peer
     this.#inform = (status, headers) => this.#active?.inform(status, headers)
     this.flushed = contained(this, (error?: unknown) => {
       // What was cut off has not left: `close` follows, and tells.
@@ -171,8 +176,9 @@ export class Connection implements ClientConnection, Host, Incoming {
 
   // What the socket tells.
 
+  /** @param bytes that may be others after this call. */
   #received(bytes: Buffer): void {
-    if (this.#tunnel !== undefined) this.#tunnel.received(bytes)
+    if (this.#tunnel !== undefined) this.#tunnel.received(lasting(bytes))
     else if (this.#rest !== undefined) this.#keep(Buffer.concat([this.#rest, bytes]))
     else this.#read(bytes, 0, true)
   }
@@ -195,13 +201,18 @@ export class Connection implements ClientConnection, Host, Incoming {
       }
       const { head } = parser
       if (head === undefined) this.#take()
-      else if (this.#idleSince !== undefined && first) {
+      else if (this.#idleSince === undefined) this.#waiting = head
+      else if (first && this.#serving.overload.begin(this)) {
         first = false
-        at = this.#accept(head, bytes, at)
-      } else this.#wait(head)
+        at = this.#accept(head, bytes, at, true)
+      } else {
+        if (!first) this.#serving.overload.enqueue(this)
+        this.#idleSince = undefined
+        this.#waiting = head
+      }
     }
     if (at === bytes.length) return
-    if (this.#tunnel !== undefined) this.#tunnel.received(bytes.subarray(at))
+    if (this.#tunnel !== undefined) this.#tunnel.received(lasting(bytes.subarray(at)))
     // It changes the protocol, if it is let.
     else if (this.#active?.exchange.upgrade !== undefined) this.#keep(bytes.subarray(at))
   }
@@ -226,15 +237,8 @@ export class Connection implements ClientConnection, Host, Incoming {
 
   /** The rest of a long pipeline stays in the socket. */
   #keep(bytes: Buffer): void {
-    this.#rest = bytes
+    this.#rest = lasting(bytes)
     this.#flow()
-  }
-
-  #wait(head: RequestLines): void {
-    this.#waiting = head
-    if (this.#idleSince === undefined) return
-    this.#idleSince = undefined
-    setImmediate(next, this)
   }
 
   /** Reads from the socket as long as there is room for what comes. */
@@ -252,10 +256,12 @@ export class Connection implements ClientConnection, Host, Incoming {
       return
     }
     if (this.#parser.begun && !this.#sealed) this.#breakOff("end within a request")
+    this.#active?.depart()
     // Nobody half closes a connection of requests: whoever does so is about to be gone.
     this.socket.end()
   }
 
+  /** The socket is closed. */
   closed(): void {
     clearTimeout(this.#dropping)
     this.#waiting = this.#rest = undefined
@@ -265,8 +271,11 @@ export class Connection implements ClientConnection, Host, Incoming {
 
   // Requests.
 
-  /** Begins a request whose head is complete, and reads what has come of its body. Says up to where. */
-  #accept(head: RequestLines, bytes: Buffer, at: number): number {
+  /**
+   * Begins a request whose head is complete, and reads what has come of its body. Says up to where.
+   * @param admitted whether there is time for it.
+   */
+  #accept(head: RequestLines, bytes: Buffer, at: number, admitted: boolean): number {
     // It was refused already, for its slowness.
     if (!this.socket.writable) return bytes.length
     this.#idleSince = this.#headSince = undefined
@@ -282,7 +291,8 @@ export class Connection implements ClientConnection, Host, Incoming {
     // Whatever becomes of the wish, what comes behind it may be of another protocol.
     if (framed.upgrading) this.#sealed = true
     if (framed.body === undefined) {
-      this.#begin(framed, undefined, undefined, framed.expecting)
+      if (admitted) this.#begin(framed, undefined, undefined, framed.expecting)
+      else this.#turnAway(framed, framed.persistent && !framed.upgrading)
       return at
     }
     const fault = at < bytes.length ? parser.feed(bytes, at, bytes.length) : undefined
@@ -294,7 +304,8 @@ export class Connection implements ClientConnection, Host, Incoming {
     const behind = at < bytes.length ? parser.consumed : at
     const { body, ended, trailers } = parser
     parser.letGo()
-    if (ended && trailers === undefined) this.#begin(framed, body ?? nothing, undefined, false)
+    if (!admitted) this.#turnAway(framed, framed.persistent && ended)
+    else if (ended && trailers === undefined) this.#begin(framed, body ?? nothing, undefined, false)
     else {
       const upload = new RequestBody(this)
       this.#upload = upload
@@ -343,6 +354,24 @@ export class Connection implements ClientConnection, Host, Incoming {
     const active = new ActiveRequest(this, exchange, upload, framed.persistent, expecting)
     this.#active = active
     active.begin(this.#serving.handle)
+  }
+
+  /** There is more to do than can be done. @param stays whether the next request may follow on the connection. */
+  #turnAway({ head }: Framed, stays: boolean): void {
+    const { turnedAway, clocks } = this.#serving
+    turnedAway("request", "LoopDelay")
+    const { socket } = this
+    if (!stays || this.closing || this.#broken !== undefined) {
+      this.#refuse(overloaded)
+      return
+    }
+    socket.write(refusalText(overloaded, clocks.wall(), "keep-alive", head.method !== "HEAD"), "latin1")
+    // One that does not take it would have the next ones pile up.
+    if (socket.writableLength > 0) {
+      this.#seal()
+      closeGently(socket)
+    }
+    this.#idleSince = clocks.monotonic()
   }
 
   /** Says why, behind the responses that were given, and closes. */
@@ -403,22 +432,39 @@ export class Connection implements ClientConnection, Host, Incoming {
       this.#seal()
       closeGently(socket)
     } else if (this.#broken !== undefined) this.#refuseBroken(this.#broken)
-    else if (this.#waiting !== undefined) setImmediate(next, this)
+    else if (this.#waiting !== undefined) this.#serving.overload.enqueue(this)
     else if (this.#serving.ending) {
       // Its answer began before the end, and could not say that it is the last.
       this.#seal()
       closeGently(socket)
-    } else this.#idleSince = this.#serving.clocks.monotonic()
+    } else {
+      this.#idleSince = this.#serving.clocks.monotonic()
+      if (!this.#sharing) this.#share()
+    }
     this.#flow()
   }
 
-  next(): void {
+  /** It has served a request, and may serve many more. What TLS reads lies in memory of its own anyway. */
+  #share(): void {
+    const { socket } = this
+    // What was read and not taken yet comes first.
+    if (this.#paused || socket.readableLength > 0) return
+    this.#sharing = true
+    if (this.secured === undefined)
+      readShared(
+        socket,
+        contained(this, (bytes: Buffer) => this.#received(bytes))
+      )
+  }
+
+  /** The next request may begin, or is to be turned away. */
+  begins(admitted: boolean): void {
     const head = this.#waiting
     // The last response may have said that it was the last.
     if (head === undefined || !this.socket.writable) return
     const rest = this.#rest ?? nothing
     this.#waiting = this.#rest = undefined
-    const at = this.#accept(head, rest, 0)
+    const at = this.#accept(head, rest, 0, admitted)
     this.#read(rest, at, false)
     this.#flow()
   }
@@ -442,7 +488,7 @@ export class Connection implements ClientConnection, Host, Incoming {
     return this.#tunnel
   }
 
-  /** What was sent of an answer does not pass for the whole. */
+  /** Closes it at once. What was sent of an answer does not pass for the whole. */
   cut(): void {
     if (this.#active?.looksWhole === true) reset(this.socket)
     else this.socket.destroy()
@@ -455,7 +501,7 @@ export class Connection implements ClientConnection, Host, Incoming {
   }
 
   /** The request that is under way, and the connection with it. */
-  cutRequests(matches: (exchange: Exchange) => boolean, failure: string): number {
+  cutRequests(matches: (exchange: Pick<Exchange, "settings">) => boolean, failure: string): number {
     const active = this.#active
     if (active === undefined || !matches(active.exchange)) return 0
     active.cut(failure)
@@ -463,12 +509,12 @@ export class Connection implements ClientConnection, Host, Incoming {
   }
 
   sweep(now: number, limits: Limits): void {
-    const { maxConnectionDuration, idleTimeout, headTimeout } = limits
+    const { maxConnectionDuration, idleTimeout, headTimeout, stallTimeout } = limits
     if (maxConnectionDuration !== undefined && now - this.opened >= maxConnectionDuration) {
       this.#closing = true
       if (this.idle) this.socket.destroy()
     }
-    if (this.#idleSince === undefined) this.#sweepActive(now, idleTimeout)
+    if (this.#idleSince === undefined) this.#sweepActive(now, idleTimeout, stallTimeout)
     else if (this.#parser.begun && this.#upload === undefined) {
       this.#headSince ??= now
       if (now - this.#headSince >= headTimeout && !this.#closing) this.#refuse(requestTimeout)
@@ -476,7 +522,7 @@ export class Connection implements ClientConnection, Host, Incoming {
   }
 
   /** Bodies that move, however slowly, are not cut: a limit of the whole request is a matter of policy. */
-  #sweepActive(now: number, idleTimeout: number): void {
+  #sweepActive(now: number, idleTimeout: number, stallTimeout: number): void {
     const { bytesRead, bytesWritten, writableLength } = this.socket
     const active = this.#active
     const awaits = active?.awaitsClient === true
@@ -485,11 +531,11 @@ export class Connection implements ClientConnection, Host, Incoming {
       return
     }
     // What a client sends without being asked does not show that it takes what it is sent.
-    const moved = (awaits ? bytesRead : 0) + bytesWritten - writableLength
+    const moved = (awaits ? bytesRead : 0) + bytesWritten - writableLength - queuedBytes(this.socket)
     if (moved !== this.#moved) {
       this.#moved = moved
       this.#stillSince = now
-    } else if (now - this.#stillSince >= idleTimeout) active.stall()
+    } else if (now - this.#stillSince >= (writableLength > 0 ? stallTimeout : idleTimeout)) active.stall()
   }
 }
 
@@ -500,18 +546,11 @@ const http2 = Buffer.from(preface, "latin1")
 const droppingTime = 1000
 const droppedAtMost = 1024 * 1024
 
+/** What is said instead of an answer where there is more to do than can be done. */
+export const overloaded: Refusal = { status: 503, message: "the gateway is overloaded", retryAfter }
+
 const requestTimeout: Refusal = { status: 408, message: "request timeout" }
 
-// Called with what it is for, so that it is not made anew for each request.
-const next = containing((connection: Connection) => connection.next())
 const destroy = (socket: Socket): void => {
   socket.destroy()
-}
-
-const peerOf = (socket: Socket, only: boolean, tls: Secured | undefined): Peer => {
-  const address = plainAddress(socket.remoteAddress ?? "")
-  const port = socket.remotePort ?? 0
-  const { localAddress, localPort = 0 } = socket
-  const loopback = localAddress !== undefined && isLoopback(localAddress) ? { port: localPort, only } : undefined
-  return { address, port, rawAddress: address, rawPort: port, loopback, tls }
 }

@@ -1,31 +1,36 @@
 /**
- * Port of entry: a server of HTTP/1.1 and HTTP/2 that hands every request to the engine, and knows how to stop without cutting anyone off.
+ * Port of entry: an HTTP/1.1 server that hands every request to the engine, and knows how to stop without cutting anyone off.
  * With TLS it is handed sockets whose handshakes are over.
  */
 import { createServer, type Server, type Socket } from "node:net"
 import { Effect, type Scope } from "effect"
 import type { Answer } from "../../src/http/message.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
-import type { Peer } from "../../src/pipeline/view.ts"
+import type { Relay } from "../../src/pipeline/relay.ts"
+import type { Peer, PeerTls } from "../../src/pipeline/view.ts"
 import { type Container, contained, containing, ignore } from "../../src/services/contained.ts"
 import type { PortTls } from "../../src/services/listener-tls.ts"
 import { isLocal } from "../admin-address.ts"
 import { Session } from "../http2/server/session.ts"
-import { plainAddress } from "../plain-address.ts"
-import { Handshakes } from "../tls/handshakes.ts"
+import { peerOf } from "../peer.ts"
+import { RelayedConnection } from "../tcp/relayed-connection.ts"
+import { type HandshakeFailed, Handshakes } from "../tls/handshakes.ts"
 import type { Secured } from "../tls/secured.ts"
 import { type Address, BindFailed, bind, clearSocketFile, show } from "./address.ts"
-import type { ClientConnection, Clocks, Limits, Serving } from "./client-connection.ts"
-import { Connection } from "./connection.ts"
+import type { BegunConnection, ClientConnection, Clocks, Limits, Serving } from "./client-connection.ts"
+import { Connection, overloaded } from "./connection.ts"
+import { type Bounds, defaultOverloadLimits, Overload, type TurnedAway } from "./overload.ts"
+import { refuse } from "./refusal.ts"
 
 export { type Address, BindFailed } from "./address.ts"
 export type { Clocks, Limits } from "./client-connection.ts"
 
-/** 100 header lines (seed), 10 minutes of idleness, a minute for a head, no bound on the age of a connection, no probes, windows that grow. */
+/** 100 header lines (seed), 10 minutes of idleness, a minute for a head and for who takes nothing of an answer, no bound on the age of a connection, no probes. */
 export const defaultLimits: Limits = {
   paths: "normalised",
   maxHeaders: 100,
   idleTimeout: 600_000,
+  stallTimeout: 60_000,
   headTimeout: 60_000,
   maxConnectionDuration: undefined,
   probes: "none",
@@ -47,6 +52,8 @@ export interface ListenOptions {
   readonly handle: (exchange: Exchange) => Effect.Effect<Answer>
   /** Whether the connection of a client may stay; `undefined` where nothing decides about it. Default: nothing does. */
   readonly admit?: ((peer: Peer) => Effect.Effect<boolean> | undefined) | undefined
+  /** Takes a connection that bears no requests. `undefined`: it bears requests. Default: all of them do. */
+  readonly relayed?: ((peer: Peer) => Relay | undefined) | undefined
   readonly clocks: Clocks
   /** Asked for each request and each sweep, so that a reload may change them. */
   readonly limits: () => Limits
@@ -57,7 +64,11 @@ export interface ListenOptions {
   /** Clients speak TLS: asked what of it for each connection. Absent: they do not. */
   readonly tls?: (() => PortTls | undefined) | undefined
   /** Told of a connection that was closed because its handshake failed, with the address of the client. Default: nobody is. */
-  readonly handshakeFailed?: ((source: string, detail: string) => void) | undefined
+  readonly handshakeFailed?: HandshakeFailed | undefined
+  /** What bounds the whole process. Default: bounds of its own, by default generous. */
+  readonly overload?: Bounds | undefined
+  /** Told of what was turned away because there is too much. Default: nobody is. */
+  readonly turnedAway?: ((what: "request" | "connection", cause: TurnedAway) => void) | undefined
   /** Told of a session of HTTP/2 that was ended for what its client did, and why. Default: nobody is. */
   readonly http2Ended?: ((source: string, cause: string) => void) | undefined
   /** How the scope's end drains, if nobody did before. */
@@ -90,8 +101,8 @@ export interface Bound {
   readonly close: Effect.Effect<void>
   /** Ends every connection now; a drain that is under way ends with it. */
   readonly cut: () => void
-  /** Cuts those requests that are under way and match; `failure` says why in what is recorded. Returns how many. */
-  readonly cutRequests: (matches: (exchange: Exchange) => boolean, failure: string) => number
+  /** Cuts those requests, and connections that are passed on, that are under way and match; `failure` says why in what is recorded. Returns how many. */
+  readonly cutRequests: (matches: (each: Pick<Exchange, "settings">) => boolean, failure: string) => number
   /** Ends those connections with TLS that the port would not let in any more. Returns how many. */
   readonly readmit: (failure: string) => number
   /** Asks of every connection anew whether it may stay, and ends those that may not. */
@@ -112,10 +123,13 @@ export const listen = (options: ListenOptions): Effect.Effect<Bound, BindFailed,
         maxHeadBytes: options.maxHeadBytes ?? 65_536,
         defect: options.defect,
         http2Ended: options.http2Ended ?? ignore,
+        overload: options.overload ?? new Overload(defaultOverloadLimits, options.clocks.monotonic, options.defect),
+        turnedAway: options.turnedAway ?? ignore,
         loopback: options.address._tag !== "Unix" && isLocal(options.address),
         draining: false,
         ending: false
       },
+      options.relayed,
       options.tls,
       options.handshakeFailed ?? ignore
     )
@@ -175,29 +189,37 @@ const portOf = (server: Server): number | undefined => {
   return typeof address === "object" && address !== null ? address.port : undefined
 }
 
+/** Connections of one listener that are told that they are too many, at a time. */
+const mostLeaving = 64
+
 const sweep = containing((connection: ClientConnection, now: number, limits: Limits) => connection.sweep(now, limits))
 
 /** The servers of one address, and the connections that came through them. */
 class Listener implements Container {
-  readonly connections = new Map<Socket, ClientConnection>()
+  readonly connections = new Set<ClientConnection>()
   readonly #servers: Array<Server> = []
   readonly #serving: Serving
+  readonly #relayed: ListenOptions["relayed"]
   readonly #tls: (() => PortTls | undefined) | undefined
-  readonly #handshakeFailed: (source: string, detail: string) => void
+  readonly #handshakeFailed: HandshakeFailed
   /** Connections whose handshakes are under way, of each server with TLS. */
   readonly #handshakes: Array<Handshakes> = []
   #sweeper: NodeJS.Timeout | undefined = undefined
   #accepting = true
+  /** Connections that were turned away, and are being told. */
+  #leaving = 0
   /** Those who wait for the last connection to close. */
   readonly #emptied: Array<() => void> = []
   #drain: Promise<void> | undefined = undefined
 
   constructor(
     serving: Omit<Serving, "speakHttp2">,
+    relayed: ListenOptions["relayed"],
     tls: (() => PortTls | undefined) | undefined,
-    handshakeFailed: (source: string, detail: string) => void
+    handshakeFailed: HandshakeFailed
   ) {
     this.#serving = { ...serving, speakHttp2: (connection) => this.#speakHttp2(connection) }
+    this.#relayed = relayed
     this.#tls = tls
     this.#handshakeFailed = handshakeFailed
   }
@@ -209,14 +231,38 @@ class Listener implements Container {
 
   /** A server that is not bound yet. */
   server(): Server {
-    const connected =
+    const begin =
       this.#tls === undefined
-        ? contained(this, (socket: Socket) => this.#connected(socket, undefined))
+        ? (socket: Socket) => this.#connected(socket, undefined, undefined)
         : this.#handshaking(this.#tls)
+    const connected = contained(this, (socket: Socket) => {
+      const { overload, turnedAway } = this.#serving
+      const cause = overload.enter(socket)
+      if (cause === undefined) begin(socket)
+      else {
+        turnedAway("connection", cause)
+        this.#turnAway(socket)
+      }
+    })
     // Tunnels may end in one direction alone.
     const server = createServer({ noDelay: true, allowHalfOpen: true }, connected)
     this.#servers.push(server)
     return server
+  }
+
+  /** One connection too many. Whoever can be told so is, but nobody waits for many of them to hear it. */
+  #turnAway(socket: Socket): void {
+    socket.on("error", ignore)
+    if (this.#tls !== undefined || this.#relayed !== undefined || this.#leaving >= mostLeaving) {
+      socket.destroy()
+      return
+    }
+    this.#leaving++
+    const left = contained(this, () => {
+      this.#leaving--
+    })
+    socket.once("close", left)
+    refuse(socket, overloaded, this.#serving.clocks.wall())
   }
 
   /** Ends TLS before HTTP begins. */
@@ -225,37 +271,65 @@ class Listener implements Container {
       port,
       now: this.#serving.clocks.wall,
       secured: (socket, facts) => {
-        if (this.#accepting) this.#connected(socket, facts)
+        if (this.#accepting) this.#connected(socket, facts, facts)
         else socket.destroy()
       },
-      failed: ({ remoteAddress = "", remotePort = 0 }, detail) =>
-        this.#handshakeFailed(`${plainAddress(remoteAddress)}:${remotePort}`, detail),
+      passed: (socket, facts) => this.#connected(socket, undefined, facts),
+      overload: this.#serving.overload,
+      turnedAway: (cause) => this.#serving.turnedAway("connection", cause),
+      failed: this.#handshakeFailed,
       defect: this.#serving.defect
     })
     this.#handshakes.push(handshakes)
-    return contained(this, (socket: Socket) => handshakes.accept(socket))
+    return (socket) => handshakes.accept(socket)
   }
 
-  #connected(socket: Socket, secured: Secured | undefined): void {
+  /** @param secured with TLS that ended here. @param seen what is known by a handshake, whoever is at the other end of it. */
+  #connected(socket: Socket, secured: Secured | undefined, seen: PeerTls | undefined): void {
     const { probes } = this.#serving.limits()
     if (probes !== "none") socket.setKeepAlive(true, probes.time, probes.interval, probes.retries)
-    const connection = new Connection(this.#serving, socket, secured)
-    this.connections.set(socket, connection)
-    const closed = contained(this, () => {
-      const last = this.connections.get(socket)
-      this.connections.delete(socket)
-      try {
-        last?.closed()
-      } finally {
-        if (this.connections.size === 0 && !this.#accepting) for (const emptied of this.#emptied.splice(0)) emptied()
-      }
-    })
-    socket.on("close", closed)
+    const peer = peerOf(socket, this.#serving.loopback, seen)
+    const relay = this.#relayed?.(peer)
+    if (relay !== undefined) this.#relay(socket, peer, secured, relay)
+    else if (seen === secured) this.#serve(socket, peer, secured)
+    // Nobody passes it on any more, and TLS is not ended here.
+    else socket.destroy()
+  }
+
+  #serve(socket: Socket, peer: Peer, secured: Secured | undefined): void {
+    const connection = new Connection(this.#serving, socket, peer, secured)
+    this.#closing(connection)
     connection.begin()
   }
 
-  #speakHttp2(connection: ClientConnection): void {
-    this.connections.set(connection.socket, new Session(this.#serving, connection))
+  #speakHttp2(begun: BegunConnection): void {
+    this.#closing(new Session(this.#serving, begun))
+    this.connections.delete(begun)
+  }
+
+  /** Keeps a connection until its socket is closed. */
+  #closing(connection: Connection | Session): void {
+    this.connections.add(connection)
+    const closed = contained(this, () => {
+      try {
+        connection.closed()
+      } finally {
+        this.#over(connection)
+      }
+    })
+    connection.socket.on("close", closed)
+  }
+
+  #relay(socket: Socket, peer: Peer, secured: Secured | undefined, relay: Relay): void {
+    const over = () => this.#over(connection)
+    const connection: RelayedConnection = new RelayedConnection(this.#serving, socket, peer, secured, relay, over)
+    this.connections.add(connection)
+    connection.begin()
+  }
+
+  #over(connection: ClientConnection): void {
+    this.connections.delete(connection)
+    if (this.connections.size === 0 && !this.#accepting) for (const emptied of this.#emptied.splice(0)) emptied()
   }
 
   addresses(configured: Address): ReadonlyArray<string> {
@@ -279,13 +353,13 @@ class Listener implements Container {
   /** Looks for connections that are over their time, now and then. */
   #sweep(): void {
     const limits = this.#serving.limits()
-    const { idleTimeout, headTimeout, maxConnectionDuration = Number.POSITIVE_INFINITY } = limits
-    const shortest = Math.min(idleTimeout, headTimeout, maxConnectionDuration)
+    const { idleTimeout, headTimeout, stallTimeout, maxConnectionDuration = Number.POSITIVE_INFINITY } = limits
+    const shortest = Math.min(idleTimeout, headTimeout, stallTimeout, maxConnectionDuration)
     const look = contained(this, () => {
       // First: the next look must come, whatever this one meets.
       this.#sweep()
       const now = this.#serving.clocks.monotonic()
-      for (const connection of this.connections.values()) sweep(connection, now, limits)
+      for (const connection of this.connections) sweep(connection, now, limits)
     })
     this.#sweeper = setTimeout(look, Math.max(10, Math.min(shortest / 8, 10_000))).unref()
   }
@@ -316,12 +390,12 @@ class Listener implements Container {
 
   async #draining({ minimum, deadline }: DrainOptions): Promise<void> {
     this.#serving.draining = true
-    for (const connection of this.connections.values()) connection.retire()
+    for (const connection of this.connections) connection.retire()
     // A balancer that has not noticed yet uses the connections that it keeps: none is closed under a request.
     if (minimum > 0) await this.#within(minimum, false)
     await Effect.runPromise(this.close())
     this.#serving.ending = true
-    for (const connection of this.connections.values()) connection.finish()
+    for (const connection of this.connections) connection.finish()
     if (this.connections.size > 0) await this.#within(Math.max(0, deadline - minimum), true)
     this.cut()
   }
@@ -338,9 +412,9 @@ class Listener implements Container {
     })
   }
 
-  cutRequests(matches: (exchange: Exchange) => boolean, failure: string): number {
+  cutRequests(matches: (each: Pick<Exchange, "settings">) => boolean, failure: string): number {
     let count = 0
-    for (const connection of this.connections.values()) count += connection.cutRequests(matches, failure)
+    for (const connection of this.connections) count += connection.cutRequests(matches, failure)
     return count
   }
 
@@ -348,11 +422,11 @@ class Listener implements Container {
     const port = this.#tls?.()
     const now = this.#serving.clocks.wall()
     let count = 0
-    for (const connection of this.connections.values()) {
+    for (const connection of this.connections) {
       const { secured } = connection
       if (secured === undefined) continue
       const tls = port?.forServerName(secured.serverName)
-      if (tls !== undefined && secured.isAdmittedBy(tls, now)) continue
+      if (tls !== undefined && tls !== "passed through" && secured.isAdmittedBy(tls, now)) continue
       connection.end(failure)
       count++
     }
@@ -360,13 +434,13 @@ class Listener implements Container {
   }
 
   decideAnew(failure: string): void {
-    for (const connection of this.connections.values()) {
+    for (const connection of this.connections) {
       const admitted = this.#serving.admit(connection.peer)
       if (admitted !== undefined) connection.readmitted(admitted, failure)
     }
   }
 
   cut(): void {
-    for (const connection of this.connections.values()) connection.cut()
+    for (const connection of this.connections) connection.cut()
   }
 }

@@ -9,6 +9,8 @@ export interface Refusal {
   readonly message: string
   /** The methods that are served, where another one is the reason (RFC 9110 15.5.6). */
   readonly allow?: string | undefined
+  /** Seconds after which it may be tried again. */
+  readonly retryAfter?: number | undefined
 }
 
 /** How long a peer may go on sending after the last word was said, in milliseconds. */
@@ -42,16 +44,23 @@ const destroy = (socket: Socket): void => {
 }
 
 /** Refuses with a line of text, and closes. */
-export const refuse = (socket: Socket, { status, message, allow }: Refusal, now: number): void => {
-  if (socket.writable)
-    socket.write(
-      `${statusLine(status)}content-type: text/plain\r\n` +
-        `content-length: ${Buffer.byteLength(message)}\r\ndate: ${dateAt(now)}\r\n` +
-        `${allow === undefined ? "" : `allow: ${allow}\r\n`}` +
-        `connection: close\r\n\r\n${message}`
-    )
+export const refuse = (socket: Socket, refusal: Refusal, now: number): void => {
+  if (socket.writable) socket.write(refusalText(refusal, now, "close"))
   closeGently(socket)
 }
+
+/** The whole response. */
+export const refusalText = (
+  { status, message, allow, retryAfter }: Refusal,
+  now: number,
+  connection: "close" | "keep-alive",
+  hasBody = true
+): string =>
+  `${statusLine(status)}content-type: text/plain\r\n` +
+  `content-length: ${Buffer.byteLength(message)}\r\ndate: ${dateAt(now)}\r\n` +
+  `${allow === undefined ? "" : `allow: ${allow}\r\n`}` +
+  `${retryAfter === undefined ? "" : `retry-after: ${retryAfter}\r\n`}` +
+  `connection: ${connection}\r\n\r\n${hasBody ? message : ""}`
 
 /** What is said to bytes that the parser cannot take for HTTP/1.1. */
 export const parserRefusal = (why: string): Refusal => {

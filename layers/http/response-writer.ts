@@ -6,12 +6,13 @@ import type { Socket } from "node:net"
 import { type BodyAborted, type BodySink, type BodySource, isSource } from "../../src/http/body.ts"
 import { HeaderList } from "../../src/http/header-list.ts"
 import type { Answer, RequestHead, Switched } from "../../src/http/message.ts"
-import { type Container, containing } from "../../src/services/contained.ts"
+import type { Container } from "../../src/services/contained.ts"
 import { pour } from "./pour.ts"
 import { closeGently, reset } from "./refusal.ts"
 import { interimHead, responseHead } from "./response-head.ts"
 import { trailerLines } from "./trailers.ts"
 import type { Tunnel } from "./tunnel.ts"
+import { atEndOfTurn, type Departing } from "./turn.ts"
 
 /** The connection that the response is written to. */
 export interface Connected extends Container {
@@ -34,12 +35,15 @@ export interface Answered {
   readonly concluded: (status: number | undefined, failure: string | undefined, bytes: number) => void
 }
 
+/** As much of small pieces does not wait for the end of the turn. */
+const mostOutgoing = 65_536
+
 /** Up to this size an answer is copied behind its head, which costs less than a second buffer in the same write. */
 const singleWrite = 16_384
 
 const encoder = new TextEncoder()
 
-export class ResponseWriter implements BodySink {
+export class ResponseWriter implements BodySink, Departing {
   readonly #connection: Connected
   readonly #owner: Answered
   readonly #method: string
@@ -48,21 +52,21 @@ export class ResponseWriter implements BodySink {
   readonly #upgrading: boolean
   #source: BodySource | undefined = undefined
   #status: number | undefined = undefined
-  /** The head, as long as it has not left. */
+  /** The head, as long as none of the body has come. */
   #head = ""
+  /** What leaves at the end of the turn. */
+  #outgoing = ""
+  #departing = false
   /** Bytes of the body that were sent; of a tunnel, those that the socket had sent when it began. */
   #bytes = 0
   /** Bytes of the declared length that are still to come; `undefined` when none was declared. */
   #remaining: number | undefined = undefined
   #chunked = false
-  #flowing = false
-  /** What is written in one turn leaves in one write. */
-  #corked = false
   /** The client reads more slowly than the source yields. */
   #held = false
   #ended = false
-  /** Everything was handed to the socket, and the system has not taken it yet. */
-  #flushing = false
+  /** There is nothing more to write than what waits. */
+  #whole = false
   /** HTTP is over on this connection; it is through when the socket closes. */
   #tunnel = false
   #over = false
@@ -113,6 +117,7 @@ export class ResponseWriter implements BodySink {
   breakOff(failure: string): void {
     const { socket } = this.#connection
     this.last = true
+    if (!this.#over) this.#write()
     if (this.looksWhole) reset(socket)
     else closeGently(socket)
     this.#conclude(failure)
@@ -166,8 +171,8 @@ export class ResponseWriter implements BodySink {
     }
     if (bodiless || body === undefined) {
       release(body)
-      socket.write(head, "latin1", this.#connection.flushed)
-      this.#sent()
+      this.#departWith(head)
+      this.#complete()
     } else if (isSource(body)) {
       this.#head = head
       this.#source = body
@@ -181,25 +186,47 @@ export class ResponseWriter implements BodySink {
         this.breakOff("internal error")
         return
       }
-      // An event stream may stay silent for long: its head must not wait for its first event.
-      if (!this.#flowing && !this.#ended) process.nextTick(flushHead, this.#connection, this)
+      // An event stream may stay silent for long: its head does not wait for its first event.
+      this.#departSoon()
     } else {
       this.#bytes = body.length
-      if (typeof body === "string") socket.write(head + body, "latin1", this.#connection.flushed)
-      else if (body.length <= singleWrite) socket.write(head + latin1(body), "latin1", this.#connection.flushed)
-      else {
-        socket.cork()
-        socket.write(head, "latin1")
-        socket.write(body, this.#connection.flushed)
-        socket.uncork()
-      }
-      this.#sent()
+      if (typeof body === "string") this.#departWith(head + body)
+      else this.#put(head, body, "")
+      this.#complete()
     }
   }
 
-  flushHead(): void {
-    if (this.#flowing || this.#ended || this.#over) return
-    this.#connection.socket.write(this.#takeHead(), "latin1")
+  #departWith(text: string): void {
+    this.#outgoing += text
+    if (this.#outgoing.length > mostOutgoing) this.#write()
+    else this.#departSoon()
+  }
+
+  #departSoon(): void {
+    if (this.#departing) return
+    this.#departing = true
+    atEndOfTurn(this)
+  }
+
+  depart(): void {
+    this.#departing = false
+    if (this.#over) return
+    this.#outgoing += this.#takeHead()
+    this.#write()
+    this.#settle()
+  }
+
+  /** What waits for the end of the turn leaves now. */
+  #write(): void {
+    const text = this.#outgoing
+    const { socket, flushed } = this.#connection
+    if (text === "" || !socket.writable) return
+    this.#outgoing = ""
+    socket.write(text, "latin1", flushed)
+  }
+
+  contain(cause: unknown): void {
+    this.#connection.contain(cause)
   }
 
   #takeHead(): string {
@@ -218,7 +245,6 @@ export class ResponseWriter implements BodySink {
       this.internalError(new Error("a source of bytes yielded something else"))
       return false
     }
-    this.#flowing = true
     // An empty chunk would end the body.
     if (chunk.length === 0) return !this.#held
     this.#bytes += chunk.length
@@ -231,42 +257,36 @@ export class ResponseWriter implements BodySink {
       return false
     }
     this.#ended = true
-    this.#put(chunk)
+    this.#frame(chunk)
     return true
   }
 
   #pass(chunk: Uint8Array): boolean {
-    const { socket } = this.#connection
-    if (!this.#corked) {
-      this.#corked = true
-      socket.cork()
-      process.nextTick(uncork, this.#connection, this)
-    }
-    this.#put(chunk)
-    if (!socket.writableNeedDrain) return true
+    this.#frame(chunk)
+    if (!this.#connection.socket.writableNeedDrain) return true
     this.#held = true
     return false
   }
 
   /** Writes a chunk with what belongs to it. */
-  #put(chunk: Uint8Array): void {
-    const { socket, flushed } = this.#connection
-    const before = this.#chunked ? `${this.#takeHead()}${chunk.length.toString(16)}\r\n` : this.#takeHead()
-    const after = this.#chunked ? "\r\n" : ""
-    if (chunk.length <= singleWrite) {
-      socket.write(before + latin1(chunk) + after, "latin1", flushed)
-      return
-    }
-    socket.cork()
-    if (before !== "") socket.write(before, "latin1")
-    socket.write(chunk, flushed)
-    if (after !== "") socket.write(after, "latin1", flushed)
-    socket.uncork()
+  #frame(chunk: Uint8Array): void {
+    const head = this.#takeHead()
+    if (this.#chunked) this.#put(`${head}${chunk.length.toString(16)}\r\n`, chunk, "\r\n")
+    else this.#put(head, chunk, "")
   }
 
-  uncork(): void {
-    this.#corked = false
-    this.#connection.socket.uncork()
+  #put(before: string, bytes: Uint8Array, after: string): void {
+    if (bytes.length <= singleWrite) {
+      this.#departWith(before + latin1(bytes) + after)
+      return
+    }
+    const { socket, flushed } = this.#connection
+    socket.cork()
+    this.#outgoing += before
+    this.#write()
+    socket.write(bytes, flushed)
+    if (after !== "") socket.write(after, "latin1", flushed)
+    socket.uncork()
   }
 
   end(trailers?: HeaderList): void {
@@ -278,20 +298,18 @@ export class ResponseWriter implements BodySink {
         return
       }
       this.#ended = true
-      const { socket, flushed } = this.#connection
       // As above: it will be told.
-      if (!socket.writable) return
-      const rest = this.#takeHead() + (this.#chunked ? `0\r\n${trailerLines(trailers)}` : "")
-      if (rest !== "") socket.write(rest, "latin1", flushed)
+      if (!this.#connection.socket.writable) return
+      this.#departWith(this.#takeHead() + (this.#chunked ? `0\r\n${trailerLines(trailers)}` : ""))
     }
-    this.#sent()
+    this.#complete()
   }
 
   fail(error: BodyAborted): void {
     if (this.#over) return
     this.#source = undefined
     // All bytes that were promised have left: nobody can tell the difference.
-    if (this.#ended) this.#sent()
+    if (this.#ended) this.#complete()
     else this.breakOff(error.message)
   }
 
@@ -304,14 +322,18 @@ export class ResponseWriter implements BodySink {
 
   /** The system has taken some more. */
   flushed(): void {
-    if (this.#flushing && this.#connection.socket.writableLength === 0) this.#conclude(undefined)
+    this.#settle()
   }
 
-  /** Everything was handed to the socket. The exchange is over when the system has taken it. */
-  #sent(): void {
-    const { socket } = this.#connection
-    if (socket.writableLength === 0) this.#conclude(undefined)
-    else this.#flushing = true
+  /** Nothing more is to be written. */
+  #complete(): void {
+    this.#whole = true
+    this.#settle()
+  }
+
+  /** The exchange is over when the system has taken all of it. */
+  #settle(): void {
+    if (this.#whole && this.#outgoing === "" && this.#connection.socket.writableLength === 0) this.#conclude(undefined)
   }
 
   #conclude(failure: string | undefined): void {
@@ -383,9 +405,6 @@ export const lengthOf = (
 }
 
 const digits = /^[0-9]{1,15}$/
-
-const flushHead = containing((_: Connected, writer: ResponseWriter) => writer.flushHead())
-const uncork = containing((_: Connected, writer: ResponseWriter) => writer.uncork())
 
 /** Nobody will read it. */
 export const release = (body: Answer["body"]): void => {

@@ -271,6 +271,40 @@ describe("a remote key set", () => {
     }
   )
 
+  it.effect("that is being fetched by itself is told of to those who wait for it", () => {
+    const { state, publishing, run, open } = issuer()
+    const told: Array<unknown> = []
+    const watching = ({ name, target }: OutboundCall): OutboundWatch => {
+      told.push([name, target])
+      return {
+        context: undefined,
+        ended: (result) => told.push(result),
+        outbound: () => assert.fail("no further calls")
+      }
+    }
+    return run(
+      Effect.gen(function* () {
+        const gate = yield* Deferred.make<void>()
+        state.answer = () => Effect.andThen(Deferred.await(gate), publishing(keySet("rsa-1"))())
+        const set = yield* open
+        const waiting = Effect.provideService(set.refresh, WatchCalls, watching)
+        const impatient = yield* Effect.forkChild(waiting, { startImmediately: true })
+        yield* TestClock.adjust("2 seconds")
+        yield* Fiber.join(impatient)
+        const patient = yield* Effect.forkChild(waiting, { startImmediately: true })
+        yield* Deferred.succeed(gate, undefined)
+        yield* Fiber.join(patient)
+        assert.deepStrictEqual(told, [
+          ["http", "issuer.example:443"],
+          { status: undefined, error: "it is not there yet" },
+          ["http", "issuer.example:443"],
+          { status: 200, error: undefined }
+        ])
+        assert.strictEqual(state.fetches, 1)
+      })
+    )
+  })
+
   it.effect("is shared by those who open it, and no longer fetched when the last has gone", () => {
     const { state, publishing, run, open } = issuer()
     return run(

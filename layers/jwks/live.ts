@@ -43,7 +43,7 @@ export const layer: Layer.Layer<Jwks, never, Files | Documents> = Layer.effect(
     return {
       open: (source) => {
         if (typeof source === "string") return fixed(source)
-        if ("url" in source) return documents.open(keySets, source.url)
+        if ("url" in source) return documents.open(keySets, source.url, source.call)
         // When the file changes, the configuration is compiled anew: a set that is not whole is told, and the old one stays.
         return Effect.flatMap(
           Effect.mapError(read(source.file), ({ message }) => new KeySetUnusable({ detail: message })),

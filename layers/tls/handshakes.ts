@@ -4,13 +4,18 @@
  */
 import type { Socket } from "node:net"
 import type { TLSSocket } from "node:tls"
+import type { PeerTls } from "../../src/pipeline/view.ts"
 import { type Container, contained, ignore } from "../../src/services/contained.ts"
 import type { ListenerTls, PortTls } from "../../src/services/listener-tls.ts"
+import type { Bounds, TurnedAway } from "../http/overload.ts"
 import { plainAddress } from "../plain-address.ts"
 import { readHello } from "./client-hello.ts"
 import { Secured } from "./secured.ts"
 import { Terminations } from "./terminations.ts"
 import { transportOf } from "./transport.ts"
+
+/** @param source the address of the client. @param why whether it has presented a certificate that is not valid. */
+export type HandshakeFailed = (source: string, detail: string, why: "handshake" | "certificate") => void
 
 export interface HandshakeOptions {
   /** Asked for each connection, so that each gets what is newest. */
@@ -19,8 +24,14 @@ export interface HandshakeOptions {
   readonly now: () => number
   /** The handshake is over: bytes of the protocol above are next. */
   readonly secured: (socket: TLSSocket, secured: Secured) => void
+  /** There is none here: it is with whoever the connection is passed on to. Nothing was taken from it. */
+  readonly passed: (socket: Socket, seen: PeerTls) => void
   /** There will be none, and why: a connection is closed. Not told of clients that leave by themselves. */
-  readonly failed: (socket: Socket, detail: string) => void
+  readonly failed: HandshakeFailed
+  /** Asked before a handshake begins: it costs more than most requests. */
+  readonly overload: Bounds
+  /** Too many of them are under way, or there is too much to do altogether: a connection is closed. */
+  readonly turnedAway: (cause: TurnedAway) => void
   /** A callback threw. */
   readonly defect: (cause: unknown) => void
 }
@@ -30,6 +41,8 @@ export class Handshakes implements Container {
   readonly #terminations: Terminations
   /** Those that are not over. */
   readonly #pending = new Map<Socket, Pending>()
+  /** Who is asked for a certificate: the runtime closes whoever has a wrong one first, and tells afterwards. */
+  readonly #asked = new WeakMap<Socket, string>()
 
   constructor(options: HandshakeOptions) {
     this.#options = options
@@ -61,6 +74,7 @@ export class Handshakes implements Container {
       socket.destroy()
       return
     }
+    if (this.#pending.size >= this.#options.overload.limits.maxHandshakes) this.#dropOldest()
     const late = contained(this, () => this.#fail(socket, "the handshake took too long"))
     const timer = setTimeout(late, port.handshakeTimeout).unref()
     this.#pending.set(socket, new Pending(timer))
@@ -76,6 +90,19 @@ export class Handshakes implements Container {
     )
     const closed = contained(container, () => this.#over(socket))
     socket.on("readable", readable).on("end", ended).on("close", closed).on("error", ignore)
+  }
+
+  /** Whoever has begun before all others is the likeliest one never to end. */
+  #dropOldest(): void {
+    for (const socket of this.#pending.keys()) {
+      this.#turnAway(socket, "TooManyHandshakes")
+      return
+    }
+  }
+
+  #turnAway(socket: Socket, cause: TurnedAway): void {
+    if (this.#over(socket) !== undefined) this.#options.turnedAway(cause)
+    socket.destroy()
   }
 
   #over(socket: Socket): Pending | undefined {
@@ -94,30 +121,50 @@ export class Handshakes implements Container {
     pending.bytes = pending.bytes === undefined ? chunk : Buffer.concat([pending.bytes, chunk])
     const hello = readHello(pending.bytes)
     if (hello._tag === "Unfinished") return
-    const tls = hello._tag === "Hello" ? this.#options.port()?.forServerName(hello.serverName) : undefined
-    if (hello._tag === "Malformed" || tls === undefined) {
-      this.#fail(socket, hello._tag === "Malformed" ? "it speaks no TLS" : nobodyServed)
+    if (hello._tag === "Malformed") {
+      this.#fail(socket, "it speaks no TLS")
+      return
+    }
+    const tls = this.#options.port()?.forServerName(hello.serverName)
+    if (tls === undefined) {
+      this.#fail(socket, nobodyServed)
+      return
+    }
+    if (!this.#options.overload.admits()) {
+      this.#turnAway(socket, "LoopDelay")
       return
     }
     stop()
+    if (tls === "passed through") {
+      this.#over(socket)
+      socket.unshift(pending.bytes)
+      this.#options.passed(socket, { serverName: hello.serverName, clientCertificate: undefined })
+      return
+    }
     pending.tls = tls
     pending.serverName = hello.serverName
     const local = plainAddress(socket.localAddress ?? "")
     const server = this.#terminations.server(tls, hello.serverName, local)
+    if (tls.clients !== undefined) this.#asked.set(socket, sourceOf(socket))
     socket.unshift(pending.bytes)
     pending.bytes = undefined
     server.emit("connection", socket)
   }
 
   #fail(socket: Socket, detail: string): void {
-    if (this.#over(socket) !== undefined) this.#options.failed(socket, detail)
+    if (this.#over(socket) !== undefined) this.#options.failed(sourceOf(socket), detail, "handshake")
     socket.destroy()
   }
 
   #failed({ code, message }: NodeJS.ErrnoException, socket: TLSSocket): void {
     const raw = transportOf(socket)
     if (raw === undefined) return
-    if (this.#over(raw) !== undefined && code !== "ECONNRESET") this.#options.failed(raw, code ?? message)
+    const pending = this.#over(raw)
+    const invalid: unknown = socket.authorizationError
+    const asked = this.#asked.get(raw)
+    if (typeof invalid === "string" && asked !== undefined) this.#options.failed(asked, invalid, "certificate")
+    else if (pending !== undefined && code !== "ECONNRESET")
+      this.#options.failed(sourceOf(raw), code ?? message, "handshake")
     // An alert that says why may be on its way.
     raw.destroySoon()
   }
@@ -133,8 +180,10 @@ export class Handshakes implements Container {
     // What is asked of clients may be something else by now.
     const newest = this.#options.port()?.forServerName(pending.serverName)
     const now = this.#options.now()
-    if (newest === undefined || !secured.isAdmitted(now) || !secured.isAdmittedBy(newest, now)) {
-      this.#options.failed(raw, newest === undefined ? nobodyServed : "its certificate is not valid")
+    const isServed = newest !== undefined && newest !== "passed through"
+    if (!isServed || !secured.isAdmitted(now) || !secured.isAdmittedBy(newest, now)) {
+      if (isServed) this.#options.failed(sourceOf(raw), whyInvalid(socket), "certificate")
+      else this.#options.failed(sourceOf(raw), nobodyServed, "handshake")
       socket.destroy()
       return
     }
@@ -143,6 +192,12 @@ export class Handshakes implements Container {
 }
 
 const nobodyServed = "nobody is served under the name that it asks for"
+
+const whyInvalid = ({ authorizationError: why }: { readonly authorizationError: unknown }): string =>
+  typeof why === "string" ? why : "it would not be let in any more"
+
+const sourceOf = ({ remoteAddress = "", remotePort = 0 }: Socket): string =>
+  `${plainAddress(remoteAddress)}:${remotePort}`
 
 /** One connection that is not TLS yet. */
 class Pending {

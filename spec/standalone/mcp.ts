@@ -1,7 +1,8 @@
 /** MCP servers as backends: what they are and how several of them appear as one. */
 import { Schema, SchemaGetter } from "effect"
 import { ConnectionPolicies } from "../connection/policies.ts"
-import { FileInlineOrRemote, redacted } from "../content.ts"
+import { redacted } from "../content.ts"
+import { FileInlineOrRemote } from "../document.ts"
 import { defaulted, exactlyOneOf, object, optional, type Rule, required, withAliases } from "../field.ts"
 import { FailureMode } from "../location.ts"
 import { LongString, PortNumber, PositiveCount } from "../primitives.ts"

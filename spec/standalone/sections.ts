@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { CipherSuite, KeyExchangeGroup, TlsVersion } from "../connection/crypto.ts"
 import { Keepalives } from "../connection/tcp.ts"
-import { defaulted, exclusive, object, optional, required, withAliases } from "../field.ts"
+import { defaulted, exclusive, object, optional, withAliases } from "../field.ts"
 import { ByteSize, Duration, PortNumber, PositiveCount } from "../primitives.ts"
 import { mcpAliases, mcpFields, mcpRules } from "./mcp.ts"
 import { type Policies, type PolicySpecs, policiesAt, policyFields } from "./policies.ts"
@@ -58,6 +58,10 @@ const FrontendHttp = object("FrontendHttp", "HTTP towards clients.", {
     Duration,
     "How long the head of a request may take from its first byte on; then it is answered with 408. When left out, a minute, or `http1IdleTimeout` where that is shorter."
   ),
+  stallTimeout: optional(
+    Duration,
+    "How long a client may take nothing of an answer that waits for it; then its connection is cut, and the backend let go. When left out, a minute, or `http1IdleTimeout` where that is shorter."
+  ),
   http1HeaderCase: defaulted(
     Schema.Literals(["lowercase", "preserve"]),
     "lowercase",
@@ -105,7 +109,11 @@ const FrontendTls = object("FrontendTls", "TLS towards clients, on all listeners
 })
 
 const FrontendTcp = object("FrontendTcp", "TCP towards clients.", {
-  keepalives: required(Keepalives, "Keep-alive probes.")
+  keepalives: optional(Keepalives, "Keep-alive probes."),
+  idleTimeout: optional(
+    Duration,
+    "For how long nothing may move on a connection of a TCP or TLS listener, in either direction; any time when left out."
+  )
 })
 
 /** The `frontendPolicies` section. */

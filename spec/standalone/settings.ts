@@ -108,6 +108,29 @@ export const Hbone = object("Hbone", "Mesh tunnels.", {
   poolUnusedReleaseTimeout: defaulted(Duration, "5m", "How long an unused connection is kept.")
 })
 
+const Overload = object("Overload", "What the process takes on at once; what is beyond it is turned away.", {
+  maxConnections: defaulted(
+    PositiveCount,
+    50_000,
+    "Connections of clients to all listeners together. Further ones are closed, without TLS behind an answer of 503."
+  ),
+  maxConnectionsPerAddress: defaulted(
+    PositiveCount,
+    20_000,
+    "Connections of one IP address, or of one IPv6 network of 64 bits. A balancer in front of the proxy is one address."
+  ),
+  maxHandshakes: defaulted(
+    PositiveCount,
+    2_048,
+    "Connections of one port whose TLS handshakes are under way. The oldest one makes room for another."
+  ),
+  maxDelay: defaulted(
+    Duration,
+    "100ms",
+    "How long a request may wait until it is looked at. Where requests wait longer for a third of a second, those that do are answered with 503 and `retry-after` before any policy. `0s`: never."
+  )
+})
+
 const StandardAttributes = object("StandardAttributes", "Who made a request, for the request log.", {
   user: optional(CelExpression, "The user of a request, for the request log."),
   group: optional(CelExpression, "The group of a request, for the request log.")
@@ -165,6 +188,7 @@ export const Settings = hinted(
       268_435_456,
       "Bytes of bodies that the process holds in memory, of all requests together: those that policies or models read whole, those that may have to be sent again, and what guards hold back of streams. Beyond it no body is kept to be sent again, what must be read is answered with 503, and a stream is judged with each piece that comes."
     ),
+    overload: defaulted(Overload, {}, "What the process takes on at once; what is beyond it is turned away."),
     logging: optional(Logging, "The log of the process."),
     metrics: optional(Metrics, "The metrics of the process."),
     histograms: defaulted(

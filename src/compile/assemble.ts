@@ -6,7 +6,7 @@ import { Effect, Result, type Scope } from "effect"
 import type { Plan } from "../pipeline/attempts.ts"
 import { emptySite, responseSteps, type SiteGraph } from "../pipeline/compile.ts"
 import type { Admission } from "../pipeline/contact.ts"
-import { NoBackend } from "../pipeline/errors.ts"
+import { NoBackend, NotFound } from "../pipeline/errors.ts"
 import { StageTimes } from "../pipeline/latency.ts"
 import type { Registry, Services } from "../pipeline/registry.ts"
 import type { Backend, Listener, Route } from "../pipeline/route.ts"
@@ -27,8 +27,18 @@ import { compileListenerTls, type FollowedListenerTls, tlsDefaults } from "./lis
 import { Lookup } from "./lookup.ts"
 import { availableIn, type Parts } from "./parts.ts"
 import { type Compiling, Problems } from "./problems.ts"
-import { type BindTls, bindTls, byHost, byServerName, type ListenerFor, type Served } from "./served-ports.ts"
+import {
+  type BindTls,
+  bindTls,
+  byHost,
+  byServerName,
+  type ListenerFor,
+  type Served,
+  type StreamsFor,
+  streamsByServerName
+} from "./served-ports.ts"
 import { Sites } from "./sites.ts"
+import { compileStreamListener, type ServedStreamRoute } from "./stream-routes.ts"
 
 /** A port to listen on. */
 export interface AssembledBind {
@@ -37,7 +47,11 @@ export interface AssembledBind {
   /** As the configuration writes it; `undefined` where it says nothing. */
   readonly address: string | undefined
   readonly path: ConfigPath
+  /** What its connections are, before anything is known of one. */
+  readonly protocol: Normalised.Bind["protocol"]
   readonly listenerFor: ListenerFor
+  /** Absent: all of them bear requests. */
+  readonly streamsFor: StreamsFor | undefined
   /** What clients meet before HTTP; absent without TLS. */
   readonly tls: BindTls | undefined
 }
@@ -52,6 +66,7 @@ export interface ServedRoute {
 export interface Assembled {
   readonly binds: ReadonlyArray<AssembledBind>
   readonly routes: ReadonlyArray<ServedRoute>
+  readonly streams: ReadonlyArray<ServedStreamRoute>
   /** What decides about the connections of clients, if anything does. */
   readonly admission: Admission | undefined
   readonly choosing: ReadonlyArray<ChoosingBackend>
@@ -89,6 +104,7 @@ class Assembly {
   readonly #attachedTo: (listener: Normalised.Listener | undefined) => Attached
   readonly #backends: Backends
   readonly #routes: Array<ServedRoute> = []
+  readonly #streams: Array<ServedStreamRoute> = []
   #admission: Admission | undefined = undefined
   readonly #reached = new Set<Normalised.RouteGroup>()
   readonly #tlsDefaults: ReturnType<typeof tlsDefaults>
@@ -132,7 +148,7 @@ class Assembly {
       yield* Effect.scoped(this.#unreached())
       const problems = this.#problems.list
       if (problems.length > 0) return yield* Effect.fail(problems)
-      return { binds, routes: this.#routes, admission: this.#admission, choosing }
+      return { binds, routes: this.#routes, streams: this.#streams, admission: this.#admission, choosing }
     })
   }
 
@@ -140,29 +156,56 @@ class Assembly {
     return Effect.gen({ self: this }, function* () {
       if (bind.mode !== "standard" || bind.tunnelProtocol !== "direct")
         this.#problems.add(unavailable(bind.path, "a tunnel or internal bind"))
-      if (bind.protocol === "tcp") this.#problems.add(unavailable(bind.path, "a TCP listener"))
       const listeners: Array<{ readonly hostname: string; readonly value: Served }> = []
-      for (const listener of bind.listeners) {
-        const tls = yield* this.#tlsOf(listener)
-        const value = { listener: yield* this.#listener(bind, listener), tls }
-        listeners.push({ hostname: listener.hostname, value })
+      for (const listener of bind.listeners)
+        listeners.push({ hostname: listener.hostname, value: yield* this.#served(bind, listener) })
+      const { key, port, address, protocol, path } = bind
+      const one = { key, port, address, protocol, path }
+      if (protocol === "tcp") {
+        if (listeners.length !== 1)
+          this.#problems.add({
+            path,
+            message: "a port of plain TCP has one listener: nothing tells its connections apart"
+          })
+        const [only] = listeners
+        return { ...one, listenerFor: noRequests, streamsFor: () => only?.value.streams, tls: undefined }
       }
       const found = compileListeners(listeners)
       if (Result.isFailure(found)) {
-        this.#indexed(found.failure, bind.listeners, bind.path)
+        this.#indexed(found.failure, bind.listeners, path)
         return undefined
       }
-      const { key, port, address, path } = bind
       const served = found.success
-      if (bind.protocol !== "tls") return { key, port, address, path, listenerFor: byHost(served), tls: undefined }
+      if (protocol !== "tls") return { ...one, listenerFor: byHost(served), streamsFor: undefined, tls: undefined }
       const tls = bindTls(served, listeners, this.#tlsDefaults.defaults.handshakeTimeout)
-      return { key, port, address, path, listenerFor: byServerName(served), tls }
+      const streamsFor = listeners.some(({ value }) => value.streams !== undefined)
+        ? streamsByServerName(served)
+        : undefined
+      return { ...one, listenerFor: byServerName(served), streamsFor, tls }
+    })
+  }
+
+  #served(bind: Normalised.Bind, source: Normalised.Listener): Compiling<Served> {
+    return Effect.gen({ self: this }, function* () {
+      const tls = yield* this.#tlsOf(source)
+      if (source.protocol !== "TCP" && source.protocol !== "TLS")
+        return { listener: yield* this.#listener(bind, source), tls }
+      const sources = {
+        backends: this.#backends,
+        lookup: this.#lookup,
+        problems: this.#problems,
+        random: this.#parts.random
+      }
+      const attached = this.#attachedTo(source)
+      const compiled = yield* compileStreamListener(sources, bind, source, attached, this.#admission)
+      this.#streams.push(...compiled.routes)
+      return { streams: compiled.listener, tls, passesThrough: source.protocol === "TLS" && source.tls === undefined }
     })
   }
 
   /** What its clients meet before HTTP. */
   #tlsOf(listener: Normalised.Listener): Compiling<FollowedListenerTls | undefined> {
-    if (listener.protocol !== "HTTPS" || listener.tls === undefined) return Effect.succeed(undefined)
+    if (listener.tls === undefined) return Effect.succeed(undefined)
     return this.#problems.collect(compileListenerTls(listener, listener.tls, this.#tlsDefaults.defaults))
   }
 
@@ -313,6 +356,10 @@ class Assembly {
     )
   }
 }
+
+/** What comes to a port of plain TCP is passed on. */
+const noRequests: ListenerFor = () => noListener
+const noListener = new NotFound({ what: "listener" })
 
 const namesHosts = (hostnames: ReadonlyArray<string>): boolean =>
   hostnames.length > 0 && hostnames.every((name) => name !== "" && name !== "*")

@@ -9,8 +9,9 @@ import type { ConnectionOptions } from "../pipeline/connection-policy.ts"
 import type { StageTimes } from "../pipeline/latency.ts"
 import { masked } from "../pipeline/masked.ts"
 import type { Registry } from "../pipeline/registry.ts"
+import type { CompiledStreams, StreamBackend } from "../pipeline/relay.ts"
 import type { Backend, EffectivePolicies } from "../pipeline/route.ts"
-import type { ConfigPath } from "../pipeline/stage.ts"
+import { type ConfigPath, unavailable } from "../pipeline/stage.ts"
 import type { Ways } from "../pipeline/sub-call.ts"
 import { readBy, terminalSteps } from "../pipeline/terminal-steps.ts"
 import type { Attached } from "../routing/attach.ts"
@@ -111,6 +112,56 @@ export class Backends {
       ({ level, policies }) => !wide.has(level) || !Object.keys(policies).some((name) => this.#isForOthers(name, kind))
     )
     return this.#backend(source, meant, way, undefined, before)
+  }
+
+  /**
+   * A backend at the end of a route of connections, which has no requests: what is said of its connections holds, and that something
+   * is said of its requests is wrong. `undefined` if something else of it is.
+   */
+  ofStreams(
+    source: Normalised.Backend,
+    attachments: ReadonlyArray<PolicyAttachment<BackendLevel>>,
+    from: ConfigPath
+  ): Compiling<StreamBackend | undefined> {
+    return Effect.gen({ self: this }, function* () {
+      this.#compiled.add(source)
+      const terminal = this.#terminals.of(source)
+      if (terminal?.streams === undefined) {
+        const { kind } = source.destination
+        this.#problems.add(
+          kind === "dynamic"
+            ? unavailable(from, "a dynamic backend of a TCP route")
+            : { path: from, message: `a TCP route leads to a host or a service, not to ${aBackend(kind)}` }
+        )
+        return undefined
+      }
+      const narrow = attachments.map((attachment) =>
+        wide.has(attachment.level)
+          ? { ...attachment, policies: this.#connections.parted(attachment.policies)[0] }
+          : attachment
+      )
+      const [ofConnection, ofCalls] = this.#connections.parted(this.#merge.backend(narrow))
+      for (const { name, path } of Object.values(ofCalls))
+        this.#problems.add({ path, message: `${name} ${forRequests}` })
+      const opened = yield* this.#problems.collect(
+        Effect.gen({ self: this }, function* () {
+          const connection = yield* this.#connections.compile(ofConnection)
+          const { config } = source.destination
+          const streams: CompiledStreams = yield* terminal.streams!(config, configPath(source), connection.options)
+          return { connection, streams }
+        })
+      )
+      if (opened === undefined) return undefined
+      const { endpoints } = opened.streams
+      if (endpoints !== undefined && !this.#choosing.has(source)) this.#choosing.set(source, endpoints)
+      const { inForce } = opened.connection
+      return {
+        ...opened.streams,
+        name: source.name,
+        connections: inForce,
+        effective: () => Object.fromEntries(inForce.map(({ policy, config }) => [policy, masked(config)]))
+      }
+    })
   }
 
   /** Those that choose between endpoints, as far as something leads to them. */
@@ -234,6 +285,9 @@ const withTerminals = (
     ...Object.fromEntries(inForce.map(({ policy, config }) => [policy, masked(config)]))
   })
 }
+
+/** What is wrong with a policy where there are none. */
+export const forRequests = "is for requests, and of a connection that is passed on none is read"
 
 const wide: ReadonlySet<BackendLevel> = new Set(["gateway", "gatewayPort", "listener"])
 

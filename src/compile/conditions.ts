@@ -40,7 +40,7 @@ export const conditions =
     // Whether the body is there when a policy is chosen depends on how the client sends it, which must not decide.
     if (requestBody || requestBodyPrefix)
       return Result.fail([{ message: "a condition cannot read the body: a policy is chosen before the body has come" }])
-    const early = readEarly(expression, reading)
+    const early = readEarly(expression, reading, sites[site].expressions)
     if (early.length > 0) return Result.fail(early)
     const holds = (x: Exchange) => {
       const value = decided(expression, x.variables)

@@ -88,7 +88,7 @@ export const tlsDefaults = ({
 
 /** Its files are followed as long as the scope. Problems carry whole paths. */
 export const compileListenerTls = (
-  { key: listener, path: at }: Listener,
+  { key: listener, path: at, protocol }: Listener,
   config: ServerTls,
   defaults: TlsDefaults
 ): Compiling<FollowedListenerTls> =>
@@ -116,7 +116,8 @@ export const compileListenerTls = (
       versions,
       ciphers: (suites ?? everySuite).map((suite) => suiteNames[suite]),
       groups: groups?.map(opensslGroup),
-      alpn: defaults.alpn
+      // What is spoken behind TLS on its way to a backend is nobody's business here.
+      alpn: protocol === "TLS" ? [] : defaults.alpn
     })
     const unfit = unfitFor(read.success, config, versions, suites)
     if (unfit !== undefined) return yield* Effect.fail([{ path: [...path, ...unfit.path], message: unfit.message }])

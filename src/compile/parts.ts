@@ -25,5 +25,5 @@ export const availableIn = ({ registry, terminals, connections }: Parts<Registry
     ...terminals.flatMap(({ applies = [] }) => applies)
   ]),
   backends: new Set(terminals.map(({ name }) => name)),
-  parts: new Set<Part>(["routeGroups"])
+  parts: new Set<Part>(["routeGroups", "tcpRoutes", "tls"])
 })

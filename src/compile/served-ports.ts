@@ -1,5 +1,6 @@
 /** What a port does for whoever connects: which listener a request is for, and with TLS what clients meet before HTTP. */
 import { Misdirected, NotFound } from "../pipeline/errors.ts"
+import type { StreamListener } from "../pipeline/relay.ts"
 import type { Listener } from "../pipeline/route.ts"
 import type { StageError } from "../pipeline/stage.ts"
 import type { PeerTls } from "../pipeline/view.ts"
@@ -7,11 +8,17 @@ import type { Listeners } from "../routing/listeners.ts"
 import type { PortTls } from "../services/listener-tls.ts"
 import type { FollowedListenerTls } from "./listener-tls.ts"
 
-/** A listener, with TLS where it has some that can be used. */
+/** A listener, of requests or of connections that are passed on, with TLS where it has some that can be used. */
 export interface Served {
-  readonly listener: Listener
+  readonly listener?: Listener | undefined
+  readonly streams?: StreamListener | undefined
   readonly tls: FollowedListenerTls | undefined
+  /** Its TLS is between the client and the backend. */
+  readonly passesThrough?: boolean | undefined
 }
+
+/** Whose connection it is that is passed on; `undefined`: it bears requests, or is nobody's. */
+export type StreamsFor = (tls: PeerTls | undefined) => StreamListener | undefined
 
 /** Whose request it is: by the host of its authority and, with TLS, by the server name of its connection. Or why it is nobody's. */
 export type ListenerFor = (host: string, tls: PeerTls | undefined) => Listener | StageError
@@ -37,8 +44,14 @@ export const byServerName =
     const own = listeners.forServerName(tls?.serverName)
     if (own === undefined) return misdirected
     const mismatch = listeners.mismatch(own, host)
-    return mismatch === undefined ? own.listener : mismatch === "misdirected" ? misdirected : notFound.route
+    if (mismatch !== undefined) return mismatch === "misdirected" ? misdirected : notFound.route
+    return own.listener ?? misdirected
   }
+
+export const streamsByServerName =
+  (listeners: Listeners<Served>): StreamsFor =>
+  (tls) =>
+    listeners.forServerName(tls?.serverName)?.streams
 
 export const bindTls = (
   listeners: Listeners<Served>,
@@ -46,7 +59,10 @@ export const bindTls = (
   handshakeTimeout: number
 ): BindTls => ({
   handshakeTimeout,
-  forServerName: (name) => listeners.forServerName(name)?.tls?.current,
+  forServerName: (name) => {
+    const served = listeners.forServerName(name)
+    return served?.passesThrough === true ? "passed through" : served?.tls?.current
+  },
   whenReplaced: (replaced) => {
     for (const { value } of all) value.tls?.whenReplaced(replaced)
   }

@@ -15,6 +15,7 @@ import type { SlotReading } from "../pipeline/expressions.ts"
 import type { Registry } from "../pipeline/registry.ts"
 import type { RequestSite, Site } from "../pipeline/site.ts"
 import type { AnySlot, ConfigProblem } from "../pipeline/stage.ts"
+import { tooEarly } from "../pipeline/too-early.ts"
 import { type Policies, type PolicyBranch, writtenAt } from "../routing/normalised.ts"
 import type { Compiling, Problems } from "./problems.ts"
 
@@ -78,7 +79,12 @@ export class Sites {
     }
     if (condition === undefined) return entry
     const { reads = [], writes = [] } = this.#registry.byName.get(policy) ?? {}
-    const reading = { by: policy, declared: [...reads, ...writes], found: new Set<AnySlot>() }
+    const reading = {
+      by: policy,
+      declared: [...reads, ...writes],
+      early: tooEarly(this.#registry, site, policy, false),
+      found: new Set<AnySlot>()
+    }
     const compiled = this.#compileCondition(condition.expression, site, reading)
     if (Result.isSuccess(compiled)) return { ...entry, condition: compiled.success }
     for (const problem of compiled.failure) this.#problems.add({ ...problem, path: condition.path })

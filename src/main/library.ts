@@ -8,10 +8,10 @@ import * as ConsoleLog from "../../layers/log/console.ts"
 import * as Prometheus from "../../layers/metrics/prometheus.ts"
 import type { Problem } from "../../spec/config/problem.ts"
 import { policies } from "../../stages/registry.ts"
-import type { Registry, Services } from "../pipeline/registry.ts"
+import type { Registry } from "../pipeline/registry.ts"
 import type { AnyPolicy } from "../pipeline/stage.ts"
 import type { Watchers } from "../pipeline/watchers.ts"
-import { makeDistribution, type Ports } from "./configuration/distribution.ts"
+import { makeDistribution, type PolicyPorts, type Ports } from "./configuration/distribution.ts"
 import { findingsOf } from "./configuration/findings.ts"
 import { closed, realPorts } from "./configuration/offline.ts"
 import { type InvalidSessionKey, portOptions, ports } from "./configuration/ports.ts"
@@ -79,7 +79,7 @@ const sourceOf = (configuration: Configuration): ConfigurationSource =>
   typeof configuration === "string" ? fromText(configuration) : fromFile(configuration.file)
 
 /** What the policies of a registry need beyond what the proxy provides. */
-type Missing<L extends ReadonlyArray<AnyPolicy>> = Exclude<Services<L>, Ports>
+type Missing<L extends ReadonlyArray<AnyPolicy>> = Exclude<PolicyPorts<L>, Ports>
 
 /** A proxy of one's own. `layer` is asked for when its policies need services that the proxy does not have. */
 export type HeadgateParts<L extends ReadonlyArray<AnyPolicy>> = { readonly registry: Registry<L> } & ([

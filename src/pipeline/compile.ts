@@ -20,10 +20,12 @@ import {
   type AnySlot,
   type ConfigPath,
   type ConfigProblem,
+  next,
   type OutcomeKind,
   type ResponsePhase,
   unavailable
 } from "./stage.ts"
+import { tooEarly } from "./too-early.ts"
 
 /** When an entry of a conditional policy is chosen. */
 export interface Condition {
@@ -112,8 +114,14 @@ type MakeStep<T extends Traveller> = (
   node: PolicyNode,
   reads: ReadonlyArray<AnySlot>,
   times: StageTimes,
-  place: { readonly choice: Choice; readonly index: number } | undefined
+  place: Place | undefined
 ) => Step<T>
+
+/** Of a node of a conditional policy; of the one that does nothing but choose, `index` is absent. */
+interface Place {
+  readonly choice: Choice
+  readonly index?: number | undefined
+}
 
 const compileEntries = Effect.fnUntraced(function* <T extends Traveller>(
   registry: Registry,
@@ -139,33 +147,53 @@ const compileEntries = Effect.fnUntraced(function* <T extends Traveller>(
     const steps: Array<Step<T>> = []
     const choice = entries.length > 1 || entries[0]?.condition !== undefined ? new Choice(entries) : undefined
     for (const [index, entry] of entries.entries()) {
-      const exit = known.get(entry) ?? (yield* Effect.exit(compileEntry(policy, entry, site)))
+      const exit = known.get(entry) ?? (yield* Effect.exit(compileEntry(registry, policy, entry, site)))
       known.set(entry, exit)
       if (Exit.isFailure(exit)) {
         const found = Cause.findErrorOption(exit.cause)
         if (Option.isNone(found)) return yield* Effect.failCause(exit.cause)
-        for (const problem of found.value) problems.push({ ...problem, path: placed(entry, problem.path) })
+        for (const problem of found.value) problems.push(placed(entry, problem))
         continue
       }
       const { nodes, reads } = exit.value
       for (const node of nodes) steps.push(stepOf(policy, entry, site, node, reads, times, choice && { choice, index }))
     }
+    // What changes answers alone is chosen by the request that came all the same, before anybody else has changed it.
+    if (choice !== undefined && steps.length > 0 && !steps.some(({ phase }) => phase === site))
+      steps.unshift(stepOf(policy, entries[0]!, site, choosing(name), choice.reads, times, { choice }))
     compiled.set(name, steps)
   }
   return problems.length > 0 ? yield* Effect.fail(problems) : compiled
 })
 
-const compileEntry = (policy: AnyPolicy, { config, path, condition }: PolicyEntry, site: Site) =>
+/** The node of a conditional policy that only chooses its entry. */
+const choosing = (name: string): PolicyNode => ({
+  name: `${name}.condition`,
+  phase: "request",
+  run: () => next,
+  outcomes: ["next"],
+  writes: []
+})
+
+const compileEntry = (
+  registry: Registry,
+  { name, reads, writes, compile }: AnyPolicy,
+  { config, path, condition }: PolicyEntry,
+  site: Site
+) =>
   Effect.map(
-    readingSlots(policy.name, policy.reads, policy.writes, policy.compile(config, { site, path })),
-    ([nodes, reads]): CompiledEntry => ({
+    readingSlots(name, reads, writes, compile(config, { site, path }), tooEarly(registry, site, name, true)),
+    ([nodes, read]): CompiledEntry => ({
       nodes,
-      reads: condition === undefined ? reads : [...new Set([...reads, ...condition.reads])]
+      reads: condition === undefined ? read : [...new Set([...read, ...condition.reads])]
     })
   )
 
-const placed = (entry: PolicyEntry, part: ConfigPath): ConfigPath =>
-  entry.writtenAt === undefined ? [...entry.path, ...part] : entry.writtenAt(part)
+const placed = (entry: PolicyEntry, { fromRoot, ...problem }: ConfigProblem): ConfigProblem => {
+  if (fromRoot === true) return problem
+  const part = problem.path
+  return { ...problem, path: entry.writtenAt === undefined ? [...entry.path, ...part] : entry.writtenAt(part) }
+}
 
 const siteGraph = (
   registry: Registry,
@@ -239,6 +267,10 @@ class Choice {
   constructor(entries: ReadonlyArray<PolicyEntry>) {
     this.#entries = entries
   }
+  /** The slots that its conditions read. */
+  get reads(): ReadonlyArray<AnySlot> {
+    return [...new Set(this.#entries.flatMap(({ condition }) => condition?.reads ?? []))]
+  }
   /** The index of the entry; -1 where none is chosen. */
   of(passage: Passage): number | Unreadable {
     passage.choices ??= new Map()
@@ -300,8 +332,11 @@ const step: MakeStep<Passage> = (policy, entry, site, node, reads, times, place)
     const chosen = choice.of(passage)
     return chosen instanceof Unreadable ? Exit.fail(chosen) : node.run(x)
   }
+  if (index === undefined)
+    return { ...plain, run, outcomes: outcomesAt(plain.outcomes, false, true), condition: undefined }
   return {
     ...plain,
+    reads: [...new Set([...plain.reads, ...choice.reads])],
     run: refuses ? run : plain.run,
     outcomes: outcomesAt(plain.outcomes, false, refuses),
     holds: (x, passage) => {

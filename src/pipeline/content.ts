@@ -1,11 +1,18 @@
 /**
- * The content of a request's body for those who look into it: without its content codings, and in UTF-8. What they have read
- * is what the backend gets, in the one form in which they have read it.
+ * The content of a body for those who look into it: without its content codings, and that of a request in UTF-8. What they have read
+ * is what the other side gets, in the one form in which they have read it.
  */
 import { type Effect, Exit } from "effect"
 import type { BodyAborted } from "../http/body.ts"
 import { contentCodings, decoded } from "../http/content-coding.ts"
-import { type BodyTooLarge, type BuffersFull, type Unreadable, unreadable } from "./errors.ts"
+import {
+  type BodyTooLarge,
+  type BuffersFull,
+  type UnknownCoding,
+  type Unreadable,
+  unknownCoding,
+  unreadable
+} from "./errors.ts"
 import type { View } from "./view.ts"
 
 type Coded = Pick<View<never, never>, "request" | "requestBody">
@@ -54,4 +61,32 @@ export const readContentPrefix = (x: Readable): Effect.Effect<Uint8Array, Conten
   const coded = undoCodings(x)
   if (coded === "unknown") return Exit.fail(unreadable.coding)
   return coded ? x.readRequestBody() : x.readRequestPrefix()
+}
+
+export type ReadableAnswer = Pick<View<never, never>, "response" | "readResponseBody" | "readResponsePrefix">
+
+/** Why the content of an answer cannot be had. */
+export type AnswerFailure = BodyTooLarge | BodyAborted | BuffersFull | UnknownCoding
+
+/** Takes the codings off the body of an answer and its headers; whether there were any. */
+const undoAnswerCodings = ({ response }: ReadableAnswer): boolean | "unknown" => {
+  if (response === undefined) return false
+  const codings = contentCodings(response.headers.getAll("content-encoding"))
+  if (codings === "unknown") return codings
+  if (codings.length === 0) return false
+  response.body = decoded(response.body, codings, "backend")
+  response.headers.delete("content-encoding")
+  response.headers.delete("content-length")
+  return true
+}
+
+/** The whole content of an answer in memory. */
+export const readAnswerContent = (x: ReadableAnswer): Effect.Effect<Uint8Array, AnswerFailure> =>
+  undoAnswerCodings(x) === "unknown" ? Exit.fail(unknownCoding) : x.readResponseBody()
+
+/** The beginning of it. What was coded must fit whole: nobody bounds the rest of it. */
+export const readAnswerPrefix = (x: ReadableAnswer): Effect.Effect<Uint8Array, AnswerFailure> => {
+  const coded = undoAnswerCodings(x)
+  if (coded === "unknown") return Exit.fail(unknownCoding)
+  return coded ? x.readResponseBody() : x.readResponsePrefix()
 }

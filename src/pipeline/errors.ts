@@ -57,6 +57,14 @@ export class Unreadable
   }
 }
 
+/** An answer must be read, and its backend sends it in a content coding that is not known, or in more than four. */
+export class UnknownCoding extends Data.TaggedError("UnknownCoding") implements StageError {
+  readonly status = 502
+  readonly source = "backend"
+  override readonly message = "the content coding of the response is not supported"
+}
+export const unknownCoding = new UnknownCoding()
+
 /** Made once: none of them holds anything of the request. */
 export const unreadable = {
   coding: new Unreadable({ by: "coding" }),

@@ -10,6 +10,7 @@ import { BodyTooLarge, type BuffersFull, buffersFull } from "./errors.ts"
 import { type Hidden, nothingHidden } from "./hidden.ts"
 import { bodyLimits } from "./slots.ts"
 import type { AnySlot, SlotValue, StageError } from "./stage.ts"
+import type { Asking } from "./sub-calls.ts"
 import type { Environment } from "./trace.ts"
 import type { Outcome, Peer, View } from "./view.ts"
 
@@ -30,7 +31,8 @@ export interface Settings {
   readonly heldBytes: HeldBytes
 }
 
-const defaultSettings: Settings = {
+/** Of what belongs to no configuration. */
+export const defaultSettings: Settings = {
   env: undefined,
   hidden: nothingHidden,
   bodyLimit: defaultBodyLimit,
@@ -39,12 +41,15 @@ const defaultSettings: Settings = {
 
 export class Exchange implements View<AnySlot, AnySlot> {
   readonly request: RequestHead
-  /** Authority, path and query as the client sent them: what logs and spans name, whatever policies rewrite. */
+  /** Method, authority, path and query as the client sent them: what logs and spans name, whatever policies rewrite. */
+  readonly receivedMethod: string
   readonly receivedAuthority: string
   readonly receivedPath: string
   requestBody: Body
   /** The beginning of a request body that is not whole in memory, once it was read. */
   requestBodyPrefix: Uint8Array | undefined = undefined
+  /** The same of the body of the answer. */
+  responseBodyPrefix: Uint8Array | undefined = undefined
   response: Answer | undefined = undefined
   readonly peer: Peer
   readonly now: number
@@ -54,6 +59,10 @@ export class Exchange implements View<AnySlot, AnySlot> {
   upgrade: string | undefined = undefined
   /** Whether the request may be sent twice although its method is not idempotent. */
   repeatable = false
+  /** Whether it is a copy of a request: what comes of it says nothing of how a backend does. */
+  aside = false
+  /** Which attempt at a backend it is, from 1; 1 before there is one. */
+  attempt = 1
   /** Tells the client of a 1xx response. Absent where there is no such client. */
   inform: Inform | undefined = undefined
   readonly answerHeaders: HeaderList
@@ -84,12 +93,14 @@ export class Exchange implements View<AnySlot, AnySlot> {
     this.now = now
     this.arrived = arrived
     if (of === undefined) {
+      this.receivedMethod = request.method
       this.receivedAuthority = request.authority
       this.receivedPath = request.pathAndQuery
       this.answerHeaders = new HeaderList()
       this.#cells = []
       return
     }
+    this.receivedMethod = of.receivedMethod
     this.receivedAuthority = of.receivedAuthority
     this.receivedPath = of.receivedPath
     this.answerHeaders = of.answerHeaders.clone()
@@ -105,6 +116,7 @@ export class Exchange implements View<AnySlot, AnySlot> {
     fork.requestBodyPrefix = this.requestBodyPrefix
     fork.upgrade = this.upgrade
     fork.repeatable = this.repeatable
+    fork.aside = this.aside
     fork.inform = this.inform
     fork.matchedPrefix = this.matchedPrefix
     fork.place = this.place
@@ -133,6 +145,11 @@ export class Exchange implements View<AnySlot, AnySlot> {
     return this.#variables
   }
 
+  get asking(): Asking {
+    const { arrived, now, settings } = this
+    return { arrived, now, settings }
+  }
+
   get bodyLimit(): number {
     return this.settings.bodyLimit
   }
@@ -150,17 +167,38 @@ export class Exchange implements View<AnySlot, AnySlot> {
 
   readRequestPrefix(limit?: number): Effect.Effect<Uint8Array, BodyAborted | BuffersFull> {
     const most = limit ?? this.get(bodyLimits)?.request ?? this.bodyLimit
+    return this.#readPrefix(this.requestBody, most, (body, prefix) => {
+      this.requestBody = body
+      this.requestBodyPrefix = prefix
+    })
+  }
+
+  readResponsePrefix(limit?: number): Effect.Effect<Uint8Array, BodyAborted | BuffersFull> {
+    const response = this.response
+    if (response === undefined) return Effect.succeed(new Uint8Array(0))
+    const most = limit ?? this.get(bodyLimits)?.response ?? this.bodyLimit
+    return this.#readPrefix(response.body, most, (body, prefix) => {
+      response.body = body
+      this.responseBodyPrefix = prefix
+    })
+  }
+
+  /** @param keep takes the body that still yields all of it, and its beginning unless it is whole in memory. */
+  #readPrefix(
+    body: Body,
+    limit: number,
+    keep: (body: Body, prefix: Uint8Array | undefined) => void
+  ): Effect.Effect<Uint8Array, BodyAborted | BuffersFull> {
     let full = false
     const holds = (bytes: number) => {
       full ||= !this.#holds(bytes)
       return !full
     }
-    return Effect.flatMapEager(read(this.requestBody, most, holds), (found) => {
-      this.requestBody = found.body
-      if (found.complete) return Effect.succeed(found.bytes)
+    return Effect.flatMapEager(read(body, limit, holds), (found) => {
+      const prefix = found.complete || full ? undefined : wholeCharacters(found.bytes)
+      keep(found.body, prefix)
       if (full) return Effect.fail(buffersFull)
-      this.requestBodyPrefix = wholeCharacters(found.bytes)
-      return Effect.succeed(this.requestBodyPrefix)
+      return Effect.succeed(prefix ?? found.bytes)
     })
   }
 

@@ -5,7 +5,16 @@ import type { Bindings } from "../cel/bindings.ts"
 import { type CustomFunctions, noFunctions } from "../cel/custom-functions.ts"
 import { CelError, type CelValue, compile, type Expression, isUnreadable, type Phase } from "../cel/expression.ts"
 import { undecodable } from "../http/content-coding.ts"
-import { type ContentFailure, type Readable, readContent, readContentPrefix } from "./content.ts"
+import {
+  type AnswerFailure,
+  type ContentFailure,
+  type Readable,
+  type ReadableAnswer,
+  readAnswerContent,
+  readAnswerPrefix,
+  readContent,
+  readContentPrefix
+} from "./content.ts"
 import { BodyTooLarge, type Unreadable, unreadable } from "./errors.ts"
 import { type FailedReading, failedReadings } from "./fail-closed.ts"
 import { expressionSlots } from "./slots.ts"
@@ -24,6 +33,8 @@ export interface SlotReading {
   /** As configuration files name it. */
   readonly by: string
   readonly declared: ReadonlyArray<AnySlot>
+  /** Of those, what nobody can have written yet in the phase of the site. */
+  readonly early?: ReadonlySet<AnySlot> | undefined
   readonly found: Set<AnySlot>
 }
 
@@ -35,9 +46,10 @@ export const readingSlots = <A, E, R>(
   by: string,
   reads: ReadonlyArray<AnySlot>,
   writes: ReadonlyArray<AnySlot>,
-  compiling: Effect.Effect<A, E, R>
+  compiling: Effect.Effect<A, E, R>,
+  early?: ReadonlySet<AnySlot>
 ): Effect.Effect<readonly [compiled: A, reads: ReadonlyArray<AnySlot>], E, R> => {
-  const reading: SlotReading = { by, declared: [...reads, ...writes], found: new Set() }
+  const reading: SlotReading = { by, declared: [...reads, ...writes], early, found: new Set() }
   return Effect.map(Effect.provideService(compiling, SlotReading, reading), (compiled) => {
     const found = reads.filter((slot) => reading.found.has(slot) || !isVariable(slot))
     return [compiled, found.length === reads.length ? reads : found]
@@ -85,7 +97,7 @@ export const compileExpression = (
   Effect.flatMap(Effect.all([ConfiguredFunctions, SlotReading]), ([functions, reading]) => {
     const compiled = compile(source, { phase, functions })
     if (Result.isSuccess(compiled)) {
-      const early = reading === undefined ? [] : readEarly(compiled.success, reading)
+      const early = reading === undefined ? [] : readEarly(compiled.success, reading, phase)
       return early.length === 0
         ? Effect.succeed(compiled.success)
         : Effect.fail(early.map((problem) => ({ path, ...problem })))
@@ -99,13 +111,17 @@ export const compileExpression = (
     )
   })
 
+/** Phases of expressions that come when all nodes of a request had their turn on its way in. */
+const afterwards: ReadonlySet<Phase> = new Set<Phase>(["mcp", "llm", "response", "log"])
+
 /** Notes the slots that an expression reads; those that it reads before anybody can have filled them are problems. */
-export const readEarly = ({ source, attributes }: Expression, { by, declared, found }: SlotReading) =>
+export const readEarly = ({ source, attributes }: Expression, reading: SlotReading, phase: Phase) =>
   expressionSlots.flatMap((slot) => {
     const { name } = slot
+    const { by, declared, early, found } = reading
     if (!attributes.roots.has(name)) return []
     found.add(slot)
-    if (declared.includes(slot)) return []
+    if (declared.includes(slot) && (afterwards.has(phase) || early?.has(slot) !== true)) return []
     const message = `invalid expression: ${name} is not known here, because ${by} runs before whoever could tell it`
     return [{ message, within: { text: source, offset: Math.max(source.search(new RegExp(`\\b${name}\\b`)), 0) } }]
   })
@@ -128,6 +144,10 @@ export const refusalOf = ({ attributes }: Expression, code: string): Unreadable 
 /** Brings into memory what an expression reads. */
 export type Preparation = (exchange: Readable) => Effect.Effect<unknown, ContentFailure>
 
+/** The variables among the slots that expressions read. */
+export const slotsReadBy = (expressions: ReadonlyArray<Expression>): ReadonlyArray<(typeof expressionSlots)[number]> =>
+  expressionSlots.filter(({ name }) => expressions.some(({ attributes }) => attributes.roots.has(name)))
+
 /**
  * What must be read before any of these expressions is evaluated; `undefined` when they read no body. A body that cannot be
  * read as text fails the reading, so that a rule over it fails too and does not merely not match.
@@ -135,5 +155,15 @@ export type Preparation = (exchange: Readable) => Effect.Effect<unknown, Content
 export const preparation = (expressions: ReadonlyArray<Expression>): Preparation | undefined => {
   if (expressions.some(({ attributes }) => attributes.requestBody)) return readContent
   if (expressions.some(({ attributes }) => attributes.requestBodyPrefix)) return readContentPrefix
+  return undefined
+}
+
+/** Brings into memory what an expression reads of an answer. */
+export type AnswerPreparation = (exchange: ReadableAnswer) => Effect.Effect<unknown, AnswerFailure>
+
+/** The same for the body of the answer, where expressions look at that. */
+export const answerPreparation = (expressions: ReadonlyArray<Expression>): AnswerPreparation | undefined => {
+  if (expressions.some(({ attributes }) => attributes.responseBody)) return readAnswerContent
+  if (expressions.some(({ attributes }) => attributes.responseBodyPrefix)) return readAnswerPrefix
   return undefined
 }

@@ -2,6 +2,7 @@
  * The graph of a route as plain data: every node that a request may run through, and the edges that it may take between them. It is what the
  * admin interface dumps, the command-line tool draws, and the checks at load walk.
  */
+import type { StreamBackend, StreamListener, StreamRoute } from "./relay.ts"
 import type { Backend, Listener, Route } from "./route.ts"
 import type { Step } from "./run.ts"
 import { plan as planned } from "./slots.ts"
@@ -263,6 +264,34 @@ export const routeGraph = (
   }
 }
 
+/** The same of a connection that is passed on: there is no request, so nothing stands behind the call. */
+export const streamGraph = (
+  source: GraphSource,
+  listener: StreamListener,
+  route: StreamRoute,
+  backend: StreamBackend | undefined
+): RouteGraph => {
+  const steps = listener.admission?.steps ?? []
+  const drawing = new Drawing(source, numbered(steps))
+  drawing.place(plain("connection", "start", "connection"))
+  for (const step of steps) drawing.step(step, "closed")
+  drawing.place(plain("route selection", "routeSelection", "route selection"))
+  drawing.edge("route selection", "closed", "fail")
+  if (route.mayLeadNowhere) {
+    drawing.place(plain("backend selection", "backendSelection", "backend selection"))
+    drawing.edge("backend selection", "closed", "fail")
+  }
+  if (backend !== undefined) {
+    drawing.place(plain("backend call", "backendCall", `${backend.type} ${backend.target}`))
+    for (const { policy, path } of backend.connections ?? []) drawing.connection(policy, path, "backend call")
+    drawing.edge("backend call", "closed", "fail")
+    drawing.place(plain("passed on", "end", "passed on"))
+  } else drawing.lead("closed")
+  drawing.nodes.push(plain("closed", "end", "connection closed"))
+  const { nodes, edges } = drawing
+  return { listener: listener.key, route: route.key, backend: backend?.name ?? null, nodes, edges }
+}
+
 /** What control leads to, from the connection or the request on. */
 const reachable = (edges: ReadonlyArray<GraphEdge>): ReadonlySet<string> => {
   const onward = Map.groupBy(
@@ -275,15 +304,8 @@ const reachable = (edges: ReadonlyArray<GraphEdge>): ReadonlySet<string> => {
 }
 
 /** The nodes of the steps on a way; several nodes of one name are told apart by their number. */
-export const stepIds = (listener: Listener, route: Route, backend: Backend | undefined): StepIds => {
-  const twins = new Map<string, number>()
-  const idOf = ({ site, node, phase }: DrawnStep): string => {
-    const id = `${site} ${node}${phase === site ? "" : ` (${phase})`}`
-    const count = (twins.get(id) ?? 0) + 1
-    twins.set(id, count)
-    return count === 1 ? id : `${id} #${count}`
-  }
-  const steps = [
+export const stepIds = (listener: Listener, route: Route, backend: Backend | undefined): StepIds =>
+  numbered([
     ...(listener.admission?.steps ?? []),
     ...listener.steps,
     ...route.steps,
@@ -291,7 +313,16 @@ export const stepIds = (listener: Listener, route: Route, backend: Backend | und
     ...(backend?.beside ?? []),
     ...(backend?.backendResponse ?? []),
     ...(backend?.response ?? route.response)
-  ]
+  ])
+
+const numbered = (steps: ReadonlyArray<DrawnStep>): StepIds => {
+  const twins = new Map<string, number>()
+  const idOf = ({ site, node, phase }: DrawnStep): string => {
+    const id = `${site} ${node}${phase === site ? "" : ` (${phase})`}`
+    const count = (twins.get(id) ?? 0) + 1
+    twins.set(id, count)
+    return count === 1 ? id : `${id} #${count}`
+  }
   return new Map(steps.map((step) => [step, idOf(step)]))
 }
 

@@ -47,10 +47,11 @@ interface Known {
   last: Counted | undefined
 }
 
-const reasonOf = ({ reason, source }: StageError): string => reason ?? reasons[source]
+/** The code of a failure, in logs and metrics. */
+export const reasonOf = ({ reason, source }: StageError): string => reason ?? reasons[source]
 
 /** What remains of a connection that was refused: a line of the log, and its count. */
-export const refusedConnections = (metrics: Metrics["Service"], log: RecordLog) => {
+export const refusedConnections = (metrics: Metrics["Service"], log: RecordLog, clock: () => number) => {
   const refused = metrics.counter(
     "connections_refused_total",
     "Connections of clients that policies have closed, or whose TLS handshakes have failed.",
@@ -61,6 +62,25 @@ export const refusedConnections = (metrics: Metrics["Service"], log: RecordLog) 
     refused.series([bind, "TLS"]).record(1)
     if (log.enabled("debug", "connection"))
       log.log("debug", "connection", "handshake failed", { bind, "src.addr": source, error })
+  }
+  let told = Number.NEGATIVE_INFINITY
+  let untold = 0
+  /** Whoever presents a certificate is meant to be here, so somebody wants to know; one line a second is enough of that. */
+  const certificate = (bind: string, source: string, error: string): void => {
+    refused.series([bind, "ClientCertificate"]).record(1)
+    const now = clock()
+    if (now - told < 1000) {
+      untold++
+      return
+    }
+    log.log("info", "connection", "a client certificate is not valid", {
+      bind,
+      "src.addr": source,
+      error,
+      ...(untold === 0 ? {} : { before: String(untold) })
+    })
+    told = now
+    untold = 0
   }
   const policy = (bind: string, { peer, facts }: Contact, error: StageError): void => {
     const reason = reasonOf(error)
@@ -80,7 +100,7 @@ export const refusedConnections = (metrics: Metrics["Service"], log: RecordLog) 
     if (log.enabled("debug", "connection"))
       log.log("debug", "connection", "session ended", { bind, "src.addr": source, error: cause })
   }
-  return { policy, handshake, session }
+  return { policy, handshake, certificate, session }
 }
 
 export const makeRecorder = (log: RecordLog, metrics: Metrics["Service"], clock: () => number) => {
@@ -115,7 +135,7 @@ export const makeRecorder = (log: RecordLog, metrics: Metrics["Service"], clock:
       known = { all: new Map(), last: undefined }
       byRoute.set(owner, known)
     }
-    const { method } = p.exchange.request
+    const method = p.exchange.receivedMethod
     const { last } = known
     if (last !== undefined && last.status === status && last.method === method && last.reason === reason) return last
     const key = `${method} ${status} ${reason}`

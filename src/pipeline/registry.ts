@@ -5,6 +5,7 @@
  */
 import { type Effect, Schema, type Scope } from "effect"
 import type { Site } from "./site.ts"
+import type { lateSlots } from "./slots.ts"
 import type { AnyPolicy, Policy, ResponsePhase, SlotName } from "./stage.ts"
 import type { AnyTerminal, Terminal } from "./terminal.ts"
 
@@ -62,7 +63,7 @@ type Walk<P, Order, Seen extends string> = Order extends readonly [infer H, ...i
 
 // `[X] extends [string]` also holds for never: no slot was written yet.
 type Ordered<P, O extends Orders> =
-  Walk<P, O["gateway"], never> extends infer G
+  Walk<P, O["gateway"], SlotName<(typeof lateSlots)[number]>> extends infer G
     ? [G] extends [string]
       ? Walk<P, O["route"], G> extends infer R
         ? [R] extends [string]

@@ -22,7 +22,7 @@ const ofWay: ReadonlyArray<Field> = [
 
 const ofRequest: ReadonlyArray<Field> = [
   ["src.addr", (p) => `${p.exchange.peer.address}:${p.exchange.peer.port}`],
-  ["http.method", (p) => p.exchange.request.method],
+  ["http.method", (p) => p.exchange.receivedMethod],
   ["http.host", (p) => p.exchange.receivedAuthority],
   ["http.path", (p) => shownUri(p.exchange.receivedPath, p.exchange.settings.hidden)],
   ["http.version", (p) => `HTTP/${p.exchange.request.version}`],

@@ -5,8 +5,10 @@
 import type { Effect } from "effect"
 import type { HealthPolicy } from "../../spec/health.ts"
 import type { Bindings } from "../cel/bindings.ts"
+import type { HostVariable } from "../cel/phases.ts"
 import type { HeaderList } from "../http/header-list.ts"
 import type { RequestHead } from "../http/message.ts"
+import type { PasswordUser } from "../services/passwords.ts"
 import type { Plan } from "./attempts.ts"
 import type { KeyBearer, TokenBearer } from "./authentication/identity.ts"
 import type { Rules } from "./rules.ts"
@@ -73,8 +75,20 @@ export const modelAccess = slot<ModelAccess>()("modelAccess")
 /** Who presented a verified token. */
 export const jwt = slot<TokenBearer>()("jwt")
 
+/** Who showed a name and its password. */
+export const basicAuth = slot<PasswordUser>()("basicAuth")
+
+/** Values that transformations have set, by their names. */
+export const metadata = slot<HostVariable<"metadata">>()("metadata", "attempt")
+
 /** The slots that expressions read, each as the variable of its name. A policy with expressions reads them all. */
-export const expressionSlots = [apiKey, jwt] as const
+export const expressionSlots = [apiKey, jwt, basicAuth, metadata] as const
+
+/**
+ * Those of them that are written in the middle of a phase, after others have decided by expressions: who comes too early to read one
+ * is found where its expression is compiled, site by site, and not by the types of the registry.
+ */
+export const lateSlots = [metadata] as const
 
 /** A request's share of its token budgets, from the estimate at its admission to the real count. */
 export interface TokenShare {

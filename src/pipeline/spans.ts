@@ -203,5 +203,5 @@ const nameOf = (x: Exchange): string => {
   const rpc = x.facts?.get("mcp.method.name")
   if (rpc !== undefined) return String(rpc)
   const prefix = x.matchedPrefix?.replace(/\/$/, "")
-  return `${x.request.method} ${prefix === undefined ? x.receivedPath.split("?", 1)[0] : `${prefix}/*`}`
+  return `${x.receivedMethod} ${prefix === undefined ? x.receivedPath.split("?", 1)[0] : `${prefix}/*`}`
 }

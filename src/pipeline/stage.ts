@@ -138,6 +138,8 @@ export type ConfigPath = ReadonlyArray<string | number>
 export interface ConfigProblem {
   /** Relative to the value that was compiled. */
   readonly path: ConfigPath
+  /** Whether the path begins at the root of the configuration nevertheless: what a policy refers to may stand elsewhere. */
+  readonly fromRoot?: true
   readonly message: string
   /** Where in the text of the value it lies, if that is known. */
   readonly within?: { readonly text: string; readonly offset: number }

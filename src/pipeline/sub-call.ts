@@ -89,8 +89,8 @@ export const callerOf = (
       const bearer = handsOver ? caller.get(jwt) : undefined
       if (bearer !== undefined) x.set(jwt, bearer)
       x.set(timeouts, { request: most, backend: undefined })
-      const replied = Effect.flatMap(answered(ways, x, backend), ({ status }) =>
-        Effect.map(x.readResponseBody(defaultBodyLimit), (body) => ({ status, body }))
+      const replied = Effect.flatMap(answered(ways, x, backend), ({ status, headers }) =>
+        Effect.map(x.readResponseBody(asked.maxBytes ?? defaultBodyLimit), (body) => ({ status, headers, body }))
       )
       // That the time of this call is up says nothing of the time of whoever made it.
       const inTime = Effect.mapError(within(x, clock, replied), (error) =>
@@ -147,10 +147,16 @@ const headOf = (asked: SubRequest, authority: string): RequestHead | FilterFaile
 }
 
 /** The exchange of a call, which has nothing of the one that it is made for but its configuration and the time. */
-const begun = (caller: Asking, { body, repeatable }: SubRequest, head: RequestHead, arrived: number): Exchange => {
+const begun = (
+  caller: Asking,
+  { body, repeatable, aside }: SubRequest,
+  head: RequestHead,
+  arrived: number
+): Exchange => {
   const x = new Exchange(head, body, proxyItself, caller.now + arrived - caller.arrived, arrived)
   x.settings = caller.settings
   x.repeatable = repeatable === true
+  x.aside = aside === true
   // The name of the backend need not replace that of a client.
   x.set(authorityRewritten, true)
   return x

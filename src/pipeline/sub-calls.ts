@@ -37,6 +37,10 @@ export interface SubRequest {
   readonly body: string | Uint8Array | undefined
   /** Whether the call may be sent twice although its method is not idempotent. */
   readonly repeatable?: boolean | undefined
+  /** Whether it is a copy of a request: what comes of it says nothing of how the backend does. */
+  readonly aside?: boolean | undefined
+  /** The most bytes that a reply may have. Default: 2 MiB. */
+  readonly maxBytes?: number | undefined
 }
 
 /** The exchange that a call is made for: the time is reckoned from it, and it runs on the same configuration. */
@@ -44,6 +48,7 @@ export type Asking = Pick<Exchange, "arrived" | "now" | "settings">
 
 export interface Reply {
   readonly status: number
+  readonly headers: HeaderList
   readonly body: Uint8Array
 }
 
@@ -91,6 +96,7 @@ export interface Use {
   readonly policiesAt?: ConfigPath
 }
 
+/** What is called beside the backend of a route, as a service. */
 export class SubCalls extends Context.Service<
   SubCalls,
   {

@@ -5,6 +5,7 @@ import type { UpstreamOptions } from "../services/upstreams.ts"
 import type { Exchange } from "./exchange.ts"
 import type { FailedReading } from "./fail-closed.ts"
 import type { Passage } from "./passage.ts"
+import type { CompiledStreams } from "./relay.ts"
 import type { Backend } from "./route.ts"
 import type { AnySlot, ConfigPath, ConfigProblem, Maturity, Node, OutcomeKind, StageError, Verdict } from "./stage.ts"
 import type { View } from "./view.ts"
@@ -77,6 +78,12 @@ export interface Terminal<
     connections: UpstreamOptions,
     credentials: Redacted.Redacted<string> | undefined
   ) => Effect.Effect<CompiledBackend<Reads | Writes>, ReadonlyArray<ConfigProblem>, R | Scope.Scope>
+  /** The same for connections that are passed on as they are. Absent: its backends answer requests alone. */
+  readonly streams?: (
+    config: S["Type"],
+    at: ConfigPath,
+    connections: UpstreamOptions
+  ) => Effect.Effect<CompiledStreams, ReadonlyArray<ConfigProblem>, R | Scope.Scope>
 }
 // biome-ignore lint/suspicious/noExplicitAny: existential over every terminal.
 export type AnyTerminal = Terminal<string, any, any, any, any>

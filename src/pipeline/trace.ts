@@ -11,6 +11,7 @@ import { type Hidden, isHidden, shownUri, shownValue } from "./hidden.ts"
 import { masked } from "./masked.ts"
 import type { OutboundCall, OutboundResult, OutboundWatch } from "./outbound.ts"
 import type { Passage } from "./passage.ts"
+import type { Relay, RelayOutcome, RelayWatch } from "./relay.ts"
 import type { Selection } from "./route.ts"
 import type { StageFinished, StepName } from "./run.ts"
 import type { RequestSite } from "./site.ts"
@@ -42,7 +43,7 @@ const seconds = (milliseconds: number) => `${(milliseconds / 1000).toFixed(6)}s`
 type NamedStep = StepName & Pick<StageFinished["step"], "condition">
 
 /** The trace of one request. */
-export class Trace implements Watch {
+export class Trace implements Watch, RelayWatch {
   readonly notes = true
   readonly #settings: TraceSettings
   readonly #emit: (event: TraceEvent) => void
@@ -123,6 +124,53 @@ export class Trace implements Watch {
   refused(contact: Contact, { message }: StageError): void {
     this.#decided(contact)
     this.#tell({ type: "requestFinished", status: null, error: message }, "error")
+    this.#over = true
+  }
+
+  // A connection that is passed on takes the place of a request.
+
+  relayStarted({ peer, listener }: Relay): void {
+    this.#tell({ type: "requestStarted" })
+    this.told({
+      type: "policyEvent",
+      kind: listener.protocol,
+      details: { listener: listener.key, source: sourceOf(peer) }
+    })
+    const contact = contactOf(peer)
+    if (contact !== undefined) this.#decided(contact)
+  }
+
+  relaySelected({ listener, route }: Relay): void {
+    const selectedRoute = route?.key ?? null
+    this.#tell(
+      { type: "routeSelection", selectedRoute, evaluatedRoutes: listener.routes },
+      route === undefined ? "error" : "info"
+    )
+  }
+
+  relayCalling({ backend, endpoint }: Relay): void {
+    if (backend === undefined || endpoint === undefined) return
+    if (this.#calling) this.told({ type: "policyEvent", kind: "attempt", details: "another endpoint" })
+    this.#calling = true
+    this.#called = false
+    this.#tell({ type: "policySelection", phase: "backend", effectivePolicy: backend.effective() })
+    this.#tell({ type: "backendCallStart", target: endpoint.target })
+  }
+
+  relayCalled({ called }: Relay, failed: StageError | undefined): void {
+    this.#called = true
+    const result = { status: null, error: failed?.message ?? null }
+    const start = micros(called! - this.#began)
+    this.#tell({ type: "backendCallResult", ...result }, severityOf(null, failed?.message), start)
+  }
+  #called = false
+
+  relayFinished(relay: Relay, { received, sent, failure }: RelayOutcome): void {
+    const error = failure?.message ?? null
+    // The client may have gone away while it waited.
+    if (this.#calling && !this.#called) this.relayCalled(relay, failure)
+    this.told({ type: "policyEvent", kind: "bytes", details: { received, sent } })
+    this.#tell({ type: "requestFinished", status: null, error }, severityOf(null, error ?? undefined))
     this.#over = true
   }
 
@@ -213,7 +261,7 @@ export class Trace implements Watch {
   final(p: Passage, error: StageError | undefined): void {
     this.#error = error?.message ?? null
     this.#tell({ type: "responseSnapshot", stage: "final response", requestState: this.#answer(p) })
-    if (p.exchange.request.method === "HEAD") return
+    if (p.exchange.receivedMethod === "HEAD") return
     this.#responseBody = new Capture(() => {})
     p.exchange.observeResponseBody(this.#responseBody)
   }
@@ -268,6 +316,7 @@ export class Trace implements Watch {
     const mcp = x.get(slots.mcpCall)
     const jwt = x.get(slots.jwt)
     const apiKey = x.get(slots.apiKey)
+    const basicAuth = x.get(slots.basicAuth)
     return {
       request: {
         method: request.method,
@@ -287,7 +336,8 @@ export class Trace implements Watch {
         : { backend: { name: p.backend.name, type: p.backend.type, protocol: p.backend.protocol } }),
       ...(mcp === undefined ? {} : { mcp }),
       ...(jwt === undefined ? {} : { jwt: jwt.toJSON() }),
-      ...(apiKey === undefined ? {} : { apiKey: apiKey.toJSON() })
+      ...(apiKey === undefined ? {} : { apiKey: apiKey.toJSON() }),
+      ...(basicAuth === undefined ? {} : { basicAuth })
     }
   }
 

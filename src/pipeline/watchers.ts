@@ -52,6 +52,11 @@ export class Watchers {
     return this.#claim((wants) => wants(x))
   }
 
+  /** Gives a connection that is passed on to who waits for any request: it is what comes next. */
+  claimRelay(): Trace | undefined {
+    return this.#claim(() => false)
+  }
+
   #claim(wanted: (wants: NonNullable<Subscription["wants"]>) => boolean): Trace | undefined {
     for (const subscription of this.#waiting) {
       if (subscription.wants !== undefined && !wanted(subscription.wants)) continue

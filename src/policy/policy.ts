@@ -12,7 +12,10 @@ export {
   type CelValue,
   Duration as CelDuration,
   type Expression,
+  elementsIn,
+  entriesIn,
   SecretValue,
+  settled,
   toJson,
   toText,
   Uint
@@ -31,6 +34,7 @@ export {
   read
 } from "../http/body.ts"
 export { challenge } from "../http/challenge.ts"
+export { isHopByHop } from "../http/framing.ts"
 export { compileHeaderChanges, type HeaderChanges } from "../http/header-changes.ts"
 export { HeaderList, isHeaderName, isHeaderValue } from "../http/header-list.ts"
 export { compileHeaderMatch, type HeaderTest } from "../http/header-match.ts"
@@ -53,6 +57,7 @@ export {
   credentialReadings
 } from "../pipeline/authentication/credential.ts"
 export { KeyBearer, TokenBearer } from "../pipeline/authentication/identity.ts"
+export { openKeySet } from "../pipeline/authentication/key-source.ts"
 export { longestKey } from "../pipeline/authentication/token-cache.ts"
 export {
   KeysUnavailable,
@@ -63,19 +68,33 @@ export {
   TokenRefused,
   type TokenVerifier
 } from "../pipeline/authentication/token-verifier.ts"
-export { type ContentFailure, readContent, readContentPrefix, undoCodings } from "../pipeline/content.ts"
+export {
+  type AnswerFailure,
+  type ContentFailure,
+  readAnswerContent,
+  readAnswerPrefix,
+  readContent,
+  readContentPrefix,
+  undoCodings
+} from "../pipeline/content.ts"
 export { BodyTooLarge, BuffersFull, FilterFailed, TimedOut, Unreadable, unreadable } from "../pipeline/errors.ts"
 export {
+  type AnswerPreparation,
+  answerPreparation,
   compileExpression,
   contentReadings,
   decided,
   expressionReadings,
   type Preparation,
-  preparation
+  preparation,
+  slotsReadBy
 } from "../pipeline/expressions.ts"
 export { type FailedReading, failedReadings } from "../pipeline/fail-closed.ts"
+// Copies of requests, and whoever watches them.
+export { type Mirror, openMirror } from "../pipeline/mirrors.ts"
 // Where a policy stands among the others.
 export { after, before } from "../pipeline/order.ts"
+export { type WatchCall, WatchCalls } from "../pipeline/outbound.ts"
 export { inBothReadings, inOtherReading, pathReadings } from "../pipeline/readings.ts"
 export { type Orders, type Registry, registry, type Services } from "../pipeline/registry.ts"
 export { compileRules, plainRulingOf, type Rules, type Ruling, rulingOf } from "../pipeline/rules.ts"
@@ -106,13 +125,17 @@ export {
 } from "../pipeline/stage.ts"
 // What a policy keeps over its phases.
 export { type State, slotsOf, state } from "../pipeline/state.ts"
+// What is called beside the backend.
+export { type Asking, type Caller, type Reference, SubCalls, type SubRequest } from "../pipeline/sub-calls.ts"
 // What a node sees: the messages, and the slots of policies before it.
 export type { ConnectionView, Outcome, Peer, View } from "../pipeline/view.ts"
 // Patterns of the configuration: RE2 syntax, matched in time linear in the text.
 export { compilePattern, type Pattern } from "../regex/whole-text.ts"
-
+export { Files } from "../services/files.ts"
 // Services: a policy asks for them while it is compiled, and the proxy provides them.
 export { type Fetched, FetchFailed, type FetchRequest, HttpFetch } from "../services/http-fetch.ts"
 export { Jwks, type KeySet, KeySetUnusable, type KeySource } from "../services/jwks.ts"
 export { Monotonic } from "../services/monotonic.ts"
+export { Passwords, PasswordsBusy, type PasswordUser, type PasswordUsers } from "../services/passwords.ts"
+export { Random } from "../services/random.ts"
 export { type BucketRule, type Buckets, type Draw, RateLimits } from "../services/rate-limits.ts"

@@ -22,12 +22,14 @@ export { CallTimes } from "../pipeline/call-times.ts"
 export { Capture } from "../pipeline/capture.ts"
 export type { ConnectionOptions } from "../pipeline/connection-policy.ts"
 export { within } from "../pipeline/deadline.ts"
+export { compileDocumentCall } from "../pipeline/document-call.ts"
 export { defaultBodyLimit } from "../pipeline/exchange.ts"
 export { fingerprint } from "../pipeline/fingerprint.ts"
 export { mcpAuthorizer } from "../pipeline/mcp-rules.ts"
-export type { OutboundWatch } from "../pipeline/outbound.ts"
+export { type OutboundWatch, WatchCalls } from "../pipeline/outbound.ts"
 export type { Passage } from "../pipeline/passage.ts"
 export { placeLabels, placeOf } from "../pipeline/record.ts"
+export { type CompiledStreams, noneHealthy, type StreamEndpoint } from "../pipeline/relay.ts"
 export { revealedText } from "../pipeline/revealed.ts"
 export { type Asking, type Caller, type Reference, SubCalls } from "../pipeline/sub-calls.ts"
 // The contract.
@@ -48,6 +50,7 @@ export { Tokenizer } from "../services/tokenizer.ts"
 export {
   type Chosen,
   callTimeout,
+  type Streams,
   shownBy,
   type Upstream,
   type UpstreamOptions,

@@ -16,6 +16,8 @@ export type DefectPlace =
   | "child"
   /** The thread that counts tokens. */
   | "tokenizer"
+  /** The thread that checks passwords. */
+  | "passwords"
   /** A file that is watched. */
   | "file"
   /** A management server. */

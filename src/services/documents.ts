@@ -3,6 +3,7 @@
  * for itself and kept fresh in the background; no request waits for one for long.
  */
 import { Context, type Effect, type Result, type Scope } from "effect"
+import type { HttpFetch } from "./http-fetch.ts"
 
 /** What becomes of the text of one. */
 export interface Reading<A> {
@@ -27,6 +28,13 @@ export interface DocumentKind<A> {
   readonly read: (text: string) => Result.Result<Reading<A>, string>
 }
 
+/** How the configuration wants one to be fetched. */
+export interface DocumentCall {
+  /** What tells it from other calls: of whom it asks, and as whom. Says nothing of any credential. */
+  readonly identity: string
+  readonly fetch: HttpFetch["Service"]["fetch"]
+}
+
 /** A document that is kept fresh. */
 export interface Document<A> {
   /** `undefined` until it was loaded for the first time. The same text is the same value. */
@@ -38,11 +46,18 @@ export interface Document<A> {
   readonly refresh: Effect.Effect<void>
 }
 
-/** One that is opened is shared by all who open the same, and outlives a reload that does not change it. */
+/**
+ * One that is opened is shared by all who open the same in the same way, and outlives a reload that does not change it. It is fetched by
+ * the call of whoever opened it last, and still has it open.
+ */
 export class Documents extends Context.Service<
   Documents,
   {
     /** Does not wait for the document. A server that is down stops nothing: the old text stays, and it is tried again. */
-    readonly open: <A>(kind: DocumentKind<A>, url: string) => Effect.Effect<Document<A>, never, Scope.Scope>
+    readonly open: <A>(
+      kind: DocumentKind<A>,
+      url: string,
+      call?: DocumentCall | undefined
+    ) => Effect.Effect<Document<A>, never, Scope.Scope>
   }
 >()("headgate/services/Documents") {}

@@ -18,6 +18,7 @@ export const ConfigurationFolder = Context.Reference<string | undefined>("headga
   defaultValue: () => undefined
 })
 
+/** Files that the configuration names, as a service. */
 export class Files extends Context.Service<
   Files,
   {

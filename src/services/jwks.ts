@@ -3,6 +3,7 @@
  * outlives a reload, and is kept fresh in the background.
  */
 import { Context, Data, type Effect, type Scope } from "effect"
+import type { DocumentCall } from "./documents.ts"
 
 /** Whether a signature fits what was signed: the first two parts of a token, in ASCII. */
 export type SignatureCheck = (signed: string, signature: Uint8Array) => boolean
@@ -30,7 +31,10 @@ export interface KeySet {
 }
 
 /** The set itself as JSON text (RFC 7517 5), a file that holds it, or the address where the issuer publishes it. */
-export type KeySource = string | { readonly file: string } | { readonly url: string }
+export type KeySource =
+  | string
+  | { readonly file: string }
+  | { readonly url: string; readonly call?: DocumentCall | undefined }
 
 /** A set that the configuration holds, or names as a file, cannot be used. */
 export class KeySetUnusable extends Data.TaggedError("KeySetUnusable")<{ readonly detail: string }> {

@@ -29,6 +29,9 @@ export interface ListenerTls {
 export interface PortTls {
   /** Milliseconds from the first byte on. */
   readonly handshakeTimeout: number
-  /** `undefined`: nobody is served under that name. A client may name no server. */
-  readonly forServerName: (name: string | undefined) => ListenerTls | undefined
+  /**
+   * `undefined`: nobody is served under that name. A client may name no server. `passed through`: what it says is for somebody
+   * behind the proxy.
+   */
+  readonly forServerName: (name: string | undefined) => ListenerTls | "passed through" | undefined
 }

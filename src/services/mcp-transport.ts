@@ -2,6 +2,7 @@
  * The port between the MCP relay and its targets: one live connection that moves JSON-RPC messages as text. What a
  * message means (ids, sessions, federation) is the relay's business, how it travels is the adapter's.
  */
+import type { Context } from "effect"
 
 /** An HTTP answer of a target that is not a success. It is handed to the client as it came. */
 export interface TargetStatus {
@@ -69,6 +70,8 @@ export interface McpOutgoing {
   readonly method: string | undefined
   /** The client's headers and the relay's (flat raw list). An adapter without headers ignores them. */
   readonly headers: ReadonlyArray<string>
+  /** What others are called with on behalf of this sending, if somebody watches it. */
+  readonly context?: Context.Context<never> | undefined
 }
 
 /** Fields of the server-sent event that carried a message, for clients that resume. */

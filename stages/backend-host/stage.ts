@@ -2,11 +2,15 @@
 import { Effect } from "effect"
 import { next, slots } from "../../src/policy/policy.ts"
 import {
+  type Address,
   type CompiledBackend,
+  type CompiledStreams,
+  type ConnectionOptions,
   callUpstream,
   formatAddress,
   HostPort,
   ownAuthority,
+  type Streams,
   type TerminalNode,
   terminal,
   type Upstream,
@@ -23,18 +27,45 @@ export const backendHost = terminal({
   writes: [],
   outcomes: ["next", "fail"],
   maturity: { status: "stable", untrusted: "client+backend" },
-  compile: (target, at, _name, connections) => {
-    if (target.kind === "unix" && connections.tunnel !== undefined)
-      return Effect.fail([
-        { path: at, message: "a socket of this machine is not reached through a proxy (backendTunnel)" }
-      ])
-    return Effect.flatMap(Upstreams, (upstreams) =>
-      Effect.map(upstreams.open(target, connections), (upstream) =>
-        compiledBackend(formatAddress(target), ownAuthority(target), upstream)
-      )
-    )
-  }
+  compile: (target, at, _name, connections) =>
+    isPointless(target, connections)
+      ? Effect.fail([{ path: at, message: pointless }])
+      : Effect.flatMap(Upstreams, (upstreams) =>
+          Effect.map(upstreams.open(target, connections), (upstream) =>
+            compiledBackend(formatAddress(target), ownAuthority(target), upstream)
+          )
+        ),
+  streams: (target, at, connections) =>
+    isPointless(target, connections)
+      ? Effect.fail([{ path: at, message: pointless }])
+      : Effect.flatMap(Upstreams, (upstreams) =>
+          Effect.map(upstreams.openStreams(target, connections), (streams) =>
+            compiledStreams(formatAddress(target), streams)
+          )
+        )
 })
+
+const isPointless = ({ kind }: Address, { tunnel }: ConnectionOptions): boolean =>
+  kind === "unix" && tunnel !== undefined
+const pointless = "a socket of this machine is not reached through a proxy (backendTunnel)"
+
+/** There is one endpoint. The addresses of a name are tried by whoever connects. */
+const compiledStreams = (target: string, streams: Streams): CompiledStreams => {
+  const ignore = () => {}
+  const endpoint = { target, streams, connected: ignore, failed: ignore, over: ignore }
+  return {
+    type: "static",
+    target,
+    attempts: () => {
+      let isTried = false
+      return () => {
+        if (isTried) return undefined
+        isTried = true
+        return endpoint
+      }
+    }
+  }
+}
 
 const compiledBackend = (
   target: string,

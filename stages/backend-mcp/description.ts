@@ -1,8 +1,8 @@
 /** The OpenAPI document that describes an interface: in the configuration, in a file, or at an address, from where it is kept fresh. */
-import { Effect, Result } from "effect"
+import { Context, Effect, Result } from "effect"
 import { parse } from "yaml"
-import type { ConfigPath, ConfigProblem } from "../../src/policy/policy.ts"
-import { type DocumentKind, Documents, Files } from "../../src/policy/terminal.ts"
+import type { ConfigPath, ConfigProblem, RemoteDocument } from "../../src/policy/policy.ts"
+import { compileDocumentCall, type DocumentKind, Documents, Files } from "../../src/policy/terminal.ts"
 import type { McpTarget } from "../../src/protocols/mcp/config.ts"
 import { type OpenApiInterface, openApiInterface } from "../../src/protocols/mcp/openapi.ts"
 import type { McpBackend } from "./schema.ts"
@@ -13,23 +13,18 @@ type Description = Pick<Extract<McpTarget, { readonly kind: "openapi" }>, "docum
 export const compileDescription = (schema: Schema, at: ConfigPath) =>
   Effect.gen(function* () {
     const path = [...at, "schema"]
-    const problem = (message: string): ConfigProblem => ({ path, message })
-    if (schema === undefined) return yield* Effect.fail({ path: at, message: "expected a schema" })
-    if (typeof schema === "object" && schema.url !== undefined)
-      return isWebAddress(schema.url)
-        ? yield* openAt(schema.url)
-        : yield* Effect.fail({ path: [...path, "url"], message: "expected an http or https URL" })
+    const problem = (message: string): ReadonlyArray<ConfigProblem> => [{ path, message }]
+    if (schema === undefined) return yield* Effect.fail([{ path: at, message: "expected a schema" }])
+    if (typeof schema === "object" && schema.url !== undefined) return yield* openAt(schema, path)
     const { read } = yield* Files
     const text =
       typeof schema === "string" ? schema : yield* Effect.mapError(read(schema.file), ({ message }) => problem(message))
     const found = describedBy(text)
     if (Result.isFailure(found)) return yield* Effect.fail(problem(found.failure))
     const api = found.success
-    const known: Description = { document: api, api: () => api, load: (done) => done() }
+    const known: Description = { document: api, api: () => api, load: (_, done) => done() }
     return known
   })
-
-const isWebAddress = (url: string): boolean => /^https?:$/.test(URL.parse(url)?.protocol ?? "")
 
 const descriptions: DocumentKind<OpenApiInterface> = {
   name: "OpenAPI document",
@@ -40,14 +35,18 @@ const descriptions: DocumentKind<OpenApiInterface> = {
   read: (text) => Result.map(describedBy(text), (value) => ({ value, warnings: [] }))
 }
 
-const openAt = (url: string) =>
+const openAt = (remote: RemoteDocument, path: ConfigPath) =>
   Effect.gen(function* () {
-    const document = yield* (yield* Documents).open(descriptions, url)
-    const run = Effect.runCallbackWith(yield* Effect.context<never>())
+    const { url, policies } = remote
+    const document = yield* (yield* Documents).open(descriptions, url, yield* compileDocumentCall(remote, path))
+    const own = yield* Effect.context<never>()
     const described: Description = {
-      document: url,
+      document: { url, policies },
       api: document.current,
-      load: (done) => void run(document.refresh, { onExit: done })
+      load: (context, done) => {
+        const run = Effect.runCallbackWith(context === undefined ? own : Context.merge(own, context))
+        run(document.refresh, { onExit: done })
+      }
     }
     return described
   })

@@ -61,7 +61,7 @@ const compileRemote = (
     )
     const problems = [
       ...(Result.isFailure(resolved) ? resolved.failure : []),
-      ...(Result.isFailure(described) ? [described.failure] : [])
+      ...(Result.isFailure(described) ? described.failure : [])
     ]
     if (Result.isFailure(resolved) || Result.isFailure(described)) return yield* Effect.fail(problems)
     const caller = resolved.success
@@ -74,7 +74,7 @@ const compileRemote = (
     return { target, caller }
   })
 
-const undescribed: Effect.Effect<undefined, ConfigProblem> = Effect.succeed(undefined)
+const undescribed: Effect.Effect<undefined, Problems> = Effect.succeed(undefined)
 
 const referenceTo = (endpoint: McpEndpoint, policies: TargetConfig["policies"]): Reference =>
   "backend" in endpoint ? { backend: endpoint.backend, policies } : { host: endpoint.address, policies }

@@ -1,5 +1,6 @@
 /** Shows the calls that the relay makes for one request to whoever watches that request. */
-import { formatTraceparent, type OutboundWatch, type Passage } from "../../src/policy/terminal.ts"
+import { Context } from "effect"
+import { formatTraceparent, type OutboundWatch, type Passage, WatchCalls } from "../../src/policy/terminal.ts"
 import type { McpTarget } from "../../src/protocols/mcp/config.ts"
 import type { McpObserver, McpUpstreamCall } from "../../src/protocols/mcp/contract.ts"
 import type { Exchange } from "./exchange.ts"
@@ -38,6 +39,10 @@ export const observerOf = (
         tracestate: x.request.headers.get("tracestate"),
         baggage: x.request.headers.get("baggage")
       }
+    },
+    within: (call) => {
+      const outbound = open.get(call)?.outbound
+      return outbound && Context.make(WatchCalls, outbound)
     },
     finished: (call) => {
       const overHttp = targets.some(({ name, kind }) => name === call.target && kind !== "stdio")

@@ -5,12 +5,19 @@ import type { OpenCall } from "../../src/balance/endpoint-health.ts"
 import { isFailure } from "../../src/balance/judgement.ts"
 import { retryHint } from "../../src/balance/retry-hint.ts"
 import { type Answer, isSource, observe, type StageError, slot, slots } from "../../src/policy/policy.ts"
-import { type Call, callUpstream, type Left, type Passage } from "../../src/policy/terminal.ts"
+import {
+  type Call,
+  callUpstream,
+  type Left,
+  noneHealthy,
+  type Passage,
+  type Upstream
+} from "../../src/policy/terminal.ts"
 import type { Member, Members } from "./endpoints.ts"
 
 /** The endpoint that an attempt goes to, and the call as the balancing sees it. */
 interface Attempted {
-  readonly member: Member
+  readonly member: Member<Upstream>
   readonly call: OpenCall
 }
 export const attempted = slot<object>()("serviceEndpoint", "attempt")
@@ -18,20 +25,15 @@ export const attempted = slot<object>()("serviceEndpoint", "attempt")
 export type ServiceSlots = typeof attempted | typeof slots.affinity | typeof slots.judgement | typeof slots.timeouts
 type Exchange = Call<ServiceSlots>
 
-const noneHealthy: StageError = {
-  _tag: "NoHealthyBackend",
-  status: 503,
-  message: "no healthy backends",
-  source: "backend",
-  reached: "nothing sent"
-}
-
 /** The longest that an endpoint is left alone: the others must not carry its share for ever. */
 const longestEviction = 300_000
 
 const ignore = () => {}
 
-export const serviceCalls = (members: Members, clock: () => number, random: () => number) => {
+/** A copy of a request says nothing of how its endpoint does. */
+const unwatched: OpenCall = { sent: ignore, answered: () => 0, over: ignore }
+
+export const serviceCalls = (members: Members<Upstream>, clock: () => number, random: () => number) => {
   const chosen = (x: Exchange, passage: Passage): Exit.Exit<Attempted, StageError> => {
     const affinity = x.get(slots.affinity)
     const { tried } = passage.attempts ?? {}
@@ -45,11 +47,11 @@ export const serviceCalls = (members: Members, clock: () => number, random: () =
     if (member === undefined) return Exit.fail(noneHealthy)
     passage.endpoint = passage.choice = member.key
     passage.others = untried.length > 1
-    const call = member.health.begin()
+    const call = x.aside ? unwatched : member.health.begin()
     x.onFinish(() => call.over(clock()))
     return Exit.succeed({ member, call })
   }
-  const failed = (x: Exchange, { health }: Member, { attempts }: Passage, asked: number | undefined) =>
+  const failed = (x: Exchange, { health }: Member<Upstream>, { attempts }: Passage, asked: number | undefined) =>
     health.failed(clock(), x.get(slots.judgement)?.eviction, asked ?? attempts?.pause, longestEviction)
   return {
     choose: (x: Exchange, _: undefined, passage: Passage): Left<Attempted> => {
@@ -64,12 +66,13 @@ export const serviceCalls = (members: Members, clock: () => number, random: () =
       return Effect.tapError(callUpstream(x, passage, member.upstream), ({ source }) =>
         Effect.sync(() => {
           call.answered(clock())
-          if (source === "backend") failed(x, member, passage, undefined)
+          if (source === "backend" && !x.aside) failed(x, member, passage, undefined)
         })
       )
     },
     judge: (x: Exchange, taken: Attempted, passage: Passage): Left<Attempted> => {
       const { member, call } = taken
+      if (x.aside) return Exit.succeed(taken)
       const waited = call.answered(clock())
       const { status, headers } = x.response!
       const isUnhealthy = x.get(slots.judgement)?.isUnhealthy

@@ -2,32 +2,24 @@
 import { Effect, Exit, Scope } from "effect"
 import type { Candidate } from "../../src/balance/choice.ts"
 import { EndpointHealth } from "../../src/balance/endpoint-health.ts"
-import {
-  type EndpointSet,
-  formatAddress,
-  Kept,
-  KeptKind,
-  type ServiceEndpoint,
-  type Upstream,
-  type Upstreams
-} from "../../src/policy/terminal.ts"
+import { type EndpointSet, formatAddress, Kept, KeptKind, type ServiceEndpoint } from "../../src/policy/terminal.ts"
 
-/** An endpoint that takes calls. Its key is its address. */
-export interface Member extends Candidate {
+/** An endpoint that takes calls, or connections. Its key is its address. */
+export interface Member<U> extends Candidate {
   readonly capacity: number
-  readonly upstream: Upstream
+  readonly upstream: U
 }
 
 /** The endpoints that may be called. */
-export interface Members {
-  readonly current: ReadonlyArray<Member>
+export interface Members<U> {
+  readonly current: ReadonlyArray<Member<U>>
   /** Follows the list; `undefined`: it is the one that was seen last. */
   readonly following: () => Effect.Effect<void> | undefined
 }
 
-interface Opened {
+interface Opened<U> {
   readonly endpoint: ServiceEndpoint
-  readonly member: Member
+  readonly member: Member<U>
   readonly scope: Scope.Closeable
 }
 
@@ -37,18 +29,18 @@ const kind = new KeptKind<EndpointHealth>("health of an endpoint of a service")
  * Opens the endpoints of a list, and goes with it. What is known of an endpoint outlives a reload, and is forgotten when it goes.
  * @param service what tells its endpoints from those of other services.
  */
-export const openMembers = (
+export const openMembers = <U>(
   service: string,
   list: EndpointSet,
-  open: (endpoint: ServiceEndpoint) => ReturnType<Upstreams["Service"]["open"]>,
+  open: (endpoint: ServiceEndpoint) => Effect.Effect<U, never, Scope.Scope>,
   clock: () => number
-): Effect.Effect<Members, never, Kept | Scope.Scope> =>
+): Effect.Effect<Members<U>, never, Kept | Scope.Scope> =>
   Effect.gen(function* () {
     const { keep } = yield* Kept
     const all = yield* Scope.Scope
     let seen = list.current
     let underWay = false
-    let opened: ReadonlyMap<string, Opened> = new Map()
+    let opened: ReadonlyMap<string, Opened<U>> = new Map()
 
     const openOne = (key: string, endpoint: ServiceEndpoint, made: Array<EndpointHealth>) =>
       Effect.gen(function* () {
@@ -67,7 +59,7 @@ export const openMembers = (
 
     const follow = Effect.gen(function* () {
       const before = opened
-      const now = new Map<string, Opened>()
+      const now = new Map<string, Opened<U>>()
       const made: Array<EndpointHealth> = []
       for (const endpoint of seen) {
         const key = formatAddress(endpoint.address)
@@ -95,7 +87,7 @@ export const openMembers = (
     })
 
     const members = {
-      current: [] as ReadonlyArray<Member>,
+      current: [] as ReadonlyArray<Member<U>>,
       following: () => {
         // Others who ask meanwhile go by what is opened already.
         if (underWay || list.current === seen) return undefined

@@ -9,11 +9,13 @@ import {
   Random,
   TerminalGraph,
   terminal,
+  type Upstream,
   Upstreams
 } from "../../src/policy/terminal.ts"
 import { attempted, type ServiceSlots, serviceCalls } from "./attempt.ts"
 import { type Members, openMembers } from "./endpoints.ts"
 import { ServicePortSchema } from "./schema.ts"
+import { openServiceStreams } from "./streams.ts"
 
 const { affinity, judgement, timeouts } = slots
 
@@ -34,12 +36,13 @@ export const backendService = terminal({
       const list = find(service, port) ?? { current: endpoints }
       const members = yield* openMembers(target, list, ({ address }) => upstreams.open(address, connections), clock)
       return compiledBackend(target, members, clock, random)
-    })
+    }),
+  streams: (config, _at, connections) => openServiceStreams(config, connections)
 })
 
 const compiledBackend = (
   target: string,
-  members: Members,
+  members: Members<Upstream>,
   clock: () => number,
   random: () => number
 ): CompiledBackend<ServiceSlots> => {

@@ -48,6 +48,8 @@ const Decoded = Schema.Struct({
   mode: Schema.toType(AuthenticationMode),
   location: Schema.toType(CredentialLocation),
   preserveToken: Schema.Boolean,
+  /** What is wrong with a provider is told where it stands. */
+  written: Schema.Literals(["flat", "providers"]),
   providers: Schema.Array(
     Schema.Struct({
       issuer: Schema.String,
@@ -79,14 +81,15 @@ export const JwtAuth = Form.pipe(
       mode: form.mode,
       location: form.location,
       preserveToken: form.preserveToken,
+      written: "providers" in form ? "providers" : "flat",
       providers: "providers" in form ? form.providers.map(provider) : [provider(form)]
     })),
-    encode: SchemaGetter.transform((auth: typeof Decoded.Type): typeof Form.Type => ({
-      mode: auth.mode,
-      location: auth.location,
-      preserveToken: auth.preserveToken,
-      providers: auth.providers.map(({ requiredClaims, ...rest }) => ({ ...rest, validation: { requiredClaims } }))
-    }))
+    encode: SchemaGetter.transform(({ mode, location, preserveToken, written, providers }): typeof Form.Type => {
+      const shared = { mode, location, preserveToken }
+      const forms = providers.map(({ requiredClaims, ...rest }) => ({ ...rest, validation: { requiredClaims } }))
+      const [only] = forms
+      return written === "flat" && only !== undefined ? { ...shared, ...only } : { ...shared, providers: forms }
+    })
   })
 )
 

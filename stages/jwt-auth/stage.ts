@@ -4,10 +4,10 @@ import {
   type ConfigProblem,
   compileCredential,
   credentialReadings,
-  Jwks,
   makeTokenVerifier,
   next,
   noToken,
+  openKeySet,
   policy,
   slots,
   type TokenFailure,
@@ -28,19 +28,16 @@ export const jwtAuth = policy({
   outcomes: ["next", "fail"],
   failsClosed: credentialReadings("jwtAuth"),
   maturity: { status: "stable", untrusted: "client" },
-  compile: ({ mode, location, preserveToken, providers }, { site }) =>
+  compile: ({ mode, location, preserveToken, written, providers }, at) =>
     Effect.gen(function* () {
-      const credential = yield* compileCredential(location, site, ["location"], preserveToken)
-      const jwks = yield* Jwks
+      const credential = yield* compileCredential(location, at.site, ["location"], preserveToken)
       const issuers: Array<TokenIssuer> = []
       const problems: Array<ConfigProblem> = []
       for (const [index, provider] of providers.entries()) {
-        const keys = yield* Effect.result(jwks.open(provider.jwks))
+        const part = written === "flat" ? ["jwks"] : ["providers", index, "jwks"]
+        const keys = yield* Effect.result(openKeySet(provider.jwks, at, part))
         if (Result.isSuccess(keys)) issuers.push({ ...provider, keys: keys.success })
-        else {
-          const path = providers.length === 1 ? ["jwks"] : ["providers", index, "jwks"]
-          problems.push({ path, message: keys.failure.message })
-        }
+        else problems.push(...keys.failure)
       }
       if (problems.length > 0) return yield* Effect.fail(problems)
       const verify = makeTokenVerifier(issuers)

@@ -12,10 +12,10 @@ import {
   credentialReadings,
   HttpFetch,
   type JsonObject,
-  Jwks,
   type KeysUnavailable,
   makeTokenVerifier,
   next,
+  openKeySet,
   type PolicyGraph,
   policy,
   respond,
@@ -84,7 +84,7 @@ export const mcpAuthentication = policy({
   outcomes: ["next", "respond", "fail"],
   failsClosed: credentialReadings("mcpAuthentication"),
   maturity: { status: "stable", untrusted: "client+backend" },
-  compile: (config, { site }) =>
+  compile: (config, at) =>
     Effect.gen(function* () {
       const { mode, audiences, clientId, clientSecret } = config
       if (!URL.canParse(config.issuer))
@@ -92,12 +92,9 @@ export const mcpAuthentication = policy({
       const issuer = new URL(config.issuer)
       const isAdapted = config.provider !== undefined
       const provider: Provider = config.provider === undefined ? generic : providers[config.provider]
-      const credential = yield* compileCredential(config.location, site, ["authorizationLocation"])
+      const credential = yield* compileCredential(config.location, at.site, ["authorizationLocation"])
       const { fetch } = yield* HttpFetch
-      const keys = yield* Effect.mapError(
-        (yield* Jwks).open(config.jwks ?? { url: provider.keySet(issuer) }),
-        ({ message }) => [{ path: ["jwks"], message }]
-      )
+      const keys = yield* openKeySet(config.jwks ?? { url: provider.keySet(issuer) }, at, ["jwks"])
       const verify = makeTokenVerifier([{ ...config, keys }])
 
       const { resource } = config.resourceMetadata

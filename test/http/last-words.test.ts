@@ -1,6 +1,6 @@
 /** How connections end that cannot go on: nobody is answered twice, and none stays open. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Exit } from "effect"
 import { BodyAborted, type BodySink } from "../../src/http/body.ts"
 import { HeaderList } from "../../src/http/header-list.ts"
 import { edge, proxyTo, tcpBackend } from "./edge.ts"
@@ -28,6 +28,15 @@ describe("last words", () => {
       assert.match(text, /^HTTP\/1\.1 200 [\s\S]*connection: keep-alive\r\n\r\nok$/)
       yield* Effect.promise(() => eventually(() => proxy.bound.connections() === 0))
       assert.deepStrictEqual(proxy.defects, [])
+    })
+  )
+
+  it.live("a client that ends its side with its request gets what is known at once", () =>
+    Effect.gen(function* () {
+      const { port } = yield* edge(() => Exit.succeed({ status: 200, headers: new HeaderList(), body: "known" }))
+      const client = new RawClient(port).send("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+      client.socket.end()
+      assert.match(yield* Effect.promise(() => client.toEnd()), /^HTTP\/1\.1 200 [\s\S]*\r\n\r\nknown$/)
     })
   )
 

@@ -49,6 +49,19 @@ describe("a kept connection that the backend has closed", () => {
     })
   )
 
+  it.live("but whatever has not left when the end comes is sent, be it a POST", () =>
+    Effect.gen(function* () {
+      const log: Array<string> = []
+      const { port, sockets } = yield* closing(log)
+      const upstream = yield* usedOnce(port)
+      // Its end has come and is not read yet; what is sent now leaves when it was.
+      sockets[0]!.destroy()
+      const answer = yield* upstream.send(upstreamRequest({ method: "POST", body: "body" }))
+      assert.strictEqual(answer.status, 200)
+      assert.deepStrictEqual(log, ["0 GET", "1 POST"])
+    })
+  )
+
   it.live("nor is a body that has been given away", () =>
     Effect.gen(function* () {
       const log: Array<string> = []

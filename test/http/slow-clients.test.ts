@@ -26,7 +26,7 @@ const timed = (handle: (x: Exchange) => Effect.Effect<Answer>, headTimeout = lim
       return handle(x)
     }
     const opened = yield* edge(handling, {
-      limits: { idleTimeout: limit, headTimeout },
+      limits: { idleTimeout: limit, stallTimeout: limit, headTimeout },
       clocks: { wall: Date.now, monotonic }
     })
     return {

@@ -1,9 +1,6 @@
 /** Backends behind an HTTP proxy: plain requests in absolute form, everything else through tunnels, and proxies that refuse. */
-import { readFileSync } from "node:fs"
-import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from "node:http"
+import type { Server } from "node:http"
 import { createServer as createSecureServer } from "node:https"
-import { connect, type Socket } from "node:net"
-import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted, Result } from "effect"
 import { HeaderList } from "../../src/http/header-list.ts"
@@ -11,82 +8,9 @@ import { start } from "../../src/main/library.ts"
 import type { UpstreamOptions, UpstreamTunnel } from "../../src/services/upstreams.ts"
 import { send } from "../client.ts"
 import { nowhere, origin } from "../origin.ts"
-import { portOf, tcpBackend, upstreamRequest, upstreamTo } from "./edge.ts"
+import { tcpBackend, upstreamRequest, upstreamTo } from "./edge.ts"
+import { certificate, listening, proxy, secure } from "./forward-proxy.ts"
 import { eventually } from "./raw-client.ts"
-
-const fixtures = join(import.meta.dirname, "fixtures")
-const certificate = join(fixtures, "localhost.cert.pem")
-const secure = { key: readFileSync(join(fixtures, "localhost.key.pem")), cert: readFileSync(certificate) }
-
-/** What a proxy was asked. */
-interface Asked {
-  readonly line: string
-  readonly headers: IncomingMessage["headers"]
-}
-
-/** A server of this machine until the scope ends, with all that is connected to it; yields its port. */
-const listening = (server: Server) =>
-  Effect.acquireRelease(
-    Effect.promise(async () => {
-      const sockets = new Set<Socket>()
-      server.on("connection", (socket: Socket) => sockets.add(socket))
-      await new Promise<void>((done) => server.listen(0, "localhost", done))
-      return { sockets, port: portOf(server.address()) }
-    }),
-    ({ sockets }) =>
-      Effect.promise(
-        () =>
-          new Promise<void>((done) => {
-            server.close(() => done())
-            for (const socket of sockets) socket.destroy()
-          })
-      )
-  ).pipe(Effect.map(({ port }) => port))
-
-/** An HTTP proxy for requests in absolute form and for tunnels, that lets nobody through without `authorization`. */
-const proxy = ({ tls = false, authorization }: { readonly tls?: boolean; readonly authorization?: string } = {}) =>
-  Effect.gen(function* () {
-    const asked: Array<Asked> = []
-    const open = new Set<Socket>()
-    const server = tls ? createSecureServer(secure) : createServer()
-    const isWelcome = ({ method, url, headers }: IncomingMessage) => {
-      asked.push({ line: `${method} ${url}`, headers })
-      return authorization === undefined || headers["proxy-authorization"] === authorization
-    }
-    server.on("request", (incoming: IncomingMessage, response: ServerResponse) => {
-      if (!isWelcome(incoming)) {
-        response.writeHead(407, { "proxy-authenticate": "Basic" }).end("who are you?")
-        return
-      }
-      const { "proxy-authorization": _, ...headers } = incoming.headers
-      const onward = request(incoming.url!, { method: incoming.method, headers }, (answer) => {
-        response.writeHead(answer.statusCode!, answer.headers)
-        answer.pipe(response)
-      })
-      onward.on("error", () => response.writeHead(502).end())
-      incoming.pipe(onward)
-    })
-    server.on("connect", (incoming: IncomingMessage, client: Socket) => {
-      client.on("error", () => {})
-      if (!isWelcome(incoming)) {
-        client.end(
-          "HTTP/1.1 407 Proxy Authentication Required\r\nproxy-authenticate: Basic\r\ncontent-length: 3\r\n\r\nno\n"
-        )
-        return
-      }
-      const [, host, port] = /^(.*):(\d+)$/.exec(incoming.url!)!
-      const onward = connect(Number(port), host!.replace(/[[\]]/g, ""), () => {
-        client.write("HTTP/1.1 200 Connection established\r\nvia: test\r\n\r\n")
-        open.add(client)
-        client.once("close", () => open.delete(client))
-        onward.pipe(client).pipe(onward)
-      })
-      onward.on("error", () => client.destroy())
-      client.on("close", () => onward.destroy())
-    })
-    const port = yield* listening(server as Server)
-    return { asked, open, port, lines: () => asked.splice(0).map(({ line }) => line) }
-  })
 
 /** What a gateway with one route answers. */
 const asked = (policies: string, host: string, sent: Parameters<typeof send>[1] = {}, rest = "") =>

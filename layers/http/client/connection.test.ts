@@ -4,8 +4,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { FakeClock } from "../../../test/fake-clock.ts"
 import { portOf } from "../../../test/http/edge.ts"
 import { settle } from "../connection-settings.ts"
-import { type Caller, Connection } from "./connection.ts"
-import { dialTo } from "./dial.ts"
+import type { Caller } from "./carrier.ts"
+import { Connection } from "./connection.ts"
+import { dialTo, Opened } from "./dial.ts"
 
 /** A connection to a server of the test, by a clock that stands still; both ends of it, and whether it is free again. */
 const connected = async () => {
@@ -29,7 +30,9 @@ const connected = async () => {
   }
   const unasked = { ask: () => assert.fail("an address needs no name"), follow: () => () => {} }
   const connection = await new Promise<Connection | Error>((done) =>
-    dialTo(target, settle(target, {}), clock.after, () => 0, unasked).dial(home, done)
+    dialTo(target, settle(target, {}), clock.after, () => 0, unasked).dial(home, "1.1", (made) =>
+      done(made instanceof Opened ? new Error("HTTP/2") : made)
+    )
   )
   assert.instanceOf(connection, Connection)
   while (sockets.length === 0) await new Promise(setImmediate)
@@ -40,6 +43,7 @@ const connected = async () => {
 const dropping = (connection: () => Connection, dropped: () => void): Caller => {
   const caller: Caller = {
     head: "GET / HTTP/1.1\r\nhost: a\r\n\r\n",
+    fields: [],
     body: undefined,
     declared: 0,
     bodiless: false,
@@ -77,6 +81,53 @@ const restOf = (bytes: number) => {
 }
 
 const gone = (peer: Socket) => new Promise<void>((resolve) => peer.once("close", () => resolve()))
+
+describe("a request that leaves at the end of the turn", () => {
+  it("is not taken to be answered by what comes before that", async () => {
+    const { peer, ended, connection, close } = await connected()
+    let received = 0
+    peer.on("data", (bytes) => {
+      received += bytes.length
+    })
+    const failures: Array<ReadonlyArray<unknown>> = []
+    const caller = {
+      ...dropping(
+        () => connection,
+        () => {}
+      ),
+      onFailure: (...told: Array<unknown>) => failures.push(told)
+    }
+    const closed = gone(peer)
+    connection.send(caller)
+    const surplus = Buffer.from("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+    connection.received(surplus, surplus.length)
+    assert.strictEqual(await ended, "lost")
+    await closed
+    assert.strictEqual(received, 0)
+    assert.lengthOf(failures, 1)
+    assert.deepStrictEqual(failures[0]!.slice(1), [false, true])
+    close()
+  })
+
+  it("does not leave when it was given up, and its connection serves nobody else", async () => {
+    const { peer, ended, connection, close } = await connected()
+    let received = 0
+    peer.on("data", (bytes) => {
+      received += bytes.length
+    })
+    const caller = dropping(
+      () => connection,
+      () => {}
+    )
+    const closed = gone(peer)
+    connection.send(caller)
+    connection.abandon(caller)
+    assert.strictEqual(await ended, "lost")
+    await closed
+    assert.strictEqual(received, 0)
+    close()
+  })
+})
 
 describe("the connection of an answer that is dropped", () => {
   it("serves another call when the rest is 64 KiB", async () => {

@@ -3,37 +3,15 @@
  * response. Whatever does not belong to the call that it serves, late bytes of an earlier one for example, ends it.
  */
 import type { Socket } from "node:net"
-import { type BodyAborted, type BodySource, isSource } from "../../../src/http/body.ts"
-import type { HeaderList } from "../../../src/http/header-list.ts"
+import { type BodyAborted, isSource } from "../../../src/http/body.ts"
 import { type Container, contained, containing } from "../../../src/services/contained.ts"
 import type { Later } from "../../../src/services/timer.ts"
 import { Tunnel } from "../tunnel.ts"
+import { atEndOfTurn, type Departing } from "../turn.ts"
+import type { Caller, Carrier } from "./carrier.ts"
 import { ConnectionClosed } from "./failures.ts"
 import { type ResponseHead, ResponseParser } from "./response-parser.ts"
-import { type Declared, Upload, type Uploading } from "./upload.ts"
-
-/** What a call sends, and how it is told of what comes back. None of these may throw. */
-export interface Caller {
-  /** The lines of the head, each character a byte. */
-  readonly head: string
-  readonly body: undefined | string | Uint8Array | BodySource
-  /** Of a source. */
-  readonly declared: Declared
-  readonly bodiless: boolean
-  readonly upgrading: boolean
-  readonly onInterim: (head: ResponseHead) => void
-  readonly onHead: (head: ResponseHead) => void
-  readonly onBody: (bytes: Buffer) => void
-  readonly onEnd: (trailers: HeaderList | undefined) => void
-  /** All that came in one piece was told. */
-  readonly onPiece: () => void
-  /** The connection has left HTTP. */
-  readonly onSwitch: (head: ResponseHead, tunnel: Tunnel, socket: Socket) => void
-  /** Nothing follows. @param begun some of the response had come. */
-  readonly onFailure: (error: Error, begun: boolean) => void
-  /** Something of the proxy itself went wrong. */
-  readonly contain: (cause: unknown) => void
-}
+import { Upload, type Uploading } from "./upload.ts"
 
 /** Where a connection belongs. */
 export interface Home {
@@ -53,11 +31,13 @@ const drainedTime = 50
 /** Up to this size a body is copied behind its head, which costs less than a second buffer in the same write. */
 const singleWrite = 16_384
 
-export class Connection implements Container, Uploading {
+export class Connection implements Carrier, Container, Departing, Uploading {
   readonly #home: Home
   readonly #socket: Socket
   readonly #parser = new ResponseParser()
   #caller: Caller | undefined = undefined
+  /** A request that leaves at the end of the turn. */
+  #outgoing = ""
   #upload: Upload | undefined = undefined
   #tunnel: Tunnel | undefined = undefined
   /** Ends the time in which the rest of a response that nobody wants may come. */
@@ -104,7 +84,7 @@ export class Connection implements Container, Uploading {
     this.#parser.begin(caller.bodiless, caller.upgrading)
     const { head, body } = caller
     const socket = this.#socket
-    if (body === undefined) socket.write(head, "latin1")
+    if (body === undefined) this.#departWith(head)
     else if (isSource(body)) {
       // Head and first chunk leave together when the chunk is there already.
       socket.cork()
@@ -118,8 +98,8 @@ export class Connection implements Container, Uploading {
         // Here, and not further up: there the connection may be serving the end of an earlier call.
         this.contain(cause)
       }
-    } else if (typeof body === "string") socket.write(head + body, "latin1")
-    else if (body.length <= singleWrite) socket.write(head + latin1(body), "latin1")
+    } else if (typeof body === "string") this.#departWith(head + body)
+    else if (body.length <= singleWrite) this.#departWith(head + latin1(body))
     else {
       socket.cork()
       socket.write(head, "latin1")
@@ -130,6 +110,18 @@ export class Connection implements Container, Uploading {
 
   uncork(): void {
     this.#socket.uncork()
+  }
+
+  #departWith(text: string): void {
+    this.#outgoing = text
+    atEndOfTurn(this)
+  }
+
+  depart(): void {
+    const text = this.#outgoing
+    this.#outgoing = ""
+    // Its caller may have gone, or its peer.
+    if (text !== "" && this.#caller !== undefined) this.#socket.write(text, "latin1")
   }
 
   /** The first `length` bytes have come; they are not kept. */
@@ -148,6 +140,11 @@ export class Connection implements Container, Uploading {
     if (caller === undefined) {
       if (this.#stopDraining === undefined) this.destroy()
       else this.#drain(parser.feed(bytes, length), length)
+      return
+    }
+    if (this.#outgoing !== "") {
+      // No answer to what has not left: its peer has given the connection up.
+      this.#fail(caller, new ConnectionClosed())
       return
     }
     const fault = parser.feed(bytes, length)
@@ -174,11 +171,16 @@ export class Connection implements Container, Uploading {
     caller.onPiece()
   }
 
+  /** The system has taken all of the request. */
+  get #sent(): boolean {
+    return this.#upload?.over !== false && this.#outgoing === "" && this.#socket.writableLength === 0
+  }
+
   /** @param reusable nothing of the response speaks against another call. */
   #complete(caller: Caller, reusable: boolean): void {
     const { trailers } = this.#parser
     const upload = this.#upload
-    const sent = (upload === undefined || upload.over) && this.#socket.writableLength === 0
+    const sent = this.#sent
     this.#caller = undefined
     this.#upload = undefined
     this.used = true
@@ -195,12 +197,13 @@ export class Connection implements Container, Uploading {
 
   #fail(caller: Caller, error: Error): void {
     const begun = this.#parser.started
+    const unsent = this.#outgoing !== ""
     const upload = this.#upload
     this.#caller = undefined
     this.#upload = undefined
     upload?.stop()
     this.destroy()
-    caller.onFailure(error, begun)
+    caller.onFailure(error, begun, unsent)
   }
 
   #switch(caller: Caller, head: ResponseHead, bytes: Buffer, length: number): void {
@@ -248,7 +251,7 @@ export class Connection implements Container, Uploading {
   abandon(caller: Caller): void {
     if (this.#caller !== caller) return
     const upload = this.#upload
-    const sent = (upload === undefined || upload.over) && this.#socket.writableLength === 0
+    const sent = this.#sent
     this.#caller = undefined
     this.#upload = undefined
     upload?.stop()

@@ -11,7 +11,13 @@ import type { Scheme } from "../../../src/http/message.ts"
 import { Exchange } from "../../../src/pipeline/exchange.ts"
 import type { Peer } from "../../../src/pipeline/view.ts"
 import { type Container, contained, ignore } from "../../../src/services/contained.ts"
-import { type ClientConnection, endUnlessAdmitted, type Limits, type Serving } from "../../http/client-connection.ts"
+import {
+  type BegunConnection,
+  type ClientConnection,
+  endUnlessAdmitted,
+  type Limits,
+  type Serving
+} from "../../http/client-connection.ts"
 import { dateAt } from "../../http/response-head.ts"
 import type { Secured } from "../../tls/secured.ts"
 import { Allowance } from "./allowance.ts"
@@ -59,7 +65,7 @@ export class Session implements ClientConnection, StreamHost, Container {
   #weighed = 0
 
   /** @param connection of which nothing was read but how its client begins. */
-  constructor(serving: Serving, { socket, peer, secured, opened }: ClientConnection) {
+  constructor(serving: Serving, { socket, peer, secured, opened }: BegunConnection) {
     this.#serving = serving
     this.socket = socket
     this.peer = peer
@@ -139,11 +145,15 @@ export class Session implements ClientConnection, StreamHost, Container {
       return
     }
     const { head, length, expecting, tunnel } = framed
+    const { overload, turnedAway } = this.#serving
+    if (!overload.admits()) {
+      turnedAway("request", "LoopDelay")
+      this.#turnAway(stream)
+      return
+    }
     const bodiless = stream.endAfterHeaders || tunnel !== undefined
     if (!bodiless && !this.windows.open()) {
-      // Nothing was done of it: it may be sent again.
-      stream.on("error", ignore)
-      stream.close(code.refused)
+      this.#turnAway(stream)
       return
     }
     this.#idleSince = undefined
@@ -156,6 +166,12 @@ export class Session implements ClientConnection, StreamHost, Container {
     if (!bodiless) exchange.requestBody = request.receive()
     this.#requests.add(request)
     request.begin(handle)
+  }
+
+  /** Nothing was done of it: it may be sent again (RFC 9113 8.7). */
+  #turnAway(stream: ServerHttp2Stream): void {
+    stream.on("error", ignore)
+    stream.close(code.refused)
   }
 
   reset(): void {
@@ -234,7 +250,7 @@ export class Session implements ClientConnection, StreamHost, Container {
     this.#lingering ??= setTimeout(destroy, lingering, this.socket).unref()
   }
 
-  cutRequests(matches: (exchange: Exchange) => boolean, failure: string): number {
+  cutRequests(matches: (exchange: Pick<Exchange, "settings">) => boolean, failure: string): number {
     let count = 0
     for (const request of this.#requests) {
       if (!matches(request.exchange)) continue
@@ -260,11 +276,11 @@ export class Session implements ClientConnection, StreamHost, Container {
     this.#session.destroy()
   }
 
-  sweep(now: number, { maxConnectionDuration, idleTimeout }: Limits): void {
+  sweep(now: number, { maxConnectionDuration, idleTimeout, stallTimeout }: Limits): void {
     this.#weigh()
     if (maxConnectionDuration !== undefined && now - this.opened >= maxConnectionDuration) this.finish()
     if (this.#idleSince !== undefined && now - this.#idleSince >= idleTimeout) this.finish()
-    for (const request of this.#requests) request.sweep(now, idleTimeout)
+    for (const request of this.#requests) request.sweep(now, idleTimeout, stallTimeout)
   }
 
   /**

@@ -265,7 +265,7 @@ export class StreamRequest implements Answering, Incoming {
   }
 
   /** Bodies that move, however slowly, are not cut. */
-  sweep(now: number, idleTimeout: number): void {
+  sweep(now: number, idleTimeout: number, stallTimeout: number): void {
     const { stream } = this
     const awaits = this.#upload?.awaited === true
     const left = stream.writableLength
@@ -277,7 +277,7 @@ export class StreamRequest implements Answering, Incoming {
     if (moved !== this.#moved) {
       this.#moved = moved
       this.#stillSince = now
-    } else if (now - this.#stillSince < idleTimeout) return
+    } else if (now - this.#stillSince < (left > 0 ? stallTimeout : idleTimeout)) return
     // It was closed by its client, and nobody reads what had come before.
     else if (stream.closed) stream.destroy()
     else this.#stall(awaits)

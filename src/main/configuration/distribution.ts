@@ -34,8 +34,11 @@ type TerminalPorts =
     >
   | McpProcess
 
+/** What policies need to compile, but for what belongs to each configuration. */
+export type PolicyPorts<L extends ReadonlyArray<AnyPolicy>> = Exclude<Services<L>, SubCalls>
+
 /** What the proxy's own policies and terminals need to compile. */
-export type Ports = Services<(typeof policies)["policies"]> | TerminalPorts
+export type Ports = PolicyPorts<(typeof policies)["policies"]> | TerminalPorts
 
 export interface Distribution<out R = Ports> extends Language {
   readonly registry: Registry
@@ -96,7 +99,7 @@ const mcpSessions = ({ settings }: Normalised) =>
 /** The distribution of a registry. Its policies of other names than the proxy's own may be written wherever they can be attached. */
 export const makeDistribution = <const L extends ReadonlyArray<AnyPolicy>>(
   registry: Registry<L>
-): Distribution<Services<L> | TerminalPorts> => {
+): Distribution<PolicyPorts<L> | TerminalPorts> => {
   const foreign: PolicySpecs = Object.fromEntries(
     registry.policies
       .filter(({ name }) => !Object.hasOwn(schemas, name))

@@ -6,6 +6,8 @@ import { probesOf } from "../../services/upstreams.ts"
 
 export interface Frontend {
   readonly limits: Limits
+  /** Milliseconds for which nothing may move on a connection that is passed on; `undefined`: any time. */
+  readonly streamIdleTimeout: number | undefined
   /** The most bytes of a body that are held in memory where no policy says otherwise. */
   readonly bodyLimit: number
 }
@@ -17,9 +19,10 @@ export const frontendOf = ({ http, tcp }: Frontends): Frontend => {
       paths: http?.paths ?? defaultLimits.paths,
       maxHeaders: http?.http1MaxHeaders ?? defaultLimits.maxHeaders,
       idleTimeout,
+      stallTimeout: http?.stallTimeout ?? Math.min(defaultLimits.stallTimeout, idleTimeout),
       headTimeout: http?.http1HeaderTimeout ?? Math.min(defaultLimits.headTimeout, idleTimeout),
       maxConnectionDuration: http?.maxConnectionDuration,
-      probes: tcp === undefined ? defaultLimits.probes : probesOf(tcp.keepalives),
+      probes: tcp?.keepalives === undefined ? defaultLimits.probes : probesOf(tcp.keepalives),
       http2: {
         window: http?.http2WindowSize,
         connectionWindow: http?.http2ConnectionWindowSize,
@@ -29,6 +32,7 @@ export const frontendOf = ({ http, tcp }: Frontends): Frontend => {
         pingTimeout: http?.http2KeepaliveTimeout ?? defaultLimits.http2.pingTimeout
       }
     },
+    streamIdleTimeout: tcp?.idleTimeout,
     bodyLimit: http?.maxBufferSize ?? defaultBodyLimit
   }
 }

@@ -9,6 +9,7 @@ import * as HttpFetch from "../../../layers/http-fetch/layer.ts"
 import * as Jwks from "../../../layers/jwks/live.ts"
 import * as Kept from "../../../layers/kept.ts"
 import * as LoggedDefects from "../../../layers/log/defects.ts"
+import * as Passwords from "../../../layers/passwords/layer.ts"
 import * as RateLimits from "../../../layers/rate-limits/memory.ts"
 import * as Stdio from "../../../layers/stdio/layer.ts"
 import * as Tokenizer from "../../../layers/tokenizer/layer.ts"
@@ -77,7 +78,7 @@ const contained = Layer.provideMerge(
 const adapters = (options: PortOptions) =>
   Layer.mergeAll(
     Upstream.layer,
-    Kept.layer,
+    Layer.provideMerge(Passwords.layer, Kept.layer),
     RateLimits.layer,
     Tokenizer.layer,
     mcpProcess(options),

@@ -7,7 +7,7 @@ import type { Positions } from "../../../spec/config/positions.ts"
 import { countOf, formatText, inOrder, type Problem } from "../../../spec/config/problem.ts"
 import { type Checked, type ConfigurationText, check, isFollowing, type Language } from "../../check/check.ts"
 import type { Assembled } from "../../compile/assemble.ts"
-import { type RouteGraph, routeGraph } from "../../pipeline/graph.ts"
+import { type RouteGraph, routeGraph, streamGraph } from "../../pipeline/graph.ts"
 import type { Hidden } from "../../pipeline/hidden.ts"
 import type { ConfigPath } from "../../pipeline/stage.ts"
 import type { Normalised } from "../../routing/normalised.ts"
@@ -103,6 +103,10 @@ const parted = (problems: ReadonlyArray<Problem>) => {
   return [error, warning] as const
 }
 
+/** A way that leads to no backend is drawn, too. */
+const orNone = <B>(backends: ReadonlyArray<B>): ReadonlyArray<B | undefined> =>
+  backends.length === 0 ? [undefined] : backends
+
 const graphsOf = (assembled: Assembled, positions: Positions, file: string): ReadonlyArray<RouteGraph> => {
   const source = {
     text: positions.show,
@@ -111,9 +115,11 @@ const graphsOf = (assembled: Assembled, positions: Positions, file: string): Rea
       return `${file}:${line}:${column}`
     }
   }
-  return assembled.routes.flatMap(({ listener, route, backends }) =>
-    backends.length === 0
-      ? [routeGraph(source, listener, route, undefined)]
-      : backends.map((backend) => routeGraph(source, listener, route, backend))
+  const ofRequests = assembled.routes.flatMap(({ listener, route, backends }) =>
+    orNone(backends).map((backend) => routeGraph(source, listener, route, backend))
   )
+  const ofStreams = assembled.streams.flatMap(({ listener, route, backends }) =>
+    orNone(backends).map((backend) => streamGraph(source, listener, route, backend))
+  )
+  return [...ofRequests, ...ofStreams]
 }

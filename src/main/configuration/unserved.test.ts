@@ -23,7 +23,10 @@ describe("what this build reads but does not serve", () => {
       "frontendPolicies: { http: { http1HeaderCase: preserve } }",
       "3: preserving the case of header names is not available yet"
     ],
-    ["binds: [{ port: 1, listeners: [{ protocol: TLS }] }]", "3: a TLS listener is not available yet"],
+    [
+      "binds: [{ port: 1, listeners: [{ protocol: TCP, tcpRoutes: [{ backends: [{ dynamic: {} }] }] }] }]",
+      "3: a dynamic backend of a TCP route is not available yet"
+    ],
     [
       "binds: [{ port: 1, listeners: [{ protocol: HBONE }] }]",
       "3: HBONE, the tunnel between workloads of a mesh that this proxy is no part of, is not available yet"

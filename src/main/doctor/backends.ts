@@ -62,9 +62,9 @@ export const calleesOf = Effect.fnUntraced(function* (config: Normalised, source
         })
     })
   )
-  const addWritten = (address: Address, path: Path) => {
+  const addWritten = (address: Address, path?: Path) => {
     const key = formatAddress(address)
-    if (found.has(key) || !behind.has(key)) add({ address, tls: undefined, path: formatPath(path) })
+    if (found.has(key) || !behind.has(key)) add({ address, tls: undefined, path: path && formatPath(path) })
   }
   for (const { destination, path } of Object.values(config.backends)) {
     if (destination.kind === "host") addWritten(destination.config, path)
@@ -76,7 +76,7 @@ export const calleesOf = Effect.fnUntraced(function* (config: Normalised, source
   }
   for (const url of urls(config)) {
     const address = parseUrl(url)?.address
-    if (address !== undefined) add({ address, tls: undefined, path: undefined })
+    if (address !== undefined) addWritten(address)
   }
   return [...found.values()]
 })

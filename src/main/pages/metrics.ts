@@ -8,8 +8,11 @@ import { makeMcpSeries } from "../../../stages/backend-mcp/series.ts"
 import type { Assembled } from "../../compile/assemble.ts"
 import { callTimes } from "../../pipeline/call-times.ts"
 import { stageTimes } from "../../pipeline/latency.ts"
+import { mirrorCounter } from "../../pipeline/mirrors.ts"
 import { makeRecorder, refusedConnections } from "../../pipeline/record.ts"
+import { makeRelayRecorder } from "../../pipeline/relay-record.ts"
 import type { Family, Metrics, Series } from "../../services/metrics.ts"
+import { reportOverload } from "../proxy/overload-report.ts"
 import { buildInfo, configurationGauges, gatherRuntime, heldBodies } from "../proxy/runtime-metrics.ts"
 import { lostLines } from "../proxy/starting-log.ts"
 
@@ -45,15 +48,28 @@ const registered = (register: (metrics: Metrics["Service"]) => void): ReadonlyAr
 }
 
 const quiet = ConsoleLog.make({ filter: "off", format: "text", write: () => {}, now: () => 0 })
-const nothing: Assembled = { binds: [], routes: [], admission: undefined, choosing: [] }
+const nothing: Assembled = { binds: [], routes: [], streams: [], admission: undefined, choosing: [] }
 
 const sections: ReadonlyArray<readonly [title: string, register: (metrics: Metrics["Service"]) => void]> = [
-  ["Requests", (metrics) => [makeRecorder(quiet, metrics, () => 0), refusedConnections(metrics, quiet)]],
+  [
+    "Requests",
+    (metrics) => [
+      makeRecorder(quiet, metrics, () => 0),
+      refusedConnections(metrics, quiet, () => 0),
+      reportOverload(metrics, quiet, { connections: 0, lateness: 0 })
+    ]
+  ],
+  ["Connections that are passed on", (metrics) => makeRelayRecorder(quiet, metrics, () => 0)],
   ["Models", (metrics) => [makeCallSeries(metrics), guardChecks(metrics)]],
   ["MCP servers", (metrics) => makeMcpSeries(metrics, uncounted)],
   [
     "Backends",
-    (metrics) => [callTimes(metrics)("Primary", "Http"), poolMetrics(metrics, () => 0), dnsMetrics(metrics)]
+    (metrics) => [
+      callTimes(metrics)("Primary", "Http"),
+      mirrorCounter(metrics),
+      poolMetrics(metrics, () => 0),
+      dnsMetrics(metrics)
+    ]
   ],
   [
     "The process",

@@ -3,6 +3,7 @@ import { once } from "node:events"
 import { createServer } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
+import { defaultOverloadLimits } from "../../../layers/http/overload.ts"
 import * as ConsoleLog from "../../../layers/log/console.ts"
 import * as Prometheus from "../../../layers/metrics/prometheus.ts"
 import { httpBackend, portOf } from "../../../test/http/edge.ts"
@@ -27,7 +28,8 @@ const options = {
   sampler: never,
   spans: undefined,
   retirement,
-  maxTotalBufferSize: 1_000_000
+  maxTotalBufferSize: 1_000_000,
+  overload: defaultOverloadLimits
 }
 
 /** A gateway on a clock that stands still, before a backend that begins its answers and never ends them. */

@@ -5,6 +5,7 @@
 import { Effect, Exit, Result, Scope, Semaphore } from "effect"
 import { addressOf, type BindFailed, show } from "../../../layers/http/address.ts"
 import { type Bound, type Clocks, type DrainOptions, listen } from "../../../layers/http/listener.ts"
+import { Overload, type OverloadLimits } from "../../../layers/http/overload.ts"
 import { formatPath } from "../../../spec/config/path.ts"
 import type { Code } from "../../../spec/warnings.ts"
 import { checkAside } from "../../check/aside.ts"
@@ -35,6 +36,8 @@ import { Metrics } from "../../services/metrics.ts"
 import type { SpanSink } from "../../services/span-sink.ts"
 import type { Distribution } from "../configuration/distribution.ts"
 import { InvalidConfiguration, makeSnapshot, type Snapshot } from "../configuration/snapshot.ts"
+import { reportOverload } from "./overload-report.ts"
+import { makeRelaying } from "./relaying.ts"
 import { configurationGauges, heldBodies } from "./runtime-metrics.ts"
 
 export interface GatewayOptions<R> {
@@ -54,6 +57,7 @@ export interface GatewayOptions<R> {
   readonly retirement: number
   /** Bytes of bodies that may be in memory. */
   readonly maxTotalBufferSize: number
+  readonly overload: OverloadLimits
 }
 
 export interface Gateway {
@@ -113,8 +117,8 @@ export const startGateway = <R>(
 
     /** Where a bind listens, by the port of the configuration: what its socket is known by from one snapshot to the next. */
     const placeOf = ({ address, port }: AssembledBind) => addressOf(address ?? options.host, port)
-    /** A socket speaks TLS or does not, as long as it is open. */
-    const keyOf = (bind: AssembledBind) => `${show(placeOf(bind))}${bind.tls === undefined ? "" : " with TLS"}`
+    /** What a socket speaks is the same as long as it is open. */
+    const keyOf = (bind: AssembledBind) => `${show(placeOf(bind))}${spoken[bind.protocol]}`
     const indexed = ({ assembled }: Snapshot) => new Map(assembled.binds.map((bind) => [keyOf(bind), bind]))
     let bindsByPlace = indexed(current)
     const sockets = new Map<string, Open>()
@@ -169,7 +173,11 @@ export const startGateway = <R>(
         }
       }
 
-    const refusals = refusedConnections(metrics, log)
+    const relaying = makeRelaying(log, metrics, clocks.monotonic, watchers, () => [current, currentSettings])
+
+    const refusals = refusedConnections(metrics, log, clocks.monotonic)
+    const overload = new Overload(options.overload, clocks.monotonic, (cause) => tell("connection", cause))
+    const turnedAway = reportOverload(metrics, log, overload)
     const admitting = (bind: string) => {
       const admit = makeAdmit(
         clocks.monotonic,
@@ -205,8 +213,11 @@ export const startGateway = <R>(
           setting: settingOf(bind),
           handle: handle(key),
           admit: admitting(bind.key),
+          relayed: relaying(bind, () => bindsByPlace.get(key)),
           tls: bind.tls === undefined ? undefined : () => bindsByPlace.get(key)?.tls ?? bind.tls,
-          handshakeFailed: (source, detail) => refusals.handshake(bind.key, source, detail),
+          overload,
+          turnedAway: (what, cause) => turnedAway(bind.key, what, cause),
+          handshakeFailed: (source, detail, why) => refusals[why](bind.key, source, detail),
           http2Ended: (source, cause) => refusals.session(bind.key, source, cause),
           clocks,
           limits: () => current.frontend.limits,
@@ -404,6 +415,9 @@ export const startGateway = <R>(
       )
     }
   })
+
+/** What is said of a socket in what it is known by. */
+const spoken: Readonly<Record<AssembledBind["protocol"], string>> = { http: "", tls: " with TLS", tcp: " of TCP" }
 
 const notAdmitted = "its connection is not admitted any more"
 

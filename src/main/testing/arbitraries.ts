@@ -55,9 +55,10 @@ export const flag = oneOf(true, false)
 const written = (ast: SchemaAST.AST, words: Vocabulary, property: string): Arbitrary.Arbitrary<unknown> => {
   if (SchemaAST.isString(ast) || SchemaAST.isNumber(ast)) {
     const kind = SchemaAST.isString(ast) ? "string" : "number"
-    const known = (wordsOf(words, property) ?? wordsOf(words, SchemaAST.resolveIdentifier(ast)))?.filter(
-      (w) => typeof w === kind
-    )
+    const identifier = SchemaAST.resolveIdentifier(ast)
+    // An expression is one wherever it stands.
+    const own = identifier === "CelExpression" ? undefined : wordsOf(words, property)
+    const known = (own ?? wordsOf(words, identifier))?.filter((w) => typeof w === kind)
     if (known !== undefined && known.length > 0) return oneOf<unknown>(...known)
   }
   if (SchemaAST.isUnion(ast))

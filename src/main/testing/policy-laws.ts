@@ -10,6 +10,7 @@ import { type Law, LawBroken } from "./law.ts"
 import {
   attemptsLeaveNothing,
   bodiesPass,
+  conditionsDecide,
   configurationsSurvive,
   eventsInOrder,
   everyRunIsTimed,
@@ -39,8 +40,11 @@ interface Options extends ConfigurationOptions {
   readonly examples?: ReadonlyArray<Example> | undefined
   /** Generated cases of each law. Default 60. */
   readonly runs?: number | undefined
-  /** Whether the policy changes bodies: then that they pass untouched is no law for it. Default: false. */
-  readonly changesBodies?: boolean | undefined
+  /**
+   * Whether a policy changes bodies, or does by its configuration: then that they pass untouched is no law for it. Default: what
+   * the policy says of itself.
+   */
+  readonly changesBodies?: boolean | ((policy: string, config: unknown) => boolean) | undefined
 }
 
 export type LawOptions<R> = Options & ServiceOptions<R>
@@ -50,7 +54,7 @@ export const policyLaws = <const P extends AnyPolicy>(
   policy: P,
   ...[options = {} as LawOptions<Services<readonly [P]>>]: Optional<LawOptions<Services<readonly [P]>>>
 ): ReadonlyArray<Law> => {
-  const { examples = [], runs = 60, changesBodies = false, layer } = options as Options & AnyServiceOptions
+  const { examples = [], runs = 60, changesBodies, layer } = options as Options & AnyServiceOptions
   const generated = casesOf(policy, options)
   const given = examples.flatMap((example) => exampleCases(policy, example))
   const cases = given.length === 0 ? generated : anyOf(generated, generated, anyOf(...given))
@@ -65,9 +69,12 @@ export const policyLaws = <const P extends AnyPolicy>(
     eventsInOrder(subject, runs),
     runsAreDrawn(subject, runs),
     interruptionReleases(subject, runs),
+    ...(policy.sites.some((site) => site !== "connection") ? [conditionsDecide(subject, runs)] : []),
     ...(policy.outcomes.includes("next") ? [attemptsLeaveNothing(subject, runs)] : []),
     // Where every request is answered or refused, no body passes.
-    ...(changesBodies || !policy.outcomes.includes("next") ? [] : [bodiesPass(subject, runs)]),
+    ...(changesBodies === true || !policy.outcomes.includes("next")
+      ? []
+      : [bodiesPass(subject, runs, changing(subject.registry, changesBodies))]),
     ...(policy.failOpen === undefined
       ? []
       : [
@@ -84,7 +91,7 @@ export const registryLaws = <const L extends ReadonlyArray<AnyPolicy>>(
   registry: Registry<L>,
   ...[options = {} as LawOptions<Services<L>>]: Optional<LawOptions<Services<L>>>
 ): ReadonlyArray<Law> => {
-  const { runs = 60, layer, changesBodies = false } = options as Options & AnyServiceOptions
+  const { runs = 60, layer, changesBodies } = options as Options & AnyServiceOptions
   const subject: Subject<L> = { registry, cases: mixturesOf(registry.policies, options), layer: layerOf(layer) }
   return [
     loopsAgree(subject, runs),
@@ -93,11 +100,18 @@ export const registryLaws = <const L extends ReadonlyArray<AnyPolicy>>(
     eventsInOrder(subject, runs),
     runsAreDrawn(subject, runs),
     interruptionReleases(subject, runs),
+    conditionsDecide(subject, runs),
     attemptsLeaveNothing(subject, runs),
-    ...(changesBodies ? [] : [bodiesPass(subject, runs)]),
+    ...(changesBodies === true ? [] : [bodiesPass(subject, runs, changing(registry, changesBodies))]),
     secretsStaySecret(subject, runs)
   ]
 }
+
+/** Who changes bodies, as it is said of the policies, or by themselves. */
+const changing = ({ byName }: Pick<Registry, "byName">, said: Options["changesBodies"]) =>
+  typeof said === "function"
+    ? said
+    : (policy: string, config: unknown) => said !== false && byName.get(policy)?.changesBodies?.(config) === true
 
 /** The cases that an example stands for. */
 const exampleCases = (policy: AnyPolicy, example: Example): ReadonlyArray<Arbitrary.Arbitrary<Case>> => {

@@ -25,4 +25,4 @@ export const layerOf =
   <L extends ReadonlyArray<AnyPolicy>>(layer: AnyServiceOptions["layer"]) =>
   (world: World) =>
     // Without a layer nothing is missing: that is what the type of the options says.
-    Layer.merge(world.layer, layer?.(world) ?? Layer.empty) as unknown as Layer.Layer<Services<L>>
+    Layer.mergeAll(world.layer, world.references, layer?.(world) ?? Layer.empty) as unknown as Layer.Layer<Services<L>>

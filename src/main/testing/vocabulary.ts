@@ -24,6 +24,8 @@ const paths = ["/", "/a", "/a/b?x=1", "/mcp", "/a%20b/../c?key=sealed-word-one"]
 /** What configurations of the proxy's own policies are made of. */
 export const vocabulary: Vocabulary = {
   HeaderName: names,
+  HeaderOrPseudo: [...names, ":method", ":path", ":authority", "host"],
+  HeaderOrStatus: [...names, ":status"],
   HeaderValue: values,
   Origin: ["*", origins[0]!, "https://*.example"],
   Method: ["*", "GET", "POST"],

@@ -81,7 +81,11 @@ export const whole = <R = Ports>(
     )
     return {
       world,
-      ways: snapshot.graphs().map((graph, index) => ({ graph, ids: ids[index]! })),
+      // Those of requests come first.
+      ways: snapshot
+        .graphs()
+        .slice(0, ids.length)
+        .map((graph, index) => ({ graph, ids: ids[index]! })),
       metrics: Effect.promise(async () => (await Context.get(built, Metrics).scrape()).text),
       send: (request, { port, watched = true, answered } = {}) => {
         const bind = port === undefined ? binds[0] : binds.find((each) => each.port === port)

@@ -6,7 +6,10 @@ import { Clock, Context, Effect, Exit, Layer } from "effect"
 import * as Documents from "../../../layers/documents/layer.ts"
 import * as Files from "../../../layers/files.ts"
 import * as Jwks from "../../../layers/jwks/live.ts"
+import * as Kept from "../../../layers/kept.ts"
 import * as ConsoleLog from "../../../layers/log/console.ts"
+import * as Passwords from "../../../layers/passwords/layer.ts"
+import { verify } from "../../../layers/passwords/verify.ts"
 import * as RateLimits from "../../../layers/rate-limits/memory.ts"
 import { type Address, formatAddress } from "../../../spec/target.ts"
 import type { TraceEvent } from "../../../spec/trace-events.ts"
@@ -15,6 +18,7 @@ import type { Answer } from "../../http/message.ts"
 import { CallTimes } from "../../pipeline/call-times.ts"
 import type { Exchange } from "../../pipeline/exchange.ts"
 import type { StageError } from "../../pipeline/stage.ts"
+import { type Caller, SubCalls, type SubRequest } from "../../pipeline/sub-calls.ts"
 import { toldFetch } from "../../pipeline/told-fetch.ts"
 import { type Fetched, FetchFailed, type FetchRequest, HttpFetch } from "../../services/http-fetch.ts"
 import { Monotonic } from "../../services/monotonic.ts"
@@ -112,8 +116,14 @@ const published: ReadonlyArray<readonly [end: string, body: string]> = [
   ["/.well-known/oauth-authorization-server", metadata]
 ]
 
+/** Passwords are checked where they are shown: a thread of its own has a time of its own. */
+const passwords = Passwords.layerWith((password, hash, answer) => {
+  answer(verify(password, hash))
+  return () => {}
+})
+
 /** The services that a world provides. */
-export type WorldServices = Layer.Success<World["layer"]>
+export type WorldServices = Layer.Success<World["layer" | "references"]>
 
 export class World {
   readonly #options: WorldOptions
@@ -268,6 +278,35 @@ export class World {
     }
   }
 
+  /** Where there is no configuration, what a reference leads to is the server outside that its address names. */
+  readonly references = Layer.succeed(SubCalls, { resolve: ({ host }) => Effect.succeed(this.#callerOf(host)) })
+
+  #callerOf(host: Address | undefined): Caller {
+    const target = host === undefined ? "server.example:80" : formatAddress(host)
+    const { origin } = new URL(target.startsWith("https://") ? target : `http://${target}`)
+    const asked = ({ method, pathAndQuery, headers, body, maxBytes }: SubRequest, timeout?: number) =>
+      Effect.catch(
+        this.#fetch({
+          method: method === "POST" ? "POST" : "GET",
+          url: origin + pathAndQuery,
+          headers,
+          body,
+          timeout,
+          maxBytes
+        }),
+        ({ detail: kind }) => Effect.fail(new UpstreamFailed({ kind, detail: target, reached: "nothing sent" }))
+      )
+    return {
+      target,
+      origin,
+      showsCredential: false,
+      handsOver: false,
+      credentials: undefined,
+      ask: (_, request, timeout) => asked(request, timeout),
+      send: (_, request) => asked(request)
+    }
+  }
+
   /** What runs in the world lives by its time. */
   get timing(): Context.Context<never> {
     return Context.make(Clock.Clock, this.time.clock).pipe(
@@ -289,7 +328,7 @@ export class World {
       quiet
     )
     return Layer.provideMerge(
-      Layer.mergeAll(Jwks.layer, RateLimits.layer),
+      Layer.mergeAll(Jwks.layer, RateLimits.layer, Layer.provide(passwords, Kept.layer)),
       Layer.provideMerge(Layer.merge(Documents.layer, Files.layer), outside)
     )
   })

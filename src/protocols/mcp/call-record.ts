@@ -1,10 +1,13 @@
 /** The record of upstream calls: facts for the access log, and the moments at which spans begin and end. */
+import type { Context } from "effect"
 import type { McpClock, McpFacts, McpObserver, McpUpstreamCall, TraceHeaders } from "./contract.ts"
 
 /** One upstream call. */
 export interface CallRecord {
   readonly call: McpUpstreamCall
   readonly trace: TraceHeaders | undefined
+  /** What others are called with on behalf of this one, if somebody watches. */
+  readonly context: Context.Context<never> | undefined
   /** Closes the record once; with the reason if the call did not succeed. */
   readonly end: (failure: CallFailure | undefined) => void
 }
@@ -46,6 +49,7 @@ export const makeLedger = (facts: McpFacts, observer: McpObserver | undefined, c
     return {
       call,
       trace: observer?.started(call),
+      context: observer?.within?.(call),
       end: (failure) => {
         if (call.endedAt !== undefined) return
         call.endedAt = clock.now()

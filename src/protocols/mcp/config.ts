@@ -1,4 +1,5 @@
 /** What the relay is built from: targets and modes of one MCP backend, already decoded and with defaults applied. */
+import type { Context } from "effect"
 import type { McpStdioCommand } from "../../services/mcp-stdio.ts"
 import type { McpHttpDialogue } from "./http/contract.ts"
 import type { OpenApiInterface } from "./openapi.ts"
@@ -20,12 +21,12 @@ export type McpTarget =
       readonly name: string
       readonly kind: "openapi"
       readonly address: string
-      /** What tells it from others: itself, or where it is described. */
-      readonly document: OpenApiInterface | string
+      /** What tells it from others: itself, or where it is described and how that is asked. Holds credentials. */
+      readonly document: OpenApiInterface | { readonly url: string; readonly policies: unknown }
       /** As it is described now; `undefined` until that is known. */
       readonly api: () => OpenApiInterface | undefined
-      /** Tries to have a description, for a short time, and tells when that is over. */
-      readonly load: (done: () => void) => void
+      /** Tries to have a description, for a short time, and tells when that is over. Whoever is called for that is called with `context`. */
+      readonly load: (context: Context.Context<never> | undefined, done: () => void) => void
     }
 
 /** Bounds on what clients and targets can make the relay hold. */

@@ -2,7 +2,7 @@
  * The relay as its caller sees it: a request with its identity goes in, a response comes out whose body is known
  * whole or is a stream of server-sent events. An HTTP engine needs to know nothing else of MCP.
  */
-import type { Effect } from "effect"
+import type { Context, Effect } from "effect"
 import type { McpItem } from "../../../spec/trace-events.ts"
 
 /** May the principal of this request know and use the item? */
@@ -33,6 +33,8 @@ export interface McpUpstreamCall {
 export interface McpObserver {
   /** The span's context, if the call belongs to one. */
   readonly started: (call: McpUpstreamCall) => TraceHeaders | undefined
+  /** What others are called with on behalf of a call that has started, so that they are told as parts of it. */
+  readonly within?: ((call: McpUpstreamCall) => Context.Context<never> | undefined) | undefined
   readonly finished: (call: McpUpstreamCall) => void
 }
 

@@ -119,7 +119,7 @@ export const openApiTransport = (
       const described = api()
       if (described !== undefined) return answered(described, decoded, outgoing)
       open.set(stream, () => {})
-      load(() => {
+      load(outgoing.context, () => {
         // Nobody waits for it any more.
         if (!open.delete(stream) || closed) return
         const now = api()

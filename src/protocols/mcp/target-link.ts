@@ -204,12 +204,13 @@ export class TargetLink {
     const pending: Pending = { call, record, stream, lastId: undefined, retry: undefined, resumptions: 0 }
     this.#pending.set(key, pending)
     this.#streams.set(stream, { kind: "call", pending })
-    const { trace } = record
+    const { trace, context } = record
     transport.send({
       message: trace === undefined ? call.text : withTrace(call.text, trace),
       stream,
       expectsAnswer: true,
       method: call.method,
+      context,
       headers: trace === undefined ? call.headers : withTraceHeaders(call.headers, trace)
     })
   }

@@ -1,0 +1,53 @@
+/**
+ * One buffer for what all connections of clients read. The runtime makes a new one of 64 KiB for each read of a socket that its
+ * server has accepted, and cuts it down to what came; sockets that we open ourselves are given one by an option (`onread`), which
+ * an accepted one has no place for. So it is put where that option puts it, in fields that the runtime keeps to itself: 4 % of
+ * a request (docs/decisions/http-server.md). A runtime that has no such fields reads as it always did.
+ */
+import type { Socket } from "node:net"
+
+const shared = Buffer.allocUnsafeSlow(65_536)
+
+/** The fields behind `onread` of `net.Socket`. */
+interface Fields {
+  readonly buffer: symbol
+  readonly callback: symbol
+}
+
+/** Found once: all sockets have the same. */
+let fields: Fields | undefined | "unknown" = "unknown"
+
+const fieldsOf = (socket: Socket): Fields | undefined => {
+  const symbols = Object.getOwnPropertySymbols(socket)
+  const named = (name: string) => symbols.find(({ description }) => description === name)
+  const [buffer, callback] = [named("kBuffer"), named("kBufferCb")]
+  return buffer === undefined || callback === undefined ? undefined : { buffer, callback }
+}
+
+interface Handle {
+  readonly useUserBuffer: (buffer: Uint8Array) => void
+}
+
+const isHandle = (value: unknown): value is Handle =>
+  typeof value === "object" && value !== null && "useUserBuffer" in value && typeof value.useUserBuffer === "function"
+
+/**
+ * From here on the socket reads into the shared buffer, and `received` is called in place of listeners to `data`. It may not throw.
+ * @returns whether it does; otherwise nothing has changed.
+ */
+export const readShared = (socket: Socket, received: (bytes: Buffer) => void): boolean => {
+  if (fields === "unknown") fields = fieldsOf(socket)
+  const handle: unknown = Reflect.get(socket, "_handle")
+  if (fields === undefined || !isHandle(handle)) return false
+  const take = (length: number): boolean => {
+    received(shared.subarray(0, length))
+    return true
+  }
+  Reflect.set(socket, fields.buffer, shared)
+  Reflect.set(socket, fields.callback, take)
+  handle.useUserBuffer(shared)
+  return true
+}
+
+/** The same bytes, for whoever keeps them longer than the call that brought them. */
+export const lasting = (bytes: Buffer): Buffer => (bytes.buffer === shared.buffer ? Buffer.from(bytes) : bytes)
