@@ -55,7 +55,7 @@ const sections: ReadonlyArray<readonly [title: string, register: (metrics: Metri
     "Requests",
     (metrics) => [
       makeRecorder(quiet, metrics, () => 0),
-      refusedConnections(metrics, quiet),
+      refusedConnections(metrics, quiet, () => 0),
       reportOverload(metrics, quiet, { connections: 0, lateness: 0 })
     ]
   ],
