@@ -12,9 +12,8 @@ import { type Container, contained, containing, ignore } from "../../src/service
 import type { PortTls } from "../../src/services/listener-tls.ts"
 import { isLocal } from "../admin-address.ts"
 import { peerOf } from "../peer.ts"
-import { plainAddress } from "../plain-address.ts"
 import { RelayedConnection } from "../tcp/relayed-connection.ts"
-import { Handshakes } from "../tls/handshakes.ts"
+import { type HandshakeFailed, Handshakes } from "../tls/handshakes.ts"
 import type { Secured } from "../tls/secured.ts"
 import { type Address, BindFailed, bind, clearSocketFile, show } from "./address.ts"
 import { type Clocks, Connection, type Limits, overloaded, type Serving } from "./connection.ts"
@@ -55,7 +54,7 @@ export interface ListenOptions {
   /** Clients speak TLS: asked what of it for each connection. Absent: they do not. */
   readonly tls?: (() => PortTls | undefined) | undefined
   /** Told of a connection that was closed because its handshake failed, with the address of the client. Default: nobody is. */
-  readonly handshakeFailed?: ((source: string, detail: string) => void) | undefined
+  readonly handshakeFailed?: HandshakeFailed | undefined
   /** What bounds the whole process. Default: bounds of its own, by default generous. */
   readonly overload?: Bounds | undefined
   /** Told of what was turned away because there is too much. Default: nobody is. */
@@ -191,7 +190,7 @@ class Listener implements Container {
   readonly #serving: Serving
   readonly #relayed: ListenOptions["relayed"]
   readonly #tls: (() => PortTls | undefined) | undefined
-  readonly #handshakeFailed: (source: string, detail: string) => void
+  readonly #handshakeFailed: HandshakeFailed
   /** Connections whose handshakes are under way, of each server with TLS. */
   readonly #handshakes: Array<Handshakes> = []
   #sweeper: NodeJS.Timeout | undefined = undefined
@@ -206,7 +205,7 @@ class Listener implements Container {
     serving: Serving,
     relayed: ListenOptions["relayed"],
     tls: (() => PortTls | undefined) | undefined,
-    handshakeFailed: (source: string, detail: string) => void
+    handshakeFailed: HandshakeFailed
   ) {
     this.#serving = serving
     this.#relayed = relayed
@@ -267,8 +266,7 @@ class Listener implements Container {
       passed: (socket, facts) => this.#connected(socket, undefined, facts),
       overload: this.#serving.overload,
       turnedAway: (cause) => this.#serving.turnedAway("connection", cause),
-      failed: ({ remoteAddress = "", remotePort = 0 }, detail) =>
-        this.#handshakeFailed(`${plainAddress(remoteAddress)}:${remotePort}`, detail),
+      failed: this.#handshakeFailed,
       defect: this.#serving.defect
     })
     this.#handshakes.push(handshakes)
