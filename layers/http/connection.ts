@@ -35,6 +35,8 @@ export interface Clocks {
 export interface Limits {
   /** Whether paths get their normal form before anybody sees them. Default: they do. */
   readonly paths: Paths
+  /** What happens with CONNECT. Default: it is refused. */
+  readonly connects: "deny" | "route" | "tunnel"
   /** The most header lines of a request. Default 100. */
   readonly maxHeaders: number
   /**
@@ -249,7 +251,7 @@ export class Connection implements Host, Incoming, Beginning {
     if (at === bytes.length) return
     if (this.#tunnel !== undefined) this.#tunnel.received(lasting(bytes.subarray(at)))
     // It changes the protocol, if it is let.
-    else if (this.#active?.exchange.upgrade !== undefined) this.#keep(bytes.subarray(at))
+    else if (this.#active?.leavesHttp === true) this.#keep(bytes.subarray(at))
   }
 
   /** Some of a body has come. */
@@ -355,11 +357,11 @@ export class Connection implements Host, Incoming, Beginning {
   }
 
   #frame({ method, target, version, raw }: RequestLines): Framed | Malformed {
-    const { maxHeaders, paths } = this.#serving.limits()
+    const { maxHeaders, paths, connects } = this.#serving.limits()
     if (raw.length > 2 * maxHeaders) return { _tag: "Malformed", status: 431, message: "too many request headers" }
     if (version === "foreign") return { _tag: "Malformed", status: 400, message: "not HTTP" }
     if (version === "other") return { _tag: "Malformed", status: 505, message: "unsupported HTTP version" }
-    return frameRequest(method, target, version, raw, this.scheme, paths)
+    return frameRequest(method, target, version, raw, this.scheme, paths, connects !== "deny")
   }
 
   /** @param expecting the client waits for `100 Continue`. */

@@ -18,6 +18,7 @@ const problemsOf = (section: string) =>
 
 describe("what this build reads but does not serve", () => {
   it.effect.each([
+    ["frontendPolicies: { connect: { mode: tunnel } }", "3: a tunnel or internal bind is not available yet"],
     ["frontendPolicies: { accessLog: {} }", "3: policy accessLog is not available yet"],
     ["frontendPolicies: { http: { http2FrameSize: 16384 } }", "3: HTTP/2 is not available yet"],
     [
@@ -34,8 +35,6 @@ describe("what this build reads but does not serve", () => {
       "3: HBONE, the tunnel between workloads of a mesh that this proxy is no part of, is not available yet"
     ],
     ["llm: { port: 1, tls: { spiffe: {} }, models: [] }", "3: spiffe is not available yet"],
-    ["frontendPolicies: { connect: { mode: route } }", "3: policy connect is not available yet"],
-    ["frontendPolicies: { connect: { mode: tunnel } }", "3: policy connect is not available yet"],
     ["workloads: [{}]", "3: a workload of a mesh is not available yet"],
     [
       `policies: [{ name: { name: p, namespace: n }, target: { backend: { service: { hostname: s, namespace: n } } }, policy: { authorization: { rules: [] } } }]`,
@@ -78,7 +77,8 @@ describe("what this build reads but does not serve", () => {
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* problemsOf("services: []"), [])
       // What happens to CONNECT anyway.
-      assert.deepStrictEqual(yield* problemsOf("frontendPolicies: { connect: { mode: deny } }"), [])
+      for (const mode of ["deny", "route"])
+        assert.deepStrictEqual(yield* problemsOf(`frontendPolicies: { connect: { mode: ${mode} } }`), [])
       const http =
         "{ maxBufferSize: 1, http1MaxHeaders: 1, http1IdleTimeout: 1s, http1HeaderTimeout: 1s, http1HeaderCase: lowercase, maxConnectionDuration: 1s }"
       const tls =
