@@ -10,5 +10,6 @@ export const peerOf = (socket: Socket, only: boolean, tls: PeerTls | undefined):
   const port = socket.remotePort ?? 0
   const { localAddress, localPort = 0 } = socket
   const loopback = localAddress !== undefined && isLoopback(localAddress) ? { port: localPort, only } : undefined
-  return { address, port, rawAddress: address, rawPort: port, loopback, tls }
+  const destination = localAddress === undefined ? undefined : { address: plainAddress(localAddress), port: localPort }
+  return { address, port, rawAddress: address, rawPort: port, destination, loopback, tls }
 }

@@ -146,7 +146,7 @@ const written = (value: unknown, choose: Choices): string => {
         // A reference ends on its line, and a long one in double quotes, which a plain one gets within braces, would be folded.
         const isLong = node.value.length > 32
         node.value = choose.pick([`\${NAME${choose.below(9)}:-${node.value}}`, `$NAME`])
-        const type = choose.pick(["PLAIN", "QUOTE_DOUBLE", "QUOTE_SINGLE"])
+        const type = choose.pick(["PLAIN", "QUOTE_DOUBLE", "QUOTE_SINGLE"] as const)
         node.type = isLong ? "QUOTE_SINGLE" : type
       }
     }

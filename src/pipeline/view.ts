@@ -15,6 +15,8 @@ export interface Peer {
   readonly port: number
   readonly rawAddress: string
   readonly rawPort: number
+  /** The proxy's end of the connection; absent where that is no address of a network. */
+  readonly destination?: { readonly address: string; readonly port: number } | undefined
   /** The port at which it came in over loopback, and whether nobody but this machine reaches the listener there. */
   readonly loopback?: { readonly port: number; readonly only: boolean } | undefined
   /** What its TLS handshake has said of it; absent without TLS. */

@@ -1,6 +1,6 @@
 /** Makes connections to a backend: within what time, to which of its addresses, whom they trust, and how their silence is probed. */
 import { connect, type Socket } from "node:net"
-import { connect as connectTls, type PeerCertificate, TLSSocket } from "node:tls"
+import { TLSSocket } from "node:tls"
 import type { Address } from "../../../spec/target.ts"
 import { familyOf } from "../../../src/http/ip.ts"
 import { type Container, contained, ignore } from "../../../src/services/contained.ts"
@@ -11,7 +11,8 @@ import type { ConnectionSettings } from "../connection-settings.ts"
 import { Connection, type Home } from "./connection.ts"
 import { ConnectionClosed, ConnectTimedOut, NotHttp2 } from "./failures.ts"
 import { Race } from "./race.ts"
-import { protocolsOf, tlsClient } from "./tls.ts"
+import { protocolsOf } from "./tls.ts"
+import { TlsSessions } from "./tls-sessions.ts"
 import { tlsOfProxy, wayThrough } from "./way-through.ts"
 
 /** What is offered to a backend that is asked which version it speaks, and spoken to others. */
@@ -70,10 +71,11 @@ interface Reading {
   readonly callback: (length: number) => boolean
 }
 
-/** What another handshake may begin with, and until when. */
-interface Session {
-  readonly ticket: Buffer
-  readonly until: number
+/** A connection that is being made. */
+interface Opening {
+  readonly socket: Socket
+  /** Called when it stands, and with TLS when the handshake is over. */
+  readonly verified: () => void
 }
 
 /** How connections to one backend are made. */
@@ -110,30 +112,22 @@ export const dialTo = (
   /** Whom the connection is made to. */
   const peer = tunnel?.proxy ?? target
   const tls = tunnel === undefined ? settings.tls : tlsOfProxy(tunnel)
-  const through = tunnel && wayThrough(target, tunnel, settings.tls)
+  const through = tunnel && wayThrough(target, tunnel, settings.tls, wall)
   const host = peer.kind === "unix" ? peer.path : bare(peer.host)
-  const secured = tls && tlsClient(peer.kind === "unix" ? undefined : host, tls)
+  const secured = tls && new TlsSessions(peer.kind === "unix" ? undefined : host, tls, wall)
   /** The one address of a target that has no name; of which family it is makes no difference. */
   const own = peer.kind === "unix" || familyOf(host) !== 0 ? { v4: [host], v6: [] } : undefined
-  /**
-   * Whom all connections of one dialler reach, and as whom, is the same: they may resume each other's sessions. The runtime verifies
-   * nobody then, and has no certificate any more.
-   */
-  let session: Session | undefined
 
-  const open = (address: string, offered: Offered | "bytes", onread: Reading | undefined): Socket => {
+  const open = (
+    address: string,
+    offered: Offered | "bytes",
+    onread: Reading | undefined,
+    container: Container
+  ): Opening => {
     const place = peer.kind === "unix" ? { path: address } : { host: address, port: peer.port }
     const common = { ...place, noDelay: true, allowHalfOpen: true, ...(onread === undefined ? {} : { onread }) }
-    if (secured === undefined) return connect(common)
-    if (session !== undefined && wall() >= session.until) session = undefined
-    const options = {
-      ...common,
-      ...secured.options,
-      ...secured.offering(tunnel === undefined ? offered : "1.1"),
-      secureContext: secured.context(),
-      ...(session === undefined ? {} : { session: session.ticket })
-    }
-    return connectTls(options)
+    if (secured === undefined) return { socket: connect(common), verified: ignore }
+    return secured.connect(common, tunnel === undefined ? offered : "1.1", container)
   }
 
   const dialSocket: DialSocket = <M extends Standing>(
@@ -176,12 +170,9 @@ export const dialTo = (
     const stopWaiting = proxyTime === undefined || proxyTime >= connectTimeout ? ignore : later(proxyTime, late)
 
     const attempt = (address: string): (() => void) => {
+      let opening: Opening
       let socket: Socket | undefined
       let connection: M | undefined
-      /** A session is worth nothing until its server has been verified. */
-      let ticketed: Buffer | undefined
-      /** When the certificate expires that was verified, at this handshake or when the session was made that it resumes. */
-      let until = session?.until ?? 0
       const failed = contained(container, (error: Error) => {
         if (winner !== undefined && winner === socket) failedWith(error)
         else race.failed(address, error)
@@ -196,7 +187,8 @@ export const dialTo = (
             return true
           }
         }
-        socket = open(address, offered, isReadForIt ? onread : undefined)
+        opening = open(address, offered, isReadForIt ? onread : undefined, container)
+        socket = opening.socket
       } catch (cause) {
         process.nextTick(failed, errorOf(cause))
         return ignore
@@ -210,9 +202,7 @@ export const dialTo = (
       const made = contained(container, () => {
         if (over || winner !== opened) return
         if (probes !== "none") opened.setKeepAlive(true, probes.time, probes.interval, probes.retries)
-        if (secured !== undefined && !(opened as TLSSocket).isSessionReused())
-          until = tls?.verify === "nothing" ? Infinity : expiryOf((opened as TLSSocket).getPeerCertificate())
-        if (ticketed !== undefined) session = { ticket: ticketed, until }
+        opening.verified()
         stopWaiting()
         const stands = (way: Socket) => {
           opened.off("error", failed).off("close", closed)
@@ -244,13 +234,6 @@ export const dialTo = (
         .on("close", closed)
         .once("connect", stands)
         .once(secured === undefined ? "connect" : "secureConnect", made)
-      if (secured !== undefined) {
-        const hand = contained(container, (ticket: Buffer) => {
-          if (connection === undefined) ticketed = ticket
-          else session = { ticket, until }
-        })
-        opened.on("session", hand)
-      }
       return () => opened.destroy()
     }
 
@@ -295,8 +278,6 @@ const spoken = (way: Socket, offered: Offered | "bytes"): Version => {
   if (offered === "1.1" || offered === "2") return offered
   return protocolOf(way) === "h2" ? "2" : "1.1"
 }
-
-const expiryOf = ({ valid_to }: PeerCertificate): number => Date.parse(valid_to) || 0
 
 const errorOf = (cause: unknown): Error => (cause instanceof Error ? cause : new Error(String(cause)))
 
