@@ -217,6 +217,8 @@ export const startGateway = <R>(
           tls: bind.tls === undefined ? undefined : () => bindsByPlace.get(key)?.tls ?? bind.tls,
           overload,
           turnedAway: (what, cause) => turnedAway(bind.key, what, cause),
+          proxyProtocol: () => current.assembled.listening.proxyProtocol,
+          proxyHeaderFailed: (source, detail) => refusals.header(bind.key, source, detail),
           handshakeFailed: (source, detail) => refusals.handshake(bind.key, source, detail),
           clocks,
           limits: () => current.frontend.limits,
