@@ -37,14 +37,30 @@ export interface Attack {
   readonly duration: number
 }
 
+/** What became of one request. */
+export interface Shot {
+  /** Milliseconds since 1970. */
+  readonly sent: number
+  /** 0: there was no answer. */
+  readonly status: number
+  /** Milliseconds from when it was sent. */
+  readonly latency: number
+}
+
 /** Latencies in milliseconds from when a request was due, sorted. */
-export const attack = async ({
-  port,
-  request,
-  rate,
-  connections,
-  duration
-}: Attack): Promise<ReadonlyArray<number>> => {
+export const attack = async (given: Attack): Promise<ReadonlyArray<number>> => {
+  const shots = await shoot(given)
+  const failed = shots.filter(({ status }) => status < 200 || status > 299).length
+  if (failed > 0) throw new Error(`${failed} of ${shots.length} requests of vegeta failed`)
+  return shots.map(({ latency }) => latency).sort((a, b) => a - b)
+}
+
+/** Every request, whatever became of it. @param through what starts the program, to pin it for example. */
+export const shoot = async (
+  { port, request, rate, connections, duration }: Attack,
+  workers = 8 * connections,
+  through: ReadonlyArray<string> = []
+): Promise<ReadonlyArray<Shot>> => {
   const files = await mkdtemp(join(tmpdir(), "headgate-vegeta-"))
   try {
     const { method, path, headers = {}, body = "" } = request
@@ -52,23 +68,27 @@ export const attack = async ({
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\n`)
     const target = `${method} http://127.0.0.1:${port}${path}\n${lines.join("")}${body === "" ? "" : `@${join(files, "body")}\n`}`
     const results = join(files, "results")
-    const limits = ["-connections", String(connections), "-max-workers", String(8 * connections)]
+    const limits = ["-connections", String(connections), "-max-workers", String(workers)]
     const timing = ["-rate", String(rate), "-duration", `${duration}ms`, "-output", results]
-    await run(["attack", ...limits, ...timing], target)
-    const table = await run(["encode", "-to", "csv", results], "")
-    // Time, status, latency in nanoseconds, …
-    const rows = table.split("\n").filter((line) => line !== "")
-    const failed = rows.filter((line) => !line.split(",")[1]?.startsWith("2")).length
-    if (failed > 0) throw new Error(`${failed} of ${rows.length} requests of vegeta failed`)
-    return rows.map((line) => Number(line.split(",")[2]) / 1e6).sort((a, b) => a - b)
+    await run(["attack", ...limits, ...timing], target, through)
+    const table = await run(["encode", "-to", "csv", results], "", through)
+    // Time in nanoseconds, status, latency in nanoseconds, …
+    return table
+      .split("\n")
+      .filter((line) => line !== "")
+      .map((line) => {
+        const [sent = "", status, latency] = line.split(",", 3)
+        return { sent: Number(sent) / 1e6, status: Number(status), latency: Number(latency) / 1e6 }
+      })
   } finally {
     await rm(files, { recursive: true, force: true })
   }
 }
 
-const run = (args: ReadonlyArray<string>, input: string): Promise<string> =>
+const run = (args: ReadonlyArray<string>, input: string, through: ReadonlyArray<string>): Promise<string> =>
   new Promise((resolve, reject) => {
-    const child = spawn(program, [...args], { stdio: ["pipe", "pipe", "inherit"] })
+    const [command, ...before] = [...through, program]
+    const child = spawn(command!, [...before, ...args], { stdio: ["pipe", "pipe", "inherit"] })
     let output = ""
     child.stdout.setEncoding("utf8").on("data", (text: string) => {
       output += text

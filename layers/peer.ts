@@ -15,5 +15,6 @@ export const peerOf = (socket: Socket, only: boolean, tls: PeerTls | undefined, 
   const { address, port } = origin ?? { address: rawAddress, port: rawPort }
   const { localAddress, localPort = 0 } = socket
   const loopback = localAddress !== undefined && isLoopback(localAddress) ? { port: localPort, only } : undefined
-  return { address, port, rawAddress, rawPort, loopback, tls }
+  const destination = localAddress === undefined ? undefined : { address: plainAddress(localAddress), port: localPort }
+  return { address, port, rawAddress, rawPort, destination, loopback, tls }
 }

@@ -32,6 +32,7 @@ import { mcpAuthorization } from "./mcp-authorization/stage.ts"
 import { networkAuthorization } from "./network-authorization/stage.ts"
 import { proxyProtocol } from "./proxy-protocol/stage.ts"
 import { requestHeaderModifier } from "./request-header-modifier/stage.ts"
+import { requestMirror } from "./request-mirror/stage.ts"
 import { requestRedirect } from "./request-redirect/stage.ts"
 import { responseHeaderModifier } from "./response-header-modifier/stage.ts"
 import { retry } from "./retry/stage.ts"
@@ -60,6 +61,7 @@ export const policies = registry(
     mcpAuthorization,
     networkAuthorization,
     requestHeaderModifier,
+    requestMirror,
     requestRedirect,
     responseHeaderModifier,
     retry,
@@ -109,13 +111,17 @@ export const policies = registry(
       // Whoever is refused or sent elsewhere is told at once.
       "delay",
       // Last, so that everything that may refuse has had its say.
-      "directResponse"
+      "directResponse",
+      // What no backend is asked, nobody gets a copy of.
+      "requestMirror"
     ],
     backend: [
       "authorization",
       "mcpAuthorization",
       // Before the credential, which may stand in the query: who is sent elsewhere is told the query.
       "requestRedirect",
+      // Before the credential, which is for the backend alone.
+      "requestMirror",
       // After everything that may refuse, and before what may change the headers of the call.
       "backendAuth",
       "transformations",

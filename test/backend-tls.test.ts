@@ -356,7 +356,6 @@ routes: [{ backends: [${backend}] }]
       const two = written("two.key", `${pem("client.key")}${pem("server.key")}`)
       const [second = ""] = yield* only(`{ cert: ${at("client.pem")}, key: ${two} }`)
       assert.match(second, /^\.key: two\.key:\d+: this is a second private key$/)
-      assert.deepStrictEqual(yield* only("{ alpn: [http/1.1, h2] }"), [".alpn[1]: HTTP/2 is not available yet"])
       assert.deepStrictEqual(yield* only("{ spiffe: {} }"), [".spiffe: spiffe is not available yet"])
     })
   )

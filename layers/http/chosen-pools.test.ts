@@ -1,7 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
+import { HeldBytes } from "../../src/http/held-bytes.ts"
 import { FakeClock } from "../../test/fake-clock.ts"
 import { ChosenPools } from "./chosen-pools.ts"
-import { Pool } from "./client/pool.ts"
+import { settle } from "./connection-settings.ts"
+import { Versions } from "./versions.ts"
 
 /** Pools whose connections never come: a call waits in them, or is refused where they are closed. */
 const world = () => {
@@ -12,12 +14,9 @@ const world = () => {
   const at = (key: string) =>
     pools.at(key, () => {
       made++
-      const pool = new Pool({
-        dial: () => {},
-        follow: () => () => {},
-        most: undefined,
-        idleTimeout: 1000,
-        acquireTimeout: 1000,
+      const pool = new Versions({
+        dialler: { dial: () => {}, dialSocket: () => () => {}, follow: () => () => {} },
+        settings: settle({ kind: "tcp", host: "a", port: 1, tls: false }, { connectTimeout: 1000, idleTimeout: 1000 }),
         now: clock.now,
         later: clock.after,
         defect: (cause) => {
@@ -29,13 +28,15 @@ const world = () => {
         tell: () => {},
         pool,
         connectTimeout: 1000,
+        scheme: "http" as const,
+        held: new HeldBytes(),
         form: undefined,
         idle: undefined,
         now: () => 0,
         later: () => () => {}
       }
     })
-  const isOpen = ({ pool }: { readonly pool: Pool }) => {
+  const isOpen = ({ pool }: { readonly pool: Versions }) => {
     let refused = false
     const waiter = {
       fresh: false,
@@ -45,8 +46,13 @@ const world = () => {
         refused = true
       }
     }
-    pool.acquire(waiter)
-    pool.forget(waiter)
+    const refusals = (["1.1", "2"] as const).map((version) => {
+      refused = false
+      pool.for(version).acquire(waiter)
+      pool.for(version).forget(waiter)
+      return refused
+    })
+    assert.strictEqual(refusals[0], refusals[1])
     return !refused
   }
   return { pools, at, isOpen, made: () => made, evicted: () => evicted }

@@ -6,7 +6,8 @@ import type {
   FixedTunnel,
   Probes,
   UpstreamOptions,
-  UpstreamTls
+  UpstreamTls,
+  Version
 } from "../../src/services/upstreams.ts"
 
 /** What holds where nobody says otherwise (milliseconds): the defaults of `config.backend` and `config.dns`. */
@@ -20,6 +21,7 @@ const standard = {
 
 /** The options of a backend, none left open. */
 export interface ConnectionSettings {
+  readonly version: Version | undefined
   readonly tls: UpstreamTls | undefined
   readonly connectTimeout: number
   readonly idleTimeout: number
@@ -32,6 +34,7 @@ export interface ConnectionSettings {
 
 /** A target with TLS trusts the system where nobody says whom else. */
 export const settle = (target: Address, options: FixedOptions): ConnectionSettings => ({
+  version: options.version,
   tls: options.tls ?? (target.kind === "tcp" && target.tls ? { verify: "everything" } : undefined),
   connectTimeout: options.connectTimeout ?? standard.connectTimeout,
   idleTimeout: options.idleTimeout ?? standard.idleTimeout,
@@ -41,3 +44,10 @@ export const settle = (target: Address, options: FixedOptions): ConnectionSettin
   bodyIdleTimeout: options.bodyIdleTimeout,
   tunnel: options.tunnel
 })
+
+/** In which version calls are sent that would prefer one; `either`: the backend chooses. */
+export const versionOf = ({ version, tls }: ConnectionSettings, preferred: Version): Version | "either" => {
+  if (version !== undefined || tls?.alpn === undefined) return version ?? preferred
+  const [has1, has2] = [tls.alpn.includes("http/1.1"), tls.alpn.includes("h2")]
+  return has1 && has2 ? "either" : has2 ? "2" : has1 ? "1.1" : preferred
+}

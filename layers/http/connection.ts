@@ -10,11 +10,12 @@ import type { Answer, Scheme } from "../../src/http/message.ts"
 import type { Paths } from "../../src/http/path.ts"
 import { Exchange, type Inform } from "../../src/pipeline/exchange.ts"
 import type { Peer } from "../../src/pipeline/view.ts"
-import { contained, containing, ignore } from "../../src/services/contained.ts"
+import { contained, ignore } from "../../src/services/contained.ts"
 import type { Probes } from "../../src/services/upstreams.ts"
 import type { Secured } from "../tls/secured.ts"
 import { queuedBytes } from "../tls/transport.ts"
 import { ActiveRequest, type Host } from "./active-request.ts"
+import type { Beginning } from "./beginnings.ts"
 import { type Bounds, retryAfter, type TurnedAway } from "./overload.ts"
 import { closeGently, parserRefusal, type Refusal, refusalText, refuse, reset } from "./refusal.ts"
 import { type Incoming, RequestBody } from "./request-body.ts"
@@ -75,7 +76,7 @@ export interface Serving {
 /** Why a connection takes no further request: what its client sent is none, or ended within one. */
 type Broken = RequestFault | "end within a request"
 
-export class Connection implements Host, Incoming {
+export class Connection implements Host, Incoming, Beginning {
   readonly socket: Socket
   readonly peer: Peer
   readonly scheme: Scheme
@@ -235,10 +236,15 @@ export class Connection implements Host, Incoming {
       }
       const { head } = parser
       if (head === undefined) this.#take()
-      else if (this.#idleSince !== undefined && first) {
+      else if (this.#idleSince === undefined) this.#waiting = head
+      else if (first && this.#serving.overload.begin(this)) {
         first = false
-        at = this.#accept(head, bytes, at)
-      } else this.#wait(head)
+        at = this.#accept(head, bytes, at, true)
+      } else {
+        if (!first) this.#serving.overload.enqueue(this)
+        this.#idleSince = undefined
+        this.#waiting = head
+      }
     }
     if (at === bytes.length) return
     if (this.#tunnel !== undefined) this.#tunnel.received(lasting(bytes.subarray(at)))
@@ -268,13 +274,6 @@ export class Connection implements Host, Incoming {
   #keep(bytes: Buffer): void {
     this.#rest = lasting(bytes)
     this.#flow()
-  }
-
-  #wait(head: RequestLines): void {
-    this.#waiting = head
-    if (this.#idleSince === undefined) return
-    this.#idleSince = undefined
-    setImmediate(next, this)
   }
 
   /** Reads from the socket as long as there is room for what comes. */
@@ -307,8 +306,11 @@ export class Connection implements Host, Incoming {
 
   // Requests.
 
-  /** Begins a request whose head is complete, and reads what has come of its body. Says up to where. */
-  #accept(head: RequestLines, bytes: Buffer, at: number): number {
+  /**
+   * Begins a request whose head is complete, and reads what has come of its body. Says up to where.
+   * @param admitted whether there is time for it.
+   */
+  #accept(head: RequestLines, bytes: Buffer, at: number, admitted: boolean): number {
     // It was refused already, for its slowness.
     if (!this.socket.writable) return bytes.length
     this.#idleSince = this.#headSince = undefined
@@ -322,7 +324,6 @@ export class Connection implements Host, Incoming {
     parser.letGo()
     // Whatever becomes of the wish, what comes behind it may be of another protocol.
     if (framed.upgrading) this.#sealed = true
-    const admitted = this.#serving.overload.admits()
     if (framed.body === undefined) {
       if (admitted) this.#begin(framed, undefined, undefined, framed.expecting)
       else this.#turnAway(framed, framed.persistent && !framed.upgrading)
@@ -450,7 +451,7 @@ export class Connection implements Host, Incoming {
       this.#seal()
       closeGently(socket)
     } else if (this.#broken !== undefined) this.#refuseBroken(this.#broken)
-    else if (this.#waiting !== undefined) setImmediate(next, this)
+    else if (this.#waiting !== undefined) this.#serving.overload.enqueue(this)
     else if (this.#serving.ending) {
       // Its answer began before the end, and could not say that it is the last.
       this.#seal()
@@ -475,13 +476,14 @@ export class Connection implements Host, Incoming {
       )
   }
 
-  next(): void {
+  /** The next request may begin, or is to be turned away. */
+  begins(admitted: boolean): void {
     const head = this.#waiting
     // The last response may have said that it was the last.
     if (head === undefined || !this.socket.writable) return
     const rest = this.#rest ?? nothing
     this.#waiting = this.#rest = undefined
-    const at = this.#accept(head, rest, 0)
+    const at = this.#accept(head, rest, 0, admitted)
     this.#read(rest, at, false)
     this.#flow()
   }
@@ -569,8 +571,6 @@ export const overloaded: Refusal = { status: 503, message: "the gateway is overl
 
 const requestTimeout: Refusal = { status: 408, message: "request timeout" }
 
-// Called with what it is for, so that it is not made anew for each request.
-const next = containing((connection: Connection) => connection.next())
 const destroy = (socket: Socket): void => {
   socket.destroy()
 }

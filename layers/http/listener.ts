@@ -17,7 +17,7 @@ import { plainAddress } from "../plain-address.ts"
 import type { Origin } from "../tcp/proxy-header.ts"
 import { ProxyHeaders } from "../tcp/proxy-headers.ts"
 import { RelayedConnection } from "../tcp/relayed-connection.ts"
-import { Handshakes } from "../tls/handshakes.ts"
+import { type HandshakeFailed, Handshakes } from "../tls/handshakes.ts"
 import type { Secured } from "../tls/secured.ts"
 import { type Address, BindFailed, bind, clearSocketFile, show } from "./address.ts"
 import { type Clocks, Connection, type Limits, overloaded, type Serving } from "./connection.ts"
@@ -57,12 +57,10 @@ export interface ListenOptions {
   readonly defect: (cause: unknown) => void
   /** Clients speak TLS: asked what of it for each connection. Absent: they do not. */
   readonly tls?: (() => PortTls | undefined) | undefined
-  /** Told of a connection that was closed because its handshake failed, with the address of the client. Default: nobody is. */
-  readonly handshakeFailed?: ((source: string, detail: string) => void) | undefined
+  /** Told of a connection that was closed because its handshake, or the header of a balancer, failed, with the address of the client. Default: nobody is. */
+  readonly handshakeFailed?: HandshakeFailed | undefined
   /** The header of a balancer that tells whose connection it is: asked for each connection. Default: none is awaited. */
   readonly proxyProtocol?: (() => ProxyProtocolOptions | undefined) | undefined
-  /** Told of a connection that was closed for want of such a header. Default: nobody is. */
-  readonly proxyHeaderFailed?: ((source: string, detail: string) => void) | undefined
   /** What bounds the whole process. Default: bounds of its own, by default generous. */
   readonly overload?: Bounds | undefined
   /** Told of what was turned away because there is too much. Default: nobody is. */
@@ -127,8 +125,7 @@ export const listen = (options: ListenOptions): Effect.Effect<Bound, BindFailed,
       options.relayed,
       options.tls,
       options.handshakeFailed ?? ignore,
-      options.proxyProtocol ?? noHeader,
-      options.proxyHeaderFailed ?? ignore
+      options.proxyProtocol ?? noHeader
     )
     const bound = yield* Effect.acquireRelease(open(listener, options), (bound) => bound.drain(options.drain))
     return bound
@@ -201,9 +198,8 @@ class Listener implements Container {
   readonly #serving: Serving
   readonly #relayed: ListenOptions["relayed"]
   readonly #tls: (() => PortTls | undefined) | undefined
-  readonly #handshakeFailed: (source: string, detail: string) => void
+  readonly #handshakeFailed: HandshakeFailed
   readonly #proxyProtocol: () => ProxyProtocolOptions | undefined
-  readonly #proxyHeaderFailed: (source: string, detail: string) => void
   /** Connections that begin with a header, of each server. */
   readonly #headers: Array<ProxyHeaders> = []
   /** Clients that balancers have told of. */
@@ -222,16 +218,14 @@ class Listener implements Container {
     serving: Serving,
     relayed: ListenOptions["relayed"],
     tls: (() => PortTls | undefined) | undefined,
-    handshakeFailed: (source: string, detail: string) => void,
-    proxyProtocol: () => ProxyProtocolOptions | undefined,
-    proxyHeaderFailed: (source: string, detail: string) => void
+    handshakeFailed: HandshakeFailed,
+    proxyProtocol: () => ProxyProtocolOptions | undefined
   ) {
     this.#serving = serving
     this.#relayed = relayed
     this.#tls = tls
     this.#handshakeFailed = handshakeFailed
     this.#proxyProtocol = proxyProtocol
-    this.#proxyHeaderFailed = proxyHeaderFailed
   }
 
   /** A callback threw that belongs to no connection: there is nothing to close. */
@@ -268,7 +262,7 @@ class Listener implements Container {
         if (this.#accepting) begin(socket)
         else socket.destroy()
       },
-      failed: (socket, detail) => this.#proxyHeaderFailed(this.#sourceOf(socket), detail),
+      failed: (socket, detail) => this.#handshakeFailed(this.#sourceOf(socket), detail, "header"),
       defect: this.#serving.defect
     })
     this.#headers.push(headers)
@@ -315,7 +309,8 @@ class Listener implements Container {
       passed: (socket, facts) => this.#connected(socket, undefined, facts),
       overload: this.#serving.overload,
       turnedAway: (cause) => this.#serving.turnedAway("connection", cause),
-      failed: (socket, detail) => this.#handshakeFailed(this.#sourceOf(socket), detail),
+      sourceOf: (socket) => this.#sourceOf(socket),
+      failed: this.#handshakeFailed,
       defect: this.#serving.defect
     })
     this.#handshakes.push(handshakes)

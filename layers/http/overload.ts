@@ -6,15 +6,15 @@ import type { Socket } from "node:net"
 import { performance } from "node:perf_hooks"
 import { contained } from "../../src/services/contained.ts"
 import { plainAddress } from "../plain-address.ts"
+import { type Beginning, Beginnings } from "./beginnings.ts"
 import { Crowd } from "./crowd.ts"
-import { LoopLoad } from "./loop-load.ts"
 
 export interface OverloadLimits {
   readonly maxConnections: number
   readonly maxConnectionsPerAddress: number
   /** Connections of one port whose TLS handshakes are under way. */
   readonly maxHandshakes: number
-  /** Milliseconds that the loop may be late; 0: nobody is turned away. */
+  /** Milliseconds that a request may wait for its beginning; 0: nobody is turned away. */
   readonly maxDelay: number
 }
 
@@ -32,19 +32,19 @@ export const defaultOverloadLimits: OverloadLimits = {
 export const retryAfter = 1
 
 /** What listeners ask. */
-export type Bounds = Pick<Overload, "limits" | "admits" | "enter">
+export type Bounds = Pick<Overload, "limits" | "begin" | "enqueue" | "admits" | "enter">
 
 export class Overload {
   readonly limits: OverloadLimits
   readonly #crowd: Crowd
-  readonly #load: LoopLoad
+  readonly #beginnings: Beginnings
   readonly #defect: (cause: unknown) => void
 
   constructor(limits: OverloadLimits, clock: () => number, defect: (cause: unknown) => void) {
     this.limits = limits
     this.#defect = defect
     this.#crowd = new Crowd({ most: limits.maxConnections, mostOfAddress: limits.maxConnectionsPerAddress })
-    this.#load = new LoopLoad({
+    this.#beginnings = new Beginnings({
       most: limits.maxDelay,
       clock,
       idle: () => performance.eventLoopUtilization().idle,
@@ -53,13 +53,24 @@ export class Overload {
     })
   }
 
-  /** Whether another request, or a handshake, may begin: asked once for each. */
+  /** Whether a request may begin at once; otherwise it is told later, and may be turned away then. */
+  begin(beginning: Beginning): boolean {
+    return this.#beginnings.begin(beginning)
+  }
+
+  /** A request that another one of its connection has kept waiting. */
+  enqueue(beginning: Beginning): void {
+    this.#beginnings.enqueue(beginning)
+  }
+
+  /** Whether what cannot wait may begin, a handshake or a stream: asked once for each. */
   admits(): boolean {
-    return this.#load.admits()
+    return this.#beginnings.admits()
   }
 
   /** Counts a connection for as long as it is open, or says why it is one too many. */
   enter(socket: Socket): TurnedAway | undefined {
+    this.#beginnings.accepted()
     const address = plainAddress(socket.remoteAddress ?? "")
     const turnedAway = this.#crowd.enter(address)
     if (turnedAway !== undefined) return turnedAway
@@ -73,8 +84,8 @@ export class Overload {
     return this.#crowd.size
   }
 
-  /** Milliseconds that the last turn of the loop took in which something began. */
+  /** Milliseconds that whoever waits longest has waited, or that the last turn of the loop took. */
   get lateness(): number {
-    return this.#load.lateness
+    return this.#beginnings.lateness
   }
 }

@@ -1,6 +1,8 @@
 /** The connections to backends: one pool of them per backend, shared by all who mean the same one in the same way. */
 import { Clock, Context, Effect, Layer, type Scope } from "effect"
 import { type Address, formatAddress } from "../../spec/target.ts"
+import { HeldBytes } from "../../src/http/held-bytes.ts"
+import type { Scheme } from "../../src/http/message.ts"
 import { containerOf, Defects, type TellDefect } from "../../src/services/defects.ts"
 import { Metrics } from "../../src/services/metrics.ts"
 import { Monotonic } from "../../src/services/monotonic.ts"
@@ -11,12 +13,12 @@ import { ChosenPools } from "./chosen-pools.ts"
 import { dialTo } from "./client/dial.ts"
 import type { PoolExhausted } from "./client/failures.ts"
 import { identityOf } from "./client/identity.ts"
-import { Pool } from "./client/pool.ts"
 import { type AbsoluteForm, formOf } from "./client/proxy.ts"
 import type { ConnectionSettings } from "./connection-settings.ts"
 import type { IdleLimit } from "./idle-watch.ts"
 import { settling } from "./settling.ts"
 import type { Connections } from "./upstream-call.ts"
+import { Versions } from "./versions.ts"
 
 export class Pools extends Context.Service<
   Pools,
@@ -30,15 +32,18 @@ export class Pools extends Context.Service<
   }
 >()("headgate/layers/http/Pools") {}
 
+/** Bytes that all calls together keep of bodies on their way, until it is known that their backends have looked at them. */
+const mostHeld = 67_108_864
+
 /** The connections to one backend, and how many use them. */
 interface Backend {
-  readonly pool: Pool
+  readonly pool: Versions
   users: number
 }
 
 /** One use of the connections to a backend. */
 interface Use {
-  readonly pool: Pool
+  readonly pool: Versions
   readonly end: () => void
 }
 
@@ -52,11 +57,13 @@ interface Choice {
 class Lease implements Connections {
   readonly tell: TellDefect
   readonly connectTimeout: number
+  readonly scheme: Scheme
+  readonly held: HeldBytes
   readonly form: AbsoluteForm | undefined
   readonly idle: IdleLimit | undefined
   readonly now: () => number
   readonly later: Later
-  pool: Pool
+  pool: Versions
   readonly #use: (settings: ConnectionSettings) => Use
   #current: Use
   #over = false
@@ -68,6 +75,8 @@ class Lease implements Connections {
   ) {
     this.tell = common.tell
     this.connectTimeout = common.connectTimeout
+    this.scheme = common.scheme
+    this.held = common.held
     this.form = common.form
     this.idle = common.idle
     this.now = common.now
@@ -130,6 +139,7 @@ export const layer: Layer.Layer<Pools, never, Names | Metrics> = Layer.effect(
     const timer = yield* Timer
     const names = yield* Names
     const later = containedLaterIfAlive(containerOf(tell, "backend"))
+    const held = new HeldBytes(mostHeld)
     const backends = new Map<string, Backend>()
     const chosen = new ChosenPools(() => evictions.record(1))
     /** How many call backends by requests with the same options. */
@@ -141,22 +151,20 @@ export const layer: Layer.Layer<Pools, never, Names | Metrics> = Layer.effect(
     })
     const refused = (limit: PoolExhausted["limit"]) => refusals.series([limit]).record(1)
     const passed: IdleLimit["passed"] = (silent) => idle.series([silent]).record(1)
-    const poolOf = (target: Address, settings: ConnectionSettings): Pool => {
-      const { connectTimeout, idleTimeout, maxConnections } = settings
-      return new Pool({
-        ...dialTo(target, settings, later, wall, names),
-        most: maxConnections,
-        idleTimeout,
-        acquireTimeout: connectTimeout,
+    const poolOf = (target: Address, settings: ConnectionSettings): Versions =>
+      new Versions({
+        dialler: dialTo(target, settings, later, wall, names),
+        settings,
         now,
         later,
         defect: (cause) => tell("backend", cause),
         refused
       })
-    }
     const commonOf = (target: Address, settings: ConnectionSettings): Omit<Connections, "pool"> => {
       const { connectTimeout, bodyIdleTimeout, tunnel, tls } = settings
       return {
+        scheme: tls === undefined ? "http" : "https",
+        held,
         tell,
         connectTimeout,
         form: formOf(target, tunnel, tls),

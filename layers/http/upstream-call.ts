@@ -6,7 +6,9 @@ import type { Socket } from "node:net"
 import { Effect, Exit } from "effect"
 import { type BodySink, type BodySource, isSource } from "../../src/http/body.ts"
 import type { HeaderList } from "../../src/http/header-list.ts"
-import type { Answer } from "../../src/http/message.ts"
+import type { HeldBytes } from "../../src/http/held-bytes.ts"
+import type { Answer, Scheme } from "../../src/http/message.ts"
+import { RepeatableBody } from "../../src/http/repeatable-body.ts"
 import { type Container, contained, containing } from "../../src/services/contained.ts"
 import type { TellDefect } from "../../src/services/defects.ts"
 import type { Later } from "../../src/services/timer.ts"
@@ -17,11 +19,12 @@ import {
   UpgradeMismatched,
   type UpstreamError,
   UpstreamIdle,
-  type UpstreamRequest
+  type UpstreamRequest,
+  type Version
 } from "../../src/services/upstreams.ts"
-import type { Caller, Connection } from "./client/connection.ts"
-import { TunnelRefused, UnsendableRequest } from "./client/failures.ts"
-import type { Pool, Waiter } from "./client/pool.ts"
+import { requestFields } from "../http2/client/heads.ts"
+import type { Caller, Carrier, Carriers, Waiter } from "./client/carrier.ts"
+import { StreamRefused, TunnelRefused, UnsendableRequest } from "./client/failures.ts"
 import type { AbsoluteForm } from "./client/proxy.ts"
 import { type Framing, requestHead } from "./client/request-head.ts"
 import type { ResponseHead } from "./client/response-parser.ts"
@@ -30,14 +33,19 @@ import { AwaitedBody, Patience } from "./patience.ts"
 import { pour } from "./pour.ts"
 import type { Tunnel } from "./tunnel.ts"
 import { bodyError, callError } from "./upstream-errors.ts"
+import type { Versions } from "./versions.ts"
 
 /** The pool that a call goes through, and what it knows of the backend. */
 export interface Connections {
   /** Told of what went wrong in the proxy itself. */
   readonly tell: TellDefect
   /** The one for new calls: when certificates change it becomes another one. */
-  readonly pool: Pool
+  readonly pool: Versions
   readonly connectTimeout: number
+  /** In which the backend is spoken to. */
+  readonly scheme: Scheme
+  /** The budget for what calls keep of bodies on their way. */
+  readonly held: HeldBytes
   /** How requests are written for the proxy on the way, where one passes them on. */
   readonly form: AbsoluteForm | undefined
   /** For how long nothing of a body may move. */
@@ -52,6 +60,9 @@ type Settle<E> = (exit: Exit.Exit<Answer, UpstreamError | E>) => void
 /** Whether the same request may be sent twice (RFC 9110 9.2.2). */
 const idempotent = new Set(["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"])
 
+/** How much is kept of a body until it is known that the backend has looked at the request. */
+const mostKept = 65_536
+
 /** Methods whose requests say that they have no body (RFC 9110 8.6). */
 const expectsBody = new Set(["POST", "PUT", "PATCH", "QUERY", "PROPFIND", "PROPPATCH"])
 
@@ -62,9 +73,16 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
   #callOffTimer: (() => void) | undefined = undefined
   #patience: Patience | undefined = undefined
   #idle: IdleWatch | undefined = undefined
-  /** In which it waits for a connection. */
-  #pool: Pool | undefined = undefined
-  #connection: Connection | undefined = undefined
+  /** Where it waits for a connection. */
+  #carriers: Carriers | undefined = undefined
+  #connection: Carrier | undefined = undefined
+  readonly #framing: Framing
+  #head: string | undefined = undefined
+  #fields: ReadonlyArray<string> | undefined = undefined
+  /** The body of a request that the backend may say not to have looked at. */
+  #kept: RepeatableBody | undefined = undefined
+  /** It was sent once more after that. */
+  #resent = false
   /** Whether the connection had served before: its peer may have closed it while the request was under way. */
   #reused = false
   #reached: Reached = "nothing sent"
@@ -79,7 +97,6 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
   #cancelled = false
   fresh: boolean
   readonly repeatable: boolean
-  readonly head: string
   body: UpstreamRequest["body"]
   readonly declared: number | "chunked"
   readonly bodiless: boolean
@@ -98,16 +115,17 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
     // Whoever leaves HTTP takes the connection along.
     this.fresh = this.upgrading
     const framing = framingOf(request)
-    const head = typeof framing === "object" ? framing : requestHead(request, framing, connections.form)
+    this.#framing = typeof framing === "object" ? "none" : framing
     this.declared = typeof framing === "number" ? framing : "chunked"
-    if (typeof head !== "string") {
-      this.head = ""
+    const version = this.upgrading ? "1.1" : connections.pool.expected(request.version ?? "1.1")
+    // What is wrong with it is wrong in either version, and told before there is a connection.
+    const fault = typeof framing === "object" ? framing : this.#prepare(version)
+    if (fault !== undefined) {
       this.body = undefined
       if (isSource(body)) body.cancel()
-      this.#conclude(Exit.fail(callError(head, connections.connectTimeout, "nothing sent")))
+      this.#conclude(Exit.fail(callError(fault, connections.connectTimeout, "nothing sent")))
       return
     }
-    this.head = head
     this.body = typeof body === "string" && framing !== body.length ? Buffer.from(body) : body
     if (timeout !== undefined) {
       const late = contained(this, () => this.#giveUp(timeout.failure(this.#reached)))
@@ -125,7 +143,37 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
       this.#idle = new IdleWatch(idle, still, ownLater, now)
       if (isSource(this.body)) this.body = this.#idle.watched(this.body, "client")
     }
+    if (version === "2" && isSource(this.body)) {
+      this.#kept = new RepeatableBody(this.body, mostKept, connections.held)
+      this.body = this.#kept.next()
+    }
     this.#acquire()
+  }
+
+  /** Makes its head, for one version. */
+  #prepare(version: Version): UnsendableRequest | undefined {
+    const { form, scheme } = this.#connections
+    if (version === "2") {
+      const fields = requestFields(this.#request, this.#framing, scheme)
+      if (fields instanceof UnsendableRequest) return fields
+      this.#fields = fields
+    } else {
+      const head = requestHead(this.#request, this.#framing, form)
+      if (typeof head !== "string") return head
+      this.#head = head
+    }
+    return undefined
+  }
+
+  get head(): string {
+    // The backend speaks another version than was expected.
+    if (this.#head === undefined) this.#prepare("1.1")
+    return this.#head ?? ""
+  }
+
+  get fields(): ReadonlyArray<string> {
+    if (this.#fields === undefined) this.#prepare("2")
+    return this.#fields ?? []
   }
 
   /** No answer is waited for any longer. */
@@ -139,8 +187,9 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
 
   #acquire(): void {
     const { pool } = this.#connections
-    this.#pool = pool
-    pool.acquire(this)
+    const carriers = this.upgrading ? pool.forUpgrades : pool.for(this.#request.version ?? "1.1")
+    this.#carriers = carriers
+    carriers.acquire(this)
   }
 
   #conclude(exit: Exit.Exit<Answer, UpstreamError | E>): void {
@@ -149,7 +198,14 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
     this.#settle = undefined
     this.#callOffTimer?.()
     this.#patience?.end()
+    // Whoever answers has looked at the request.
+    this.#letGo()
     settle(exit)
+  }
+
+  #letGo(): void {
+    this.#kept?.giveUp()
+    this.#kept = undefined
   }
 
   /** Nobody wants the response, or the rest of it. */
@@ -160,10 +216,11 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
     this.#chunks = undefined
     this.#callOffTimer?.()
     this.#patience?.end()
+    this.#letGo()
     const connection = this.#connection
     if (connection !== undefined) connection.abandon(this)
     else {
-      this.#pool?.forget(this)
+      this.#carriers?.forget(this)
       if (isSource(this.body)) this.body.cancel()
     }
   }
@@ -185,7 +242,7 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
 
   // What the pool tells.
 
-  connected(connection: Connection): void {
+  connected(connection: Carrier): void {
     this.#connection = connection
     this.#reused = connection.used
     this.#reached = "sent"
@@ -194,6 +251,7 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
 
   refused(error: Error): void {
     if (this.#cancelled) return
+    this.#letGo()
     if (isSource(this.body)) this.body.cancel()
     this.#failed(error)
   }
@@ -249,7 +307,12 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
   onFailure(error: Error, begun: boolean, unsent: boolean): void {
     if (this.#cancelled) return
     if (unsent) this.#reached = "nothing sent"
-    if (this.#answer !== undefined) {
+    const isUnseen = error instanceof StreamRefused && this.#answer === undefined
+    if (isUnseen && !this.#resent && this.#isWhole()) {
+      this.#resent = true
+      this.#connection = undefined
+      this.#acquire()
+    } else if (this.#answer !== undefined) {
       if (this.#settle === undefined) this.#break(error)
       // Nobody has seen the head: the client can be told instead of cut off.
       else {
@@ -260,7 +323,18 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
       this.fresh = true
       this.#connection = undefined
       this.#acquire()
-    } else this.#failed(error)
+    } else {
+      if (isUnseen) this.#reached = "nothing sent"
+      this.#failed(error)
+    }
+  }
+
+  /** Whether its body can be sent once more. If so it is there. */
+  #isWhole(): boolean {
+    if (!isSource(this.body)) return true
+    if (this.#kept?.repeatable !== true) return false
+    this.body = this.#kept.next()
+    return true
   }
 
   onSwitch({ status, headers, upgrade = "no protocol" }: ResponseHead, source: Tunnel, socket: Socket): void {

@@ -10,10 +10,15 @@ import {
 } from "../../src/services/upstreams.ts"
 import {
   ConnectionClosed,
+  ConnectionSilent,
   ConnectTimedOut,
+  MalformedFields,
   MalformedResponse,
+  NotHttp2,
   PoolClosed,
   PoolExhausted,
+  StreamRefused,
+  StreamReset,
   TunnelPointless,
   TunnelRefused,
   UnreadableCoding,
@@ -44,14 +49,19 @@ const tls =
 const codeOf = (error: Error): string => ("code" in error && typeof error.code === "string" ? error.code : error.name)
 
 const kindOf = (error: Error): string => {
-  if (error instanceof ConnectionClosed) return "reset"
+  if (error instanceof ConnectionClosed || error instanceof ConnectionSilent) return "reset"
+  if (error instanceof StreamReset) return codesOfProtocol.has(error.code) ? "protocol" : "reset"
+  if (error instanceof StreamRefused) return "refused"
   if (error instanceof MalformedResponse || error instanceof UnreadableCoding) return "protocol"
+  if (error instanceof MalformedFields || error instanceof NotHttp2) return "protocol"
   if (error instanceof UnsendableRequest) return "request"
   if (error instanceof NameUnresolved) return "dns"
   if (error instanceof TunnelRefused || error instanceof TunnelPointless) return "tunnel"
   if (error instanceof PoolClosed) return "closed"
   if (error instanceof PoolExhausted) return "busy"
   const code = codeOf(error)
+  if (code === "ERR_HTTP2_ERROR") return "protocol"
+  if (code.startsWith("ERR_HTTP2_")) return "reset"
   return kinds[code] ?? (tls.test(code) ? "tls" : "other")
 }
 
@@ -62,7 +72,8 @@ export const callError = (error: Error, connectTimeout: number, reached: Reached
   if (error instanceof ConnectTimedOut || codeOf(error) === "ETIMEDOUT")
     return new UpstreamTimedOut({ after: connectTimeout, reached })
   const kind = kindOf(error)
-  return new UpstreamFailed({ kind, detail: tunnelDetail(error) ?? details[kind] ?? worded(codeOf(error)), reached })
+  const detail = tunnelDetail(error) ?? detailOfHttp2(error) ?? details[kind] ?? worded(codeOf(error))
+  return new UpstreamFailed({ kind, detail, reached })
 }
 
 const details: Readonly<Record<string, string>> = {
@@ -79,6 +90,18 @@ const tunnelDetail = (error: Error): string | undefined => {
   const { status } = error
   if (status === undefined) return "the answer of the proxy is not HTTP/1.1"
   return status === 407 ? "the proxy requires authentication" : `the proxy answered ${status}`
+}
+
+/** How a stream ends whose response cannot be read, whoever says so. */
+const codesOfProtocol: ReadonlySet<string> = new Set(["PROTOCOL_ERROR", "FRAME_SIZE_ERROR", "COMPRESSION_ERROR"])
+
+const detailOfHttp2 = (error: Error): string | undefined => {
+  if (error instanceof NotHttp2) return "the backend does not speak HTTP/2"
+  if (error instanceof StreamReset) return `the backend ended the stream (${error.code})`
+  if (error instanceof StreamRefused) return "the backend did not take the request"
+  if (error instanceof ConnectionSilent) return "the backend answers no ping"
+  if (error instanceof MalformedFields) return `the response is not HTTP/2 (${error.fault})`
+  return codeOf(error) === "ERR_HTTP2_ERROR" ? "the response is not HTTP/2" : undefined
 }
 
 const untrusted = "the certificate of the backend comes from an authority that is not trusted"

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto"
 import { Effect, Layer } from "effect"
 import type { Metrics } from "../../src/services/metrics.ts"
 import type { Names } from "../../src/services/names.ts"
-import { type UpstreamOptions, Upstreams } from "../../src/services/upstreams.ts"
+import { type UpstreamOptions, type UpstreamRequest, Upstreams } from "../../src/services/upstreams.ts"
 import { pseudonymOf } from "../../src/services/via.ts"
 import { openStreams } from "../tcp/streams.ts"
 import * as Pools from "./pools.ts"
@@ -19,7 +19,7 @@ export const layer: Layer.Layer<Upstreams, never, Names | Metrics> = Layer.effec
         Effect.map(
           bothWays(options, (one) => open(target, one)),
           ([connections, tunnelled]) => ({
-            send: (request) => call(request.upgrade === undefined ? connections : tunnelled, request)
+            send: (request) => call(passesOn(options, request) ? connections : tunnelled, request)
           })
         ),
       openChosen: (options) =>
@@ -29,7 +29,7 @@ export const layer: Layer.Layer<Upstreams, never, Names | Metrics> = Layer.effec
             pseudonym,
             // When it is called, for its pool may be another one by then.
             at: (target) => ({
-              send: (request) => call(request.upgrade === undefined ? at(target) : tunnelled(target), request)
+              send: (request) => call(passesOn(options, request) ? at(target) : tunnelled(target), request)
             })
           }
         }),
@@ -37,6 +37,10 @@ export const layer: Layer.Layer<Upstreams, never, Names | Metrics> = Layer.effec
     }
   })
 ).pipe(Layer.provide(Pools.layer))
+
+/** Whether a proxy on the way passes it on: it speaks HTTP/1.1. */
+const passesOn = ({ version }: UpstreamOptions, request: UpstreamRequest<unknown>): boolean =>
+  request.upgrade === undefined && (version ?? request.version) !== "2"
 
 /** A proxy passes on what is HTTP, and what leaves HTTP goes through a tunnel, where they are not the same anyway. */
 const bothWays = <A, R>(

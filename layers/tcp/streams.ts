@@ -66,7 +66,7 @@ export const openStreams: Effect.Effect<
         const { connectTimeout } = settled()
         const giveUp = dialler!.dialSocket<Stands>(
           container,
-          "by itself",
+          "bytes",
           (socket, address) => new Stands(socket, address, container),
           (made) =>
             resume(

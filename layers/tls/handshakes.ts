@@ -14,6 +14,9 @@ import { Secured } from "./secured.ts"
 import { Terminations } from "./terminations.ts"
 import { transportOf } from "./transport.ts"
 
+/** @param source the address of the client. @param why what of the beginning of its connection failed: its own certificate, or the header of a balancer. */
+export type HandshakeFailed = (source: string, detail: string, why: "handshake" | "certificate" | "header") => void
+
 export interface HandshakeOptions {
   /** Asked for each connection, so that each gets what is newest. */
   readonly port: () => PortTls | undefined
@@ -24,7 +27,9 @@ export interface HandshakeOptions {
   /** There is none here: it is with whoever the connection is passed on to. Nothing was taken from it. */
   readonly passed: (socket: Socket, seen: PeerTls) => void
   /** There will be none, and why: a connection is closed. Not told of clients that leave by themselves. */
-  readonly failed: (socket: Socket, detail: string) => void
+  readonly failed: HandshakeFailed
+  /** The address of the client. */
+  readonly sourceOf: (socket: Socket) => string
   /** Asked before a handshake begins: it costs more than most requests. */
   readonly overload: Bounds
   /** Too many of them are under way, or there is too much to do altogether: a connection is closed. */
@@ -38,6 +43,8 @@ export class Handshakes implements Container {
   readonly #terminations: Terminations
   /** Those that are not over. */
   readonly #pending = new Map<Socket, Pending>()
+  /** Who is asked for a certificate: the runtime closes whoever has a wrong one first, and tells afterwards. */
+  readonly #asked = new WeakMap<Socket, string>()
 
   constructor(options: HandshakeOptions) {
     this.#options = options
@@ -140,20 +147,26 @@ export class Handshakes implements Container {
     pending.serverName = hello.serverName
     const local = plainAddress(socket.localAddress ?? "")
     const server = this.#terminations.server(tls, hello.serverName, local)
+    if (tls.clients !== undefined) this.#asked.set(socket, this.#options.sourceOf(socket))
     socket.unshift(pending.bytes)
     pending.bytes = undefined
     server.emit("connection", socket)
   }
 
   #fail(socket: Socket, detail: string): void {
-    if (this.#over(socket) !== undefined) this.#options.failed(socket, detail)
+    if (this.#over(socket) !== undefined) this.#options.failed(this.#options.sourceOf(socket), detail, "handshake")
     socket.destroy()
   }
 
   #failed({ code, message }: NodeJS.ErrnoException, socket: TLSSocket): void {
     const raw = transportOf(socket)
     if (raw === undefined) return
-    if (this.#over(raw) !== undefined && code !== "ECONNRESET") this.#options.failed(raw, code ?? message)
+    const pending = this.#over(raw)
+    const invalid: unknown = socket.authorizationError
+    const asked = this.#asked.get(raw)
+    if (typeof invalid === "string" && asked !== undefined) this.#options.failed(asked, invalid, "certificate")
+    else if (pending !== undefined && code !== "ECONNRESET")
+      this.#options.failed(this.#options.sourceOf(raw), code ?? message, "handshake")
     // An alert that says why may be on its way.
     raw.destroySoon()
   }
@@ -171,7 +184,8 @@ export class Handshakes implements Container {
     const now = this.#options.now()
     const isServed = newest !== undefined && newest !== "passed through"
     if (!isServed || !secured.isAdmitted(now) || !secured.isAdmittedBy(newest, now)) {
-      this.#options.failed(raw, isServed ? "its certificate is not valid" : nobodyServed)
+      if (isServed) this.#options.failed(this.#options.sourceOf(raw), whyInvalid(socket), "certificate")
+      else this.#options.failed(this.#options.sourceOf(raw), nobodyServed, "handshake")
       socket.destroy()
       return
     }
@@ -180,6 +194,9 @@ export class Handshakes implements Container {
 }
 
 const nobodyServed = "nobody is served under the name that it asks for"
+
+const whyInvalid = ({ authorizationError: why }: { readonly authorizationError: unknown }): string =>
+  typeof why === "string" ? why : "it would not be let in any more"
 
 /** One connection that is not TLS yet. */
 class Pending {

@@ -1,8 +1,10 @@
 /**
  * One ready server of the runtime for each listener and each name that clients ask for: it ends TLS, and never listens
- * itself. A name has one of its own because the runtime lets a session of one name be resumed under another.
+ * itself. A name has one of its own because the runtime lets a session of one name be resumed under another; names that come
+ * faster than servers can be made share one that resumes nothing.
  */
 import { constants } from "node:crypto"
+import { performance } from "node:perf_hooks"
 import { createServer, type Server, type TLSSocket } from "node:tls"
 import { Redacted } from "effect"
 import { type Container, contained } from "../../src/services/contained.ts"
@@ -12,14 +14,27 @@ import { sessionContext, ticketKeys } from "./sessions.ts"
 
 /** Names of one listener for which a server is kept; those that were asked for last stay. */
 const mostNames = 256
+/** Bytes that the servers of one listener take at most, and what one takes: client roots are in each of them. */
+const mostBytes = 16 * 1024 * 1024
+const bytesOf = ({ clients }: ListenerTls): number => 60_000 + 5 * (clients?.roots.length ?? 0)
+/** A share of the time that may be spent on servers, and how many milliseconds may be saved up: clients make up names at will. */
+const share = 0.05
+const mostSaved = 50
+/** The first one takes longer than others. */
+const mostForOne = 10
 
 /** Milliseconds: the deadline of the handshake is kept elsewhere, for the bytes before it as well. */
 const never = 2_147_483_647
 
 export class Terminations {
   readonly #servers = new WeakMap<ListenerTls, Map<string, Made>>()
+  /** For names beyond that: no session of theirs is resumed. */
+  readonly #shared = new WeakMap<ListenerTls, Server>()
   readonly #container: Container
   readonly #handling: Handling
+  /** Milliseconds that may be spent, and as of when. */
+  #saved = mostSaved
+  #savedAt = 0
 
   constructor(container: Container, handling: Handling) {
     this.#container = container
@@ -36,14 +51,41 @@ export class Terminations {
     const key = serverName ?? (tls.mode === "dynamicCa" ? `[${local}]` : "")
     const now = this.#handling.now()
     const known = servers.get(key)
+    if (known === undefined && !this.#mayMake() && tls.mode !== "dynamicCa") return this.#sharedServer(tls, now)
     servers.delete(key)
-    const made = known !== undefined && now < known.until ? known : this.#make(tls, serverName, local, now)
+    const made = known !== undefined && now < known.until ? known : this.#timed(tls, serverName, local, now)
     servers.set(key, made)
-    if (servers.size > mostNames) servers.delete(servers.keys().next().value!)
+    if (servers.size > Math.min(mostNames, Math.max(1, Math.floor(mostBytes / bytesOf(tls)))))
+      servers.delete(servers.keys().next().value!)
     return made.server
   }
 
-  #make(tls: ListenerTls, serverName: string | undefined, local: string, now: number): Made {
+  #mayMake(): boolean {
+    const now = performance.now()
+    this.#saved = Math.min(mostSaved, this.#saved + (now - this.#savedAt) * share)
+    this.#savedAt = now
+    return this.#saved > 0
+  }
+
+  #timed(tls: ListenerTls, serverName: string | undefined, local: string, now: number): Made {
+    const before = process.threadCpuUsage()
+    const made = this.#make(tls, serverName, local, now, true)
+    const { user, system } = process.threadCpuUsage(before)
+    this.#saved -= Math.min(mostForOne, (user + system) / 1000)
+    return made
+  }
+
+  #sharedServer(tls: ListenerTls, now: number): Server {
+    let server = this.#shared.get(tls)
+    if (server === undefined) {
+      server = this.#make(tls, undefined, "", now, false).server
+      this.#shared.set(tls, server)
+    }
+    return server
+  }
+
+  /** @param resumes whether its sessions may be resumed. Without tickets none can be: the runtime keeps none by itself. */
+  #make(tls: ListenerTls, serverName: string | undefined, local: string, now: number, resumes: boolean): Made {
     const { clients, versions, ciphers, groups, alpn } = tls
     const shown =
       tls.mode === "dynamicCa"
@@ -61,7 +103,7 @@ export class Terminations {
       ciphers: ciphers.join(":"),
       ...(groups === undefined ? {} : { ecdhCurve: groups.join(":") }),
       ALPNProtocols: [...alpn],
-      secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+      secureOptions: constants.SSL_OP_NO_RENEGOTIATION | (resumes ? 0 : constants.SSL_OP_NO_TICKET),
       ticketKeys: ticketKeys(tls, serverName),
       sessionIdContext: sessionContext(tls, serverName),
       handshakeTimeout: never

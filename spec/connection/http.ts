@@ -12,7 +12,7 @@ const Version = Schema.Literals(["HTTP/1.1", "HTTP/2.0", "HTTP/2"]).annotate({
 export const BackendHttp = object("BackendHttp", "How a backend is called over HTTP.", {
   version: optional(
     Version,
-    "The version to speak. `HTTP/1.1` is what is spoken when left out; HTTP/2 is not available yet: it comes with HTTP/2 of listeners."
+    "The version to speak; HTTP/2 without TLS by prior knowledge. When left out: HTTP/2 for requests of gRPC, and for those that came in HTTP/2 without TLS; HTTP/1.1 for all others; and where `backendTLS.alpn` has both, what the backend chooses. What leaves HTTP, such as a WebSocket, goes over HTTP/1.1."
   ),
   requestTimeout: optional(
     Duration,

@@ -127,7 +127,7 @@ const Overload = object("Overload", "What the process takes on at once; what is 
   maxDelay: defaulted(
     Duration,
     "100ms",
-    "How long the event loop may take for one turn. Where it takes longer again and again, new requests are answered with 503 and `retry-after` before any policy, as many as keep the others within it. `0s`: never."
+    "How long a request may wait until it is looked at. Where requests wait longer for a third of a second, those that do are answered with 503 and `retry-after` before any policy. `0s`: never."
   )
 })
 

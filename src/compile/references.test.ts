@@ -121,9 +121,7 @@ describe("references to backends", () => {
       assert.deepStrictEqual(yield* beside("{ transformations: { request: { set: { x: '1' } } } }"), [])
       const [early = ""] = yield* beside("{ transformations: { request: { set: { x: response.code } } } }")
       assert.include(early, `${at}.transformations.request.set.x: invalid expression: response does not exist`)
-      assert.deepStrictEqual(yield* beside("{ http: { version: HTTP/2 } }"), [
-        `${at}.http.version: HTTP/2 towards backends is not available yet: it comes with HTTP/2 of listeners`
-      ])
+      assert.deepStrictEqual(yield* beside("{ http: { version: HTTP/2 } }"), [])
       assert.deepStrictEqual(yield* beside("{ requestHeaderModifier: { set: { host: 'a b' } } }"), [
         `${at}.requestHeaderModifier.set.host: expected a host, or host:port`
       ])

@@ -92,23 +92,29 @@ export class References {
     return Effect.flatMap(this.#lookup.find(named), (found): Compiling<Caller> => {
       if (isAbsent(found)) return Effect.fail([noSuch(found, path)])
       // Nothing leads on from a service: it has no policies of its own.
+      const { connections } = use
       const compiling =
         named.backend === undefined
           ? this.#compile(found, beside, path)
-          : this.#followed(found, beside, [...path, "backend"])
-      return this.#caller(found, use, compiling)
+          : this.#followed(found, beside, [...path, "backend"], connections === undefined)
+      return this.#caller(found, use, connections === undefined ? compiling : compileConnected(connections, compiling))
     })
   }
 
   /** The backend at the end of a reference, unless it leads in a circle, or too far. */
-  #followed(source: Normalised.Backend, beside: Normalised.Policies, at: ConfigPath): Compiling<Backend | undefined> {
+  #followed(
+    source: Normalised.Backend,
+    beside: Normalised.Policies,
+    at: ConfigPath,
+    usual: boolean
+  ): Compiling<Backend | undefined> {
     const { key } = source
     return Effect.flatMap(Following, (way): Compiling<Backend | undefined> => {
       const before = way.findIndex((entered) => entered.key === key)
       if (before >= 0) return Effect.fail([circle([...placesOf(way.slice(before + 1)), at])])
       const places = [...placesOf(way), at]
       if (places.length > mostReferences) return Effect.fail([tooFar(places)])
-      const isShared = Object.keys(beside).length === 0
+      const isShared = usual && Object.keys(beside).length === 0
       const compiling =
         isShared && this.#backends.has(key)
           ? Effect.succeed(this.#backends.get(key))

@@ -4,6 +4,12 @@ import type { HeaderList } from "./header-list.ts"
 export const isGrpc = (headers: HeaderList): boolean =>
   headers.get("content-type")?.startsWith("application/grpc") === true
 
+/** Whether what has such headers can only be sent in HTTP/2: the protocol for browsers is called gRPC, too. */
+export const needsHttp2 = (headers: HeaderList): boolean => {
+  const type = headers.get("content-type")
+  return type?.startsWith("application/grpc") === true && !type.startsWith("-web", "application/grpc".length)
+}
+
 const header = "grpc-timeout"
 
 /** Milliseconds of each unit. */

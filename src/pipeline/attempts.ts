@@ -138,6 +138,7 @@ export class Attempts {
     const body = this.#body?.next() ?? received.requestBody
     if (this.#number === this.#plan.attempts) this.#body?.giveUp()
     const fork = received.fork(body)
+    fork.attempt = this.#number
     const { inform } = received
     // What one backend says on the way to an answer that nobody gets is not for the client; 100 only asks for the body.
     if (inform !== undefined && this.#plan.unsent !== true)

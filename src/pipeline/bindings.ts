@@ -8,7 +8,7 @@ import type { HostVariable } from "../cel/phases.ts"
 import { type Body, isSource } from "../http/body.ts"
 import type { Exchange } from "./exchange.ts"
 import * as slots from "./slots.ts"
-import { sourceOf } from "./source.ts"
+import { destinationOf, sourceOf } from "./source.ts"
 
 /** A body as far as it is in memory: an expression that reads one has it read first. */
 const held = (body: Body): Uint8Array | null => {
@@ -93,6 +93,7 @@ export class Variables implements Bindings {
   #request: RequestVariable | undefined
   #response: ResponseVariable | undefined
   #source: HostVariable<"source"> | undefined
+  #destination: HostVariable<"destination"> | undefined
   /** The model call, as far as it is known; set by the model router. */
   llm: HostVariable<"llm"> | undefined = undefined
   /** The parsed body of a model request; set while policies and guards look at it. */
@@ -115,6 +116,10 @@ export class Variables implements Bindings {
   get source(): HostVariable<"source"> {
     this.#source ??= sourceOf(this.#x.peer)
     return this.#source
+  }
+  get destination(): HostVariable<"destination"> {
+    this.#destination ??= destinationOf(this.#x.peer)
+    return this.#destination
   }
   get jwt() {
     return this.#x.get(slots.jwt)

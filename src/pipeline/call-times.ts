@@ -6,7 +6,7 @@ import { durations } from "./record.ts"
 
 /** `Primary`: what a route leads to. `Policy`: what a stage asks on the way. */
 type CallKind = "Primary" | "Policy"
-type CallSubtype = "Guardrail" | "Http" | "Llm" | "Mcp"
+type CallSubtype = "Guardrail" | "Http" | "Llm" | "Mcp" | "Mirror"
 
 /** Where the durations of a kind of call are observed, in seconds. */
 export type CallTimes = (kind: CallKind, subtype: CallSubtype) => Series
@@ -38,8 +38,11 @@ export const callTimes = (metrics: Metrics["Service"]): CallTimes => {
 }
 
 /** What a stage asks another server for. */
-export type Purpose = "guardrail" | "http"
-const subtypes = { guardrail: "Guardrail", http: "Http" } as const satisfies Record<Purpose, CallSubtype>
+export type Purpose = "guardrail" | "http" | "mirror"
+const subtypes = { guardrail: "Guardrail", http: "Http", mirror: "Mirror" } as const satisfies Record<
+  Purpose,
+  CallSubtype
+>
 
 export const timeOf = (times: CallTimes, purpose: Purpose): Series => times("Policy", subtypes[purpose])
 

@@ -10,6 +10,7 @@ import { BodyTooLarge, type BuffersFull, buffersFull } from "./errors.ts"
 import { type Hidden, nothingHidden } from "./hidden.ts"
 import { bodyLimits } from "./slots.ts"
 import type { AnySlot, SlotValue, StageError } from "./stage.ts"
+import type { Asking } from "./sub-calls.ts"
 import type { Environment } from "./trace.ts"
 import type { Outcome, Peer, View } from "./view.ts"
 
@@ -58,6 +59,10 @@ export class Exchange implements View<AnySlot, AnySlot> {
   upgrade: string | undefined = undefined
   /** Whether the request may be sent twice although its method is not idempotent. */
   repeatable = false
+  /** Whether it is a copy of a request: what comes of it says nothing of how a backend does. */
+  aside = false
+  /** Which attempt at a backend it is, from 1; 1 before there is one. */
+  attempt = 1
   /** Tells the client of a 1xx response. Absent where there is no such client. */
   inform: Inform | undefined = undefined
   readonly answerHeaders: HeaderList
@@ -111,6 +116,7 @@ export class Exchange implements View<AnySlot, AnySlot> {
     fork.requestBodyPrefix = this.requestBodyPrefix
     fork.upgrade = this.upgrade
     fork.repeatable = this.repeatable
+    fork.aside = this.aside
     fork.inform = this.inform
     fork.matchedPrefix = this.matchedPrefix
     fork.place = this.place
@@ -137,6 +143,11 @@ export class Exchange implements View<AnySlot, AnySlot> {
   get variables(): Variables {
     this.#variables ??= new Variables(this)
     return this.#variables
+  }
+
+  get asking(): Asking {
+    const { arrived, now, settings } = this
+    return { arrived, now, settings }
   }
 
   get bodyLimit(): number {

@@ -37,6 +37,7 @@ export interface OutboundWatch {
   readonly outbound: WatchCall
 }
 
+/** Whoever hears of calls is told of one that begins. */
 export type WatchCall = (call: OutboundCall) => OutboundWatch
 
 /**

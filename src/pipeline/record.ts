@@ -51,7 +51,7 @@ interface Known {
 export const reasonOf = ({ reason, source }: StageError): string => reason ?? reasons[source]
 
 /** What remains of a connection that was refused: a line of the log, and its count. */
-export const refusedConnections = (metrics: Metrics["Service"], log: RecordLog) => {
+export const refusedConnections = (metrics: Metrics["Service"], log: RecordLog, clock: () => number) => {
   const refused = metrics.counter(
     "connections_refused_total",
     "Connections of clients that policies have closed, or whose TLS handshakes or PROXY headers have failed.",
@@ -64,6 +64,25 @@ export const refusedConnections = (metrics: Metrics["Service"], log: RecordLog) 
   }
   const handshake = early("handshake failed", "TLS")
   const header = early("no PROXY header", "ProxyProtocol")
+  let told = Number.NEGATIVE_INFINITY
+  let untold = 0
+  /** Whoever presents a certificate is meant to be here, so somebody wants to know; one line a second is enough of that. */
+  const certificate = (bind: string, source: string, error: string): void => {
+    refused.series([bind, "ClientCertificate"]).record(1)
+    const now = clock()
+    if (now - told < 1000) {
+      untold++
+      return
+    }
+    log.log("info", "connection", "a client certificate is not valid", {
+      bind,
+      "src.addr": source,
+      error,
+      ...(untold === 0 ? {} : { before: String(untold) })
+    })
+    told = now
+    untold = 0
+  }
   const policy = (bind: string, { peer, facts }: Contact, error: StageError): void => {
     const reason = reasonOf(error)
     refused.series([bind, reason]).record(1)
@@ -72,7 +91,7 @@ export const refusedConnections = (metrics: Metrics["Service"], log: RecordLog) 
     const added = facts === undefined ? {} : Object.fromEntries(facts)
     log.log("info", "connection", "refused", { bind, "src.addr": source, reason, error: error.message, ...added })
   }
-  return { policy, handshake, header }
+  return { policy, handshake, certificate, header }
 }
 
 export const makeRecorder = (log: RecordLog, metrics: Metrics["Service"], clock: () => number) => {

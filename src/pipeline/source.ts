@@ -1,4 +1,4 @@
-/** The client's end of a connection, as expressions read it. */
+/** The two ends of a connection, as expressions read them. */
 import type { HostVariable } from "../cel/phases.ts"
 import type { Peer } from "./view.ts"
 
@@ -7,3 +7,9 @@ export const sourceOf = (peer: Peer): HostVariable<"source"> => {
   const certificate = peer.tls?.clientCertificate
   return certificate === undefined ? peer : { ...peer, ...certificate }
 }
+
+/** The proxy's end, and the name by which its client asked for it. */
+export const destinationOf = ({ destination, tls }: Peer): HostVariable<"destination"> => ({
+  ...destination,
+  hostname: tls?.serverName
+})

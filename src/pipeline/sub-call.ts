@@ -147,10 +147,16 @@ const headOf = (asked: SubRequest, authority: string): RequestHead | FilterFaile
 }
 
 /** The exchange of a call, which has nothing of the one that it is made for but its configuration and the time. */
-const begun = (caller: Asking, { body, repeatable }: SubRequest, head: RequestHead, arrived: number): Exchange => {
+const begun = (
+  caller: Asking,
+  { body, repeatable, aside }: SubRequest,
+  head: RequestHead,
+  arrived: number
+): Exchange => {
   const x = new Exchange(head, body, proxyItself, caller.now + arrived - caller.arrived, arrived)
   x.settings = caller.settings
   x.repeatable = repeatable === true
+  x.aside = aside === true
   // The name of the backend need not replace that of a client.
   x.set(authorityRewritten, true)
   return x

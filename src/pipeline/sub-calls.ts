@@ -37,6 +37,8 @@ export interface SubRequest {
   readonly body: string | Uint8Array | undefined
   /** Whether the call may be sent twice although its method is not idempotent. */
   readonly repeatable?: boolean | undefined
+  /** Whether it is a copy of a request: what comes of it says nothing of how the backend does. */
+  readonly aside?: boolean | undefined
   /** The most bytes that a reply may have. Default: 2 MiB. */
   readonly maxBytes?: number | undefined
 }
@@ -94,6 +96,7 @@ export interface Use {
   readonly policiesAt?: ConfigPath
 }
 
+/** What is called beside the backend of a route, as a service. */
 export class SubCalls extends Context.Service<
   SubCalls,
   {

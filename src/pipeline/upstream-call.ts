@@ -2,15 +2,16 @@
 import { type Effect, Exit } from "effect"
 import type { Address } from "../../spec/target.ts"
 import { isSource } from "../http/body.ts"
-import { grpcTimeoutOf, passGrpcTimeout } from "../http/grpc.ts"
+import { grpcTimeoutOf, needsHttp2, passGrpcTimeout } from "../http/grpc.ts"
 import { familyOf } from "../http/ip.ts"
-import type { Answer } from "../http/message.ts"
+import type { Answer, RequestHead } from "../http/message.ts"
 import {
   type CallTimeout,
   callTimeout,
   type Upstream,
   type UpstreamError,
-  type UpstreamTimedOut
+  type UpstreamTimedOut,
+  type Version
 } from "../services/upstreams.ts"
 import { requestTimedOut } from "./deadline.ts"
 import { type InvalidGrpcTimeout, invalidGrpcTimeout, type TimedOut } from "./errors.ts"
@@ -58,9 +59,14 @@ export const callUpstream = (
     timeout: isPatient ? whole : timeout,
     patience: isPatient ? timeout : undefined,
     upgrade: x.upgrade,
+    version: versionOf(request),
     onInformation: x.inform
   })
 }
+
+/** What a request is sent in where nobody says otherwise: as it came, unless TLS has chosen that; and gRPC has one version only. */
+const versionOf = ({ method, scheme, version, headers }: RequestHead): Version =>
+  (version === "2" && scheme === "http") || (method === "POST" && needsHttp2(headers)) ? "2" : "1.1"
 
 const late = () => requestTimedOut
 

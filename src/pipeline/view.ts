@@ -7,6 +7,7 @@ import type { HeaderList } from "../http/header-list.ts"
 import type { Answer, RequestHead } from "../http/message.ts"
 import type { BodyTooLarge, BuffersFull } from "./errors.ts"
 import type { AnySlot, SlotValue } from "./stage.ts"
+import type { Asking } from "./sub-calls.ts"
 
 /** The socket addresses of the client. `raw` is the TCP peer, before any PROXY protocol header was read. */
 export interface Peer {
@@ -14,6 +15,8 @@ export interface Peer {
   readonly port: number
   readonly rawAddress: string
   readonly rawPort: number
+  /** The proxy's end of the connection; absent where that is no address of a network. */
+  readonly destination?: { readonly address: string; readonly port: number } | undefined
   /** The port at which it came in over loopback, and whether nobody but this machine reaches the listener there. */
   readonly loopback?: { readonly port: number; readonly only: boolean } | undefined
   /** What its TLS handshake has said of it; absent without TLS. */
@@ -83,6 +86,10 @@ export interface View<Reads extends AnySlot, Writes extends AnySlot> extends Con
   readonly upgrade: string | undefined
   /** Headers for whatever answer leaves in the end: the backend's, a stage's own, or a rendered error. They overwrite; `vary` adds. */
   readonly answerHeaders: HeaderList
+  /** Which attempt at a backend it is part of, from 1; 1 before there is one. */
+  readonly attempt: number
+  /** What calls beside that of the backend (`SubCalls`) are made for. */
+  readonly asking: Asking
   /** The prefix by which the route was matched, if it was a path prefix. */
   readonly matchedPrefix: string | undefined
   get<S extends Reads | Writes>(slot: S): SlotValue<S> | undefined

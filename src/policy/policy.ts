@@ -90,8 +90,11 @@ export {
   slotsReadBy
 } from "../pipeline/expressions.ts"
 export { type FailedReading, failedReadings } from "../pipeline/fail-closed.ts"
+// Copies of requests, and whoever watches them.
+export { type Mirror, openMirror } from "../pipeline/mirrors.ts"
 // Where a policy stands among the others.
 export { after, before } from "../pipeline/order.ts"
+export { type WatchCall, WatchCalls } from "../pipeline/outbound.ts"
 export { inBothReadings, inOtherReading, pathReadings } from "../pipeline/readings.ts"
 export { type Orders, type Registry, registry, type Services } from "../pipeline/registry.ts"
 export { compileRules, plainRulingOf, type Rules, type Ruling, rulingOf } from "../pipeline/rules.ts"
@@ -122,6 +125,8 @@ export {
 } from "../pipeline/stage.ts"
 // What a policy keeps over its phases.
 export { type State, slotsOf, state } from "../pipeline/state.ts"
+// What is called beside the backend.
+export { type Asking, type Caller, type Reference, SubCalls, type SubRequest } from "../pipeline/sub-calls.ts"
 // What a node sees: the messages, and the slots of policies before it.
 export type { ConnectionView, Outcome, Peer, View } from "../pipeline/view.ts"
 // Patterns of the configuration: RE2 syntax, matched in time linear in the text.
@@ -132,4 +137,5 @@ export { type Fetched, FetchFailed, type FetchRequest, HttpFetch } from "../serv
 export { Jwks, type KeySet, KeySetUnusable, type KeySource } from "../services/jwks.ts"
 export { Monotonic } from "../services/monotonic.ts"
 export { Passwords, PasswordsBusy, type PasswordUser, type PasswordUsers } from "../services/passwords.ts"
+export { Random } from "../services/random.ts"
 export { type BucketRule, type Buckets, type Draw, RateLimits } from "../services/rate-limits.ts"

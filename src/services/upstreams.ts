@@ -21,7 +21,7 @@ export interface UpstreamTls {
   readonly verify: "everything" | "chain" | "nothing"
   /** One of these must be among the names of the server's certificate, in place of the name that is asked for. */
   readonly names?: ReadonlyArray<string> | undefined
-  /** The protocols that are offered. Default: HTTP/1.1. */
+  /** The protocols that are offered. Default: that of the version that is spoken. */
   readonly alpn?: ReadonlyArray<string> | undefined
   /** The groups for the key exchange, best first. Default: those of the runtime. */
   readonly groups?: ReadonlyArray<string> | undefined
@@ -50,7 +50,12 @@ export interface UpstreamTunnel {
   readonly probes?: Probes | "none" | undefined
 }
 
+/** A version of HTTP. */
+export type Version = "1.1" | "2"
+
 export interface UpstreamOptions {
+  /** The version to speak, whatever calls would prefer. Default: what the call says, or, by `alpn`, the backend. */
+  readonly version?: Version | undefined
   /** Of a target with TLS. Default: the trust of the system. */
   readonly tls?: UpstreamTls | FollowedTls | undefined
   /** Milliseconds until a connection must stand. Default 10,000. */
@@ -119,6 +124,8 @@ export interface UpstreamRequest<E = never> {
   readonly patience?: CallTimeout<E> | undefined
   /** The protocol to upgrade to, if the client asked for one. */
   readonly upgrade: string | undefined
+  /** What it is sent in where nobody says otherwise. Default: HTTP/1.1. */
+  readonly version?: Version | undefined
   /** Told about each 1xx response other than 101. */
   readonly onInformation: ((status: number, headers: HeaderList) => void) | undefined
 }

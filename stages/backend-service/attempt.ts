@@ -30,6 +30,9 @@ const longestEviction = 300_000
 
 const ignore = () => {}
 
+/** A copy of a request says nothing of how its endpoint does. */
+const unwatched: OpenCall = { sent: ignore, answered: () => 0, over: ignore }
+
 export const serviceCalls = (members: Members<Upstream>, clock: () => number, random: () => number) => {
   const chosen = (x: Exchange, passage: Passage): Exit.Exit<Attempted, StageError> => {
     const affinity = x.get(slots.affinity)
@@ -44,7 +47,7 @@ export const serviceCalls = (members: Members<Upstream>, clock: () => number, ra
     if (member === undefined) return Exit.fail(noneHealthy)
     passage.endpoint = passage.choice = member.key
     passage.others = untried.length > 1
-    const call = member.health.begin()
+    const call = x.aside ? unwatched : member.health.begin()
     x.onFinish(() => call.over(clock()))
     return Exit.succeed({ member, call })
   }
@@ -63,12 +66,13 @@ export const serviceCalls = (members: Members<Upstream>, clock: () => number, ra
       return Effect.tapError(callUpstream(x, passage, member.upstream), ({ source }) =>
         Effect.sync(() => {
           call.answered(clock())
-          if (source === "backend") failed(x, member, passage, undefined)
+          if (source === "backend" && !x.aside) failed(x, member, passage, undefined)
         })
       )
     },
     judge: (x: Exchange, taken: Attempted, passage: Passage): Left<Attempted> => {
       const { member, call } = taken
+      if (x.aside) return Exit.succeed(taken)
       const waited = call.answered(clock())
       const { status, headers } = x.response!
       const isUnhealthy = x.get(slots.judgement)?.isUnhealthy

@@ -48,10 +48,8 @@ export const backendTLS = connectionPolicy({
 })
 
 /** What of it says whom to trust and is not there is refused. */
-const lacking = ({ alpn = [], spiffe }: Config): Array<ConfigProblem> => [
-  ...alpn.flatMap((protocol, index) => (protocol === "h2" ? [unavailable(["alpn", index], "HTTP/2")] : [])),
-  ...(spiffe === undefined ? [] : [unavailable(["spiffe"], "spiffe")])
-]
+const lacking = ({ spiffe }: Config): Array<ConfigProblem> =>
+  spiffe === undefined ? [] : [unavailable(["spiffe"], "spiffe")]
 
 /** What does not come from files. */
 const fixedOf = ({ hostname, insecure, insecureHost, alpn, subjectAltNames, keyExchangeGroups }: Config) =>

@@ -21,6 +21,8 @@ import { bodyOf, headerText, isFraming, linesOf, plainText, type Unusable } from
 /** Compiled changes. */
 export interface Compiled {
   readonly apply: (x: Seen) => void
+  /** How many there are: where there is none nothing has to run. */
+  readonly changes: number
   readonly expressions: ReadonlyArray<Expression>
 }
 
@@ -92,7 +94,7 @@ export const compileChanges = (
     }
 
     if (problems.length > 0) return yield* Effect.fail(problems)
-    return { expressions, apply: applying(message, changes) }
+    return { expressions, changes: changes.length, apply: applying(message, changes) }
   })
 
 const ownAffair = "says how a message is sent, which the proxy decides itself"

@@ -23,7 +23,7 @@ const { metadata, authorityRewritten } = slots
 type Reads = (typeof slots.expressionSlots)[number]
 type Writes = typeof metadata | typeof authorityRewritten
 
-const nothing: Compiled = { apply: () => {}, expressions: [] }
+const nothing: Compiled = { apply: () => {}, expressions: [], changes: 0 }
 
 export const transformations = policy({
   name: "transformations",
@@ -43,7 +43,7 @@ export const transformations = policy({
       const nodes: Array<Node<Reads, Writes, ContentFailure | AnswerFailure>> = []
       // The body of the request is gone when the answer comes, unless it was kept.
       const before = preparation([...onRequest.expressions, ...onResponse.expressions.filter(readsRequestBody)])
-      if (request !== undefined || before !== undefined)
+      if (onRequest.changes > 0 || before !== undefined)
         nodes.push({
           name: "transformations",
           phase: "request",
@@ -55,14 +55,14 @@ export const transformations = policy({
             return applied(onRequest, x)
           }
         })
-      if (response !== undefined) {
+      if (onResponse.changes > 0) {
         const prepare = answerPreparation(onResponse.expressions)
         nodes.push({
           name: "transformations.response",
           phase: "response",
           outcomes: prepare === undefined ? ["next"] : ["next", "fail"],
           reads: slotsReadBy(onResponse.expressions),
-          writes: response.metadata === undefined ? [] : [metadata],
+          writes: response?.metadata === undefined ? [] : [metadata],
           run: (x) => {
             // Whoever has left HTTP sends what nobody here can read.
             if (prepare === undefined || x.response?.switched !== undefined) return applied(onResponse, x)

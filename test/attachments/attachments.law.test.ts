@@ -16,7 +16,10 @@ const marksIn = (value: unknown): ReadonlyArray<string> => [...new Set(JSON.stri
 /** The marks that a trace shows, of each kind. */
 const shown = (effective: Readonly<Record<string, unknown>> = {}) =>
   Object.fromEntries(
-    Object.entries(effective).flatMap(([kind, policy]) => (policy === null ? [] : [[kind, marksIn(policy)]]))
+    Object.entries(effective).flatMap(([key, policy]) => {
+      const kind = key === "transformation" ? "transformations" : key
+      return policy === null ? [] : [[kind, marksIn(policy)]]
+    })
   )
 
 describe("a request sees exactly the policies that hold where it comes by", () => {
@@ -48,6 +51,12 @@ describe("a request sees exactly the policies that hold where it comes by", () =
             )
 
             const answer = textHeaders(played.headers)
+            for (const site of ["gateway", "route", "backend"] as const) {
+              const mark = expected[site]["transformations"]?.[0]
+              assert.strictEqual(answer[`x-told-${site}`], mark, text)
+              if (flavour === "web")
+                assert.strictEqual(textHeaders(played.received!.headers)[`x-made-${site}`], mark, text)
+            }
             for (const site of ["route", "backend"] as const) {
               assert.strictEqual(answer[`x-${site}`], expected[site]["responseHeaderModifier"]?.[0], text)
               // A relay for tools asks its servers itself, and not for every request.

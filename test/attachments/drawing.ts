@@ -5,8 +5,8 @@ import { oneOf } from "../../src/main/testing/arbitraries.ts"
 import { schemas } from "../../stages/schemas.ts"
 import type { Marks, Place, TargetedMark } from "./oracle.ts"
 
-const early = ["cors", "authorization"] as const
-const common = ["authorization", "requestHeaderModifier", "responseHeaderModifier"] as const
+const early = ["cors", "authorization", "transformations"] as const
+const common = ["authorization", "requestHeaderModifier", "responseHeaderModifier", "transformations"] as const
 
 /** Which policies there are; only where every backend serves tools are there some for tools. */
 export const flavours = {
@@ -75,7 +75,7 @@ const sketches = (flavour: Flavour) =>
         key: Arbitrary.map(Arbitrary.all([oneOf("m", "n", "o"), oneOf(..."abcdefgh")]), (parts) => parts.join("/")),
         target: oneOf(...targets),
         phase: oneOf<"route" | "gateway">("route", "route", "gateway"),
-        kind: oneOf(0, 1, 2, 3, 4, 5)
+        kind: oneOf(0, 1, 2, 3, 4, 5, 6)
       }),
       { minLength: 6, maxLength: 24 }
     )
@@ -98,6 +98,11 @@ const configOf = (kind: string, mark: string, site: string): unknown => {
       return { rules: [{ deny: `mcp.tool.name == "${mark}"` }] }
     case "backendTLS":
       return { hostname: `${mark}.example` }
+    case "transformations":
+      return {
+        request: { set: { [`x-made-${site}`]: `"${mark}"` } },
+        response: { set: { [`x-told-${site}`]: `"${mark}"` } }
+      }
     case "sessionAffinity":
       return { source: `"${mark}"` }
     default:
@@ -208,7 +213,7 @@ const drawn = (flavour: Flavour, { listeners, routes, backends, targeted }: Sket
       })),
       policies: ordered.map(({ key, target, phase, policy, mark }) => {
         const [namespace, name] = key.split("/")
-        const site = target.kind === "backend" ? "backend" : "route"
+        const site = target.kind === "backend" ? "backend" : phase
         return {
           name: { name, namespace },
           target: targetOf(target),

@@ -1,8 +1,8 @@
 /** An HTTP proxy of tests: tells what it was asked, and lets through who shows what it wants to see. */
 import { readFileSync } from "node:fs"
-import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from "node:http"
+import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http"
 import { createServer as createSecureServer } from "node:https"
-import { connect, type Socket } from "node:net"
+import { connect, type Server, type Socket } from "node:net"
 import { join } from "node:path"
 import { Effect } from "effect"
 import { portOf } from "./edge.ts"
@@ -83,6 +83,6 @@ export const proxy = ({
       onward.on("error", () => client.destroy())
       client.on("close", () => onward.destroy())
     })
-    const port = yield* listening(server as Server)
+    const port = yield* listening(server)
     return { asked, open, port, lines: () => asked.splice(0).map(({ line }) => line) }
   })

@@ -19,7 +19,16 @@ const bounded = (admits: () => boolean, limits: Partial<OverloadLimits> = {}) =>
         return Effect.succeed(text(200, "served"))
       },
       {
-        overload: { limits: real.limits, enter: (socket) => real.enter(socket), admits },
+        overload: {
+          limits: real.limits,
+          enter: (socket) => real.enter(socket),
+          admits,
+          begin: (beginning) => {
+            setImmediate(() => beginning.begins(admits()))
+            return false
+          },
+          enqueue: (beginning) => setImmediate(() => beginning.begins(admits()))
+        },
         turnedAway: (what, cause) => turnedAway.push(`${what} ${cause}`)
       }
     )

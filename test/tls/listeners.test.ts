@@ -210,11 +210,19 @@ describe("client certificates", () => {
 
   it.live.each(["required", "optional"])("one that is not valid is turned away where it is %s", (mode) =>
     Effect.gen(function* () {
-      const { port } = yield* serving(one(who, `${trusting}, clientCertificates: ${mode}`))
+      const { port, log, gateway } = yield* serving(one(who, `${trusting}, clientCertificates: ${mode}`))
       for (const stranger of ["expired", "workload"]) {
         assert.include(turnedAway, yield* asked(port, "localhost", as(stranger)))
         assert.include(turnedAway, yield* asked(port, "localhost", { ...as(stranger), maxVersion: "TLSv1.2" }))
       }
+      yield* logged(
+        log,
+        /a client certificate is not valid bind=bind\/8443 src\.addr=127\.0\.0\.1:\d+ error="CERT_HAS_EXPIRED"/
+      )
+      const { body } = yield* Effect.promise(() => send(gateway.ports.stats!, { path: "/metrics" }))
+      assert.match(body, /^headgate_connections_refused_total\{bind="bind\/8443",reason="ClientCertificate"\} 4$/m)
+      // One line a second tells of all of them.
+      assert.isBelow(log.filter((line) => line.includes("client certificate")).length, 4)
     })
   )
 

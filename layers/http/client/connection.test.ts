@@ -4,8 +4,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { FakeClock } from "../../../test/fake-clock.ts"
 import { portOf } from "../../../test/http/edge.ts"
 import { settle } from "../connection-settings.ts"
-import { type Caller, Connection } from "./connection.ts"
-import { dialTo } from "./dial.ts"
+import type { Caller } from "./carrier.ts"
+import { Connection } from "./connection.ts"
+import { dialTo, Opened } from "./dial.ts"
 
 /** A connection to a server of the test, by a clock that stands still; both ends of it, and whether it is free again. */
 const connected = async () => {
@@ -29,7 +30,9 @@ const connected = async () => {
   }
   const unasked = { ask: () => assert.fail("an address needs no name"), follow: () => () => {} }
   const connection = await new Promise<Connection | Error>((done) =>
-    dialTo(target, settle(target, {}), clock.after, () => 0, unasked).dial(home, done)
+    dialTo(target, settle(target, {}), clock.after, () => 0, unasked).dial(home, "1.1", (made) =>
+      done(made instanceof Opened ? new Error("HTTP/2") : made)
+    )
   )
   assert.instanceOf(connection, Connection)
   while (sockets.length === 0) await new Promise(setImmediate)
@@ -40,6 +43,7 @@ const connected = async () => {
 const dropping = (connection: () => Connection, dropped: () => void): Caller => {
   const caller: Caller = {
     head: "GET / HTTP/1.1\r\nhost: a\r\n\r\n",
+    fields: [],
     body: undefined,
     declared: 0,
     bodiless: false,

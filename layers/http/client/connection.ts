@@ -3,38 +3,15 @@
  * response. Whatever does not belong to the call that it serves, late bytes of an earlier one for example, ends it.
  */
 import type { Socket } from "node:net"
-import { type BodyAborted, type BodySource, isSource } from "../../../src/http/body.ts"
-import type { HeaderList } from "../../../src/http/header-list.ts"
+import { type BodyAborted, isSource } from "../../../src/http/body.ts"
 import { type Container, contained, containing } from "../../../src/services/contained.ts"
 import type { Later } from "../../../src/services/timer.ts"
 import { Tunnel } from "../tunnel.ts"
 import { atEndOfTurn, type Departing } from "../turn.ts"
+import type { Caller, Carrier } from "./carrier.ts"
 import { ConnectionClosed } from "./failures.ts"
 import { type ResponseHead, ResponseParser } from "./response-parser.ts"
-import { type Declared, Upload, type Uploading } from "./upload.ts"
-
-/** What a call sends, and how it is told of what comes back. None of these may throw. */
-export interface Caller {
-  /** The lines of the head, each character a byte. */
-  readonly head: string
-  readonly body: undefined | string | Uint8Array | BodySource
-  /** Of a source. */
-  readonly declared: Declared
-  readonly bodiless: boolean
-  readonly upgrading: boolean
-  readonly onInterim: (head: ResponseHead) => void
-  readonly onHead: (head: ResponseHead) => void
-  readonly onBody: (bytes: Buffer) => void
-  readonly onEnd: (trailers: HeaderList | undefined) => void
-  /** All that came in one piece was told. */
-  readonly onPiece: () => void
-  /** The connection has left HTTP. */
-  readonly onSwitch: (head: ResponseHead, tunnel: Tunnel, socket: Socket) => void
-  /** Nothing follows. @param begun some of the response had come. @param unsent nothing of the request had left. */
-  readonly onFailure: (error: Error, begun: boolean, unsent: boolean) => void
-  /** Something of the proxy itself went wrong. */
-  readonly contain: (cause: unknown) => void
-}
+import { Upload, type Uploading } from "./upload.ts"
 
 /** Where a connection belongs. */
 export interface Home {
@@ -54,7 +31,7 @@ const drainedTime = 50
 /** Up to this size a body is copied behind its head, which costs less than a second buffer in the same write. */
 const singleWrite = 16_384
 
-export class Connection implements Container, Departing, Uploading {
+export class Connection implements Carrier, Container, Departing, Uploading {
   readonly #home: Home
   readonly #socket: Socket
   readonly #parser = new ResponseParser()

@@ -10,7 +10,7 @@ import type { Later } from "../../../src/services/timer.ts"
 import { portOf } from "../../../test/http/edge.ts"
 import { settle } from "../connection-settings.ts"
 import type { Connection } from "./connection.ts"
-import { dialTo } from "./dial.ts"
+import { dialTo, type Opened } from "./dial.ts"
 import { ConnectTimedOut } from "./failures.ts"
 
 /** Timers that go off when a test says so. */
@@ -47,8 +47,8 @@ const dialled = async (connectTimeout: number) => {
     defect: (cause: unknown) => assert.fail(String(cause)),
     contain: (cause: unknown) => assert.fail(String(cause))
   }
-  const made: Array<Connection | Error> = []
-  dial(home, (one) => made.push(one))
+  const made: Array<Connection | Opened | Error> = []
+  dial(home, "1.1", (one) => made.push(one))
   await new Promise((resolve) => setImmediate(resolve))
   /** The one limit of connecting: whatever else is set are parts of the race between addresses. */
   const limit = () => [...set].filter(([, milliseconds]) => milliseconds === connectTimeout).map(([action]) => action)
@@ -106,7 +106,7 @@ describe("a session that a handshake left", () => {
     const connect = () =>
       new Promise<void>((resolve, reject) => {
         const home = { release: () => {}, lost: () => resolve(), later, defect: reject, contain: reject }
-        dial(home, (made) => (made instanceof Error ? reject(made) : undefined))
+        dial(home, "1.1", (made) => (made instanceof Error ? reject(made) : undefined))
       })
     await connect()
     await connect()

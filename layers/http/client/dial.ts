@@ -1,21 +1,22 @@
 /** Makes connections to a backend: within what time, to which of its addresses, whom they trust, and how their silence is probed. */
 import { connect, type Socket } from "node:net"
-import { connect as connectTls, type PeerCertificate, type TLSSocket } from "node:tls"
+import { TLSSocket } from "node:tls"
 import type { Address } from "../../../spec/target.ts"
 import { familyOf } from "../../../src/http/ip.ts"
 import { type Container, contained, ignore } from "../../../src/services/contained.ts"
 import type { Families, Known, Names, NameUnresolved } from "../../../src/services/names.ts"
 import type { Later } from "../../../src/services/timer.ts"
-import type { Addresses } from "../../../src/services/upstreams.ts"
+import type { Addresses, Version } from "../../../src/services/upstreams.ts"
 import type { ConnectionSettings } from "../connection-settings.ts"
 import { Connection, type Home } from "./connection.ts"
-import { ConnectionClosed, ConnectTimedOut } from "./failures.ts"
+import { ConnectionClosed, ConnectTimedOut, NotHttp2 } from "./failures.ts"
 import { Race } from "./race.ts"
-import { tlsClient } from "./tls.ts"
+import { protocolsOf } from "./tls.ts"
+import { TlsSessions } from "./tls-sessions.ts"
 import { tlsOfProxy, wayThrough } from "./way-through.ts"
 
-/** Makes one, and tells how it went, never before it returns. */
-export type Dial = (home: Home & Container, done: (made: Connection | Error) => void) => void
+/** What is offered to a backend that is asked which version it speaks, and spoken to others. */
+export type Offered = Version | "either"
 
 /** What becomes of a connection that stands. */
 export interface Standing extends Container {
@@ -24,11 +25,41 @@ export interface Standing extends Container {
   readonly received?: (memory: Buffer, length: number) => void
 }
 
-/** Makes a connection of any kind. `make` is called when it stands, and `done` once, never before this returns. Returns how to give it up. */
+/** A connection on which HTTP/2 is to be spoken, and that nobody has read from. */
+export class Opened implements Standing {
+  readonly socket: Socket
+  /** Of the backend. */
+  readonly address: string
+  readonly #container: Container
+
+  constructor(socket: Socket, address: string, container: Container) {
+    this.socket = socket
+    this.address = address
+    this.#container = container
+  }
+
+  destroy(): void {
+    this.socket.destroy()
+  }
+
+  contain(cause: unknown): void {
+    this.destroy()
+    this.#container.contain(cause)
+  }
+}
+
+/** Makes one, and tells how it went, never before it returns. @param home of those that speak HTTP/1.1. */
+export type Dial = (home: Home & Container, offered: Offered, done: (made: Connection | Opened | Error) => void) => void
+
+/**
+ * Makes a connection of any kind. `make` is called when it stands, and `done` once, never before this returns. Returns how to give it
+ * up.
+ * @param offered the version that is to be spoken, or what else the protocols that are offered by TLS are for.
+ */
 export type DialSocket = <M extends Standing>(
   container: Container,
-  reading: "for it" | "by itself",
-  make: (socket: Socket, address: string) => M,
+  offered: Offered | "bytes",
+  make: (socket: Socket, address: string, version: Version) => M,
   done: (made: M | Error) => void
 ) => () => void
 
@@ -40,10 +71,11 @@ interface Reading {
   readonly callback: (length: number) => boolean
 }
 
-/** What another handshake may begin with, and until when. */
-interface Session {
-  readonly ticket: Buffer
-  readonly until: number
+/** A connection that is being made. */
+interface Opening {
+  readonly socket: Socket
+  /** Called when it stands, and with TLS when the handshake is over. */
+  readonly verified: () => void
 }
 
 /** How connections to one backend are made. */
@@ -80,41 +112,28 @@ export const dialTo = (
   /** Whom the connection is made to. */
   const peer = tunnel?.proxy ?? target
   const tls = tunnel === undefined ? settings.tls : tlsOfProxy(tunnel)
-  const through = tunnel && wayThrough(target, tunnel, settings.tls)
+  const through = tunnel && wayThrough(target, tunnel, settings.tls, wall)
   const host = peer.kind === "unix" ? peer.path : bare(peer.host)
-  const secured = tls && tlsClient(peer.kind === "unix" ? undefined : host, tls)
+  const secured = tls && new TlsSessions(peer.kind === "unix" ? undefined : host, tls, wall)
   /** The one address of a target that has no name; of which family it is makes no difference. */
   const own = peer.kind === "unix" || familyOf(host) !== 0 ? { v4: [host], v6: [] } : undefined
-  /**
-   * Whom all connections of one dialler reach, and as whom, is the same: they may resume each other's sessions. The runtime verifies
-   * nobody then, and has no certificate any more.
-   */
-  let session: Session | undefined
 
-  const open = (address: string, onread: Reading | undefined): Socket => {
+  const open = (
+    address: string,
+    offered: Offered | "bytes",
+    onread: Reading | undefined,
+    container: Container
+  ): Opening => {
     const place = peer.kind === "unix" ? { path: address } : { host: address, port: peer.port }
-    // What the proxy says of a tunnel is read by itself.
-    const common = {
-      ...place,
-      noDelay: true,
-      allowHalfOpen: true,
-      ...(through === undefined && onread !== undefined ? { onread } : {})
-    }
-    if (secured === undefined) return connect(common)
-    if (session !== undefined && wall() >= session.until) session = undefined
-    const options = {
-      ...common,
-      ...secured.options,
-      secureContext: secured.context(),
-      ...(session === undefined ? {} : { session: session.ticket })
-    }
-    return connectTls(options)
+    const common = { ...place, noDelay: true, allowHalfOpen: true, ...(onread === undefined ? {} : { onread }) }
+    if (secured === undefined) return { socket: connect(common), verified: ignore }
+    return secured.connect(common, tunnel === undefined ? offered : "1.1", container)
   }
 
   const dialSocket: DialSocket = <M extends Standing>(
     home: Container,
-    reading: "for it" | "by itself",
-    make: (socket: Socket, address: string) => M,
+    offered: Offered | "bytes",
+    make: (socket: Socket, address: string, version: Version) => M,
     done: (made: M | Error) => void
   ) => {
     /** The attempt for which the others were given up. */
@@ -135,6 +154,10 @@ export const dialTo = (
     const failedWith = (error: Error) => {
       if (settle(false)) done(error)
     }
+    // What the proxy says of a tunnel is read by itself, and sessions of HTTP/2 read by themselves.
+    const isReadForIt = through === undefined && offered === "1.1"
+    const asksFor2 =
+      offered === "2" && settings.tls !== undefined && protocolsOf(settings.tls.alpn, offered).includes("h2")
     const container: Container = {
       contain: (cause) => {
         home.contain(cause)
@@ -147,12 +170,9 @@ export const dialTo = (
     const stopWaiting = proxyTime === undefined || proxyTime >= connectTimeout ? ignore : later(proxyTime, late)
 
     const attempt = (address: string): (() => void) => {
+      let opening: Opening
       let socket: Socket | undefined
       let connection: M | undefined
-      /** A session is worth nothing until its server has been verified. */
-      let offered: Buffer | undefined
-      /** When the certificate expires that was verified, at this handshake or when the session was made that it resumes. */
-      let until = session?.until ?? 0
       const failed = contained(container, (error: Error) => {
         if (winner !== undefined && winner === socket) failedWith(error)
         else race.failed(address, error)
@@ -167,7 +187,8 @@ export const dialTo = (
             return true
           }
         }
-        socket = open(address, reading === "for it" ? onread : undefined)
+        opening = open(address, offered, isReadForIt ? onread : undefined, container)
+        socket = opening.socket
       } catch (cause) {
         process.nextTick(failed, errorOf(cause))
         return ignore
@@ -181,35 +202,38 @@ export const dialTo = (
       const made = contained(container, () => {
         if (over || winner !== opened) return
         if (probes !== "none") opened.setKeepAlive(true, probes.time, probes.interval, probes.retries)
-        if (secured !== undefined && !(opened as TLSSocket).isSessionReused())
-          until = tls?.verify === "nothing" ? Infinity : expiryOf((opened as TLSSocket).getPeerCertificate())
-        if (offered !== undefined) session = { ticket: offered, until }
+        opening.verified()
         stopWaiting()
         const stands = (way: Socket) => {
           opened.off("error", failed).off("close", closed)
           // What breaks there breaks here.
           if (way !== opened) opened.on("error", ignore)
-          const made = make(way, address)
+          // Whoever is asked for it by name has to agree (RFC 9113 3.3).
+          if (asksFor2 && protocolOf(way) !== "h2") {
+            way.on("error", ignore).destroy()
+            failedWith(new NotHttp2())
+            return
+          }
+          const made = make(way, address, spoken(way, offered))
           connection = made
+          if (!isReadForIt && made.received !== undefined)
+            way
+              .on(
+                "data",
+                contained(made, (bytes: Buffer) => made.received?.(bytes, bytes.length))
+              )
+              .resume()
           if (settle(true)) done(made)
           else made.destroy()
-          return made
         }
         if (through === undefined) stands(opened)
-        else through(opened, container, failedWith, stands)
+        else through(opened, offered, container, failedWith, stands)
       })
       opened
         .on("error", failed)
         .on("close", closed)
         .once("connect", stands)
         .once(secured === undefined ? "connect" : "secureConnect", made)
-      if (secured !== undefined) {
-        const ticketed = contained(container, (ticket: Buffer) => {
-          if (connection === undefined) offered = ticket
-          else session = { ticket, until }
-        })
-        opened.on("session", ticketed)
-      }
       return () => opened.destroy()
     }
 
@@ -228,8 +252,14 @@ export const dialTo = (
     process.nextTick(begin)
     return () => void settle(false)
   }
-  const dial: Dial = (home, done) => {
-    dialSocket(home, "for it", (socket, address) => new Connection(home, socket, address), done)
+  const dial: Dial = (home, offered, done) => {
+    dialSocket<Connection | Opened>(
+      home,
+      offered,
+      (socket, address, version) =>
+        version === "2" ? new Opened(socket, address, home) : new Connection(home, socket, address),
+      done
+    )
   }
 
   return {
@@ -239,7 +269,15 @@ export const dialTo = (
   }
 }
 
-const expiryOf = ({ valid_to }: PeerCertificate): number => Date.parse(valid_to) || 0
+/** What a peer chose by TLS. */
+const protocolOf = (way: Socket): string | false | null | undefined =>
+  way instanceof TLSSocket ? way.alpnProtocol : undefined
+
+/** What is spoken over a connection that stands: where both are offered its peer has said so. */
+const spoken = (way: Socket, offered: Offered | "bytes"): Version => {
+  if (offered === "1.1" || offered === "2") return offered
+  return protocolOf(way) === "h2" ? "2" : "1.1"
+}
 
 const errorOf = (cause: unknown): Error => (cause instanceof Error ? cause : new Error(String(cause)))
 

@@ -46,3 +46,20 @@ export class PoolExhausted extends Data.TaggedError("PoolExhausted")<{ readonly 
 
 /** The backend is no longer configured. */
 export class PoolClosed extends Data.TaggedError("PoolClosed")<{}> {}
+
+// Of HTTP/2.
+
+/** A peer that was to speak HTTP/2 does not. */
+export class NotHttp2 extends Data.TaggedError("NotHttp2")<{}> {}
+
+/** The peer ended a stream before its response was whole. @field code as the protocol names it. */
+export class StreamReset extends Data.TaggedError("StreamReset")<{ readonly code: string }> {}
+
+/** The peer has done nothing with a request, and says so: it refused the stream, or its last one was an earlier one. */
+export class StreamRefused extends Data.TaggedError("StreamRefused")<{}> {}
+
+/** The connection has been silent, and a ping went without an answer. */
+export class ConnectionSilent extends Data.TaggedError("ConnectionSilent")<{}> {}
+
+/** What of a head is none. */
+export class MalformedFields extends Data.TaggedError("MalformedFields")<{ readonly fault: string }> {}

@@ -4,8 +4,9 @@ import { createServer, type TLSSocket } from "node:tls"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import type { Address } from "../../../spec/target.ts"
-import { type UpstreamOptions, Upstreams } from "../../../src/services/upstreams.ts"
+import { type UpstreamOptions, Upstreams, type UpstreamTunnel } from "../../../src/services/upstreams.ts"
 import { portOf, upstreamRequest, upstreams } from "../../../test/http/edge.ts"
+import { listening, proxy, secure } from "../../../test/http/forward-proxy.ts"
 import { type ConnectionSettings, settle } from "../connection-settings.ts"
 import { identityOf } from "./identity.ts"
 
@@ -52,6 +53,7 @@ const others: { readonly [K in keyof ConnectionSettings]-?: ReadonlyArray<Connec
       (values as ReadonlyArray<unknown>).map((value): Tls => ({ ...tls, [field]: value }))
     )
   ],
+  version: ["1.1", "2"],
   connectTimeout: [1],
   idleTimeout: [1],
   maxConnections: [1],
@@ -128,6 +130,58 @@ describe("the identity of connections", () => {
     }).pipe(Effect.provide(upstreams()))
   )
 
+  it.live(
+    "keeps TLS sessions in tunnels apart: one is resumed by those alone who come by the same way, as the same",
+    () =>
+      Effect.gen(function* () {
+        const resumed: Array<boolean> = []
+        const server = createServer(secure, (socket: TLSSocket) => {
+          resumed.push(socket.isSessionReused())
+          socket.on("error", () => {})
+          socket.once("data", () => socket.end("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok"))
+        })
+        const port = yield* listening(server)
+        const proxies = [yield* proxy(), yield* proxy(), yield* proxy({ tls: true })]
+        const [by, byAnother, bySecured] = proxies.map(({ port }) => ({
+          proxy: { kind: "tcp", host: "localhost", port, tls: false } as const,
+          mode: "auto" as const
+        })) as [UpstreamTunnel, UpstreamTunnel, UpstreamTunnel]
+        const { open } = yield* Upstreams
+        const to: Address = { kind: "tcp", host: "localhost", port, tls: true }
+        const trusting = { root: secure.cert.toString(), verify: "everything" } as const
+        const call = (tunnel: UpstreamTunnel | undefined, tls: UpstreamOptions["tls"] = trusting) =>
+          Effect.flatMap(open(to, { tls, tunnel }), ({ send }) =>
+            Effect.andThen(send(upstreamRequest()), Effect.sleep(2))
+          )
+        yield* call(by)
+        yield* call(by)
+        assert.deepStrictEqual(resumed.splice(0), [false, true])
+        const otherWays: ReadonlyArray<UpstreamTunnel | undefined> = [
+          undefined,
+          byAnother,
+          { ...bySecured, tls: trusting },
+          { ...bySecured, tls: { ...trusting, verify: "nothing" } },
+          { ...by, mode: "connect" },
+          { ...by, authorization: Redacted.make("Bearer one") },
+          { ...by, authorization: Redacted.make("Bearer two") },
+          { ...by, connectTimeout: 9_999 },
+          { ...by, probes: "none" }
+        ]
+        for (const way of otherWays) yield* call(way)
+        for (const tls of [
+          { ...trusting, verify: "nothing" },
+          { ...trusting, verify: "chain" }
+        ] as const)
+          yield* call(by, tls)
+        assert.deepStrictEqual(resumed.splice(0), new Array(otherWays.length + 2).fill(false))
+        for (const way of otherWays) yield* call(way)
+        assert.deepStrictEqual(resumed, new Array(otherWays.length).fill(true))
+        // Nobody who trusts others comes in with a session that was made without looking.
+        const failed = yield* Effect.flip(call(by, { verify: "everything" }))
+        assert.match(failed.message, /tls/)
+      }).pipe(Effect.provide(upstreams()))
+  )
+
   it.live("shares neither a connection nor a TLS session when any one field is another one", () =>
     Effect.gen(function* () {
       const fixture = (name: string) =>
@@ -160,6 +214,7 @@ describe("the identity of connections", () => {
           { ...trusting, client: { ...client, certificate: `${cert}\n` } },
           { ...trusting, client: { ...client, key: Redacted.make(`${key}\n`) } }
         ].map((tls) => ({ tls: tls as UpstreamOptions["tls"] })),
+        { tls: trusting, version: "1.1" },
         { tls: trusting, connectTimeout: 9_999 },
         { tls: trusting, idleTimeout: 9_999 },
         { tls: trusting, maxConnections: 9 },

@@ -1,9 +1,10 @@
 import { Socket } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import { FakeClock } from "../../../test/fake-clock.ts"
+import type { Waiter } from "./carrier.ts"
 import { Connection } from "./connection.ts"
 import { PoolClosed, PoolExhausted } from "./failures.ts"
-import { Pool, type PoolSettings, type Waiter } from "./pool.ts"
+import { Pool, type PoolSettings } from "./pool.ts"
 
 /** A pool whose connections come when the test says so, in a time that the test makes pass. */
 const world = (changes: Partial<PoolSettings> = {}) => {
@@ -47,6 +48,7 @@ const world = (changes: Partial<PoolSettings> = {}) => {
     fresh,
     repeatable,
     connected: (connection) => {
+      assert.instanceOf(connection, Connection)
       got.set(name, connection)
       log.push(name)
     },

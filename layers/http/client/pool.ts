@@ -4,24 +4,27 @@
  */
 import type { Container } from "../../../src/services/contained.ts"
 import type { Later } from "../../../src/services/timer.ts"
+import type { Carriers, Waiter } from "./carrier.ts"
 import { Connection, type Home } from "./connection.ts"
-import type { Dial, Dialler } from "./dial.ts"
+import type { Dialler } from "./dial.ts"
 import { PoolClosed, PoolExhausted } from "./failures.ts"
 
-export interface Waiter {
-  /** It must not have served before: another one broke under this call, or it is to leave HTTP. */
-  readonly fresh: boolean
-  /** It may be sent again when its connection turns out to be closed. */
-  readonly repeatable: boolean
-  readonly connected: (connection: Connection) => void
-  readonly refused: (error: Error) => void
+/** Other connections to the same backend, that count as well. */
+export interface Elsewhere {
+  readonly count: () => number
+  /** Lets go of one that carries nothing. Returns whether there was one. */
+  readonly spare: () => boolean
+  /** There may be one more. */
+  readonly freed: () => void
 }
 
 export interface PoolSettings {
-  readonly dial: Dial
+  /** Makes a connection; `undefined`: it speaks something else, and others have it. */
+  readonly dial: (home: Pool, done: (made: Connection | Error | undefined) => void) => void
   readonly follow: Dialler["follow"]
   /** The most connections; `undefined`: any number. */
   readonly most: number | undefined
+  readonly elsewhere?: Elsewhere
   /** Milliseconds that an idle connection is kept. */
   readonly idleTimeout: number
   /** Milliseconds that a call waits while all connections are busy. */
@@ -35,7 +38,7 @@ export interface PoolSettings {
 }
 
 /** How many calls may wait while all connections are busy. */
-const mostWaiting = 1024
+export const mostWaiting = 1024
 
 /**
  * Milliseconds for which a connection may have been idle that takes what cannot be repeated, unless others were seen to live
@@ -44,9 +47,9 @@ const mostWaiting = 1024
 const surely = 1_000
 
 /** Milliseconds after which a connection takes no more calls: whoever balances them behind the address may then move it. */
-const oldest = 600_000
+export const oldest = 600_000
 
-export class Pool implements Home, Container {
+export class Pool implements Carriers, Home, Container {
   readonly #settings: PoolSettings
   /** The last one was used last. */
   readonly #idle: Array<Connection> = []
@@ -85,15 +88,21 @@ export class Pool implements Home, Container {
       }
     }
     // Those that are idle are of no use to it.
-    if (!this.#hasRoom() && this.#idle.length > 0) this.#discard(this.#idle[0]!)
+    if (!this.#hasRoom() && !this.spare()) this.#settings.elsewhere?.spare()
     if (!this.#hasRoom() && this.waiting >= mostWaiting) {
       this.#refuse(waiter, "queue")
       return
     }
     const queue = waiter.fresh ? this.#waitingFresh : this.#waiting
     queue.set(waiter, this.#settings.now() + this.#settings.acquireTimeout)
-    if (this.#hasRoom()) this.#grow()
+    if (this.#hasRoom()) this.grow()
     else this.#armExpiry()
+  }
+
+  /** A connection that somebody else has opened. */
+  adopt(connection: Connection): void {
+    this.#stand(connection)
+    this.#give(connection, true)
   }
 
   /** Whoever waits no longer. */
@@ -106,6 +115,27 @@ export class Pool implements Home, Container {
   close(): void {
     this.#closed = true
     while (this.#idle.length > 0) this.#discard(this.#idle[0]!)
+  }
+
+  /** Connections, made or being made. */
+  get count(): number {
+    return this.#standing.size + this.#pending
+  }
+
+  /** Lets go of an idle connection, for another one. Returns whether there was one. */
+  spare(): boolean {
+    const first = this.#idle[0]
+    if (first === undefined) return false
+    this.#discard(first)
+    return true
+  }
+
+  /** Gives those up who wait, for others to serve. */
+  takeWaiters(): ReadonlyArray<Waiter> {
+    const waiters = [...this.#waitingFresh.keys(), ...this.#waiting.keys()]
+    this.#waitingFresh.clear()
+    this.#waiting.clear()
+    return waiters
   }
 
   /** How many calls wait while all connections are busy. */
@@ -123,8 +153,8 @@ export class Pool implements Home, Container {
   }
 
   #hasRoom(): boolean {
-    const { most } = this.#settings
-    return most === undefined || this.#standing.size + this.#pending < most
+    const { most, elsewhere } = this.#settings
+    return most === undefined || this.count + (elsewhere?.count() ?? 0) < most
   }
 
   /** @param repeatable whoever takes it can try another one when its peer has closed it. */
@@ -159,7 +189,7 @@ export class Pool implements Home, Container {
   }
 
   /** Makes a connection for everybody who waits and has none under way. */
-  #grow(): void {
+  grow(): void {
     while (this.#pending < this.#waiters && this.#hasRoom()) {
       this.#pending++
       this.#settings.dial(this, (made) => {
@@ -167,10 +197,10 @@ export class Pool implements Home, Container {
         if (made instanceof Connection) {
           this.#stand(made)
           this.#give(made, true)
-        } else {
+        } else if (made !== undefined) {
           // It was made for somebody; the others wait for theirs.
           if (this.#waiters > this.#pending) this.#first(true)?.refused(made)
-          this.#grow()
+          this.grow()
         }
       })
     }
@@ -323,7 +353,8 @@ export class Pool implements Home, Container {
     }
     // We let go of those that are idle by `#discard`: its peer has closed it.
     if (this.#dropIdle(connection) && connection.served) this.#lives = this.#settings.now() - connection.rests
-    this.#grow()
+    this.grow()
+    this.#settings.elsewhere?.freed()
   }
 
   defect(cause: unknown): void {

@@ -41,11 +41,15 @@ export const formOf = (
 /** Bytes of the head in which a proxy answers. */
 const maxHeadBytes = 8192
 
-/** Asks for a tunnel over a connection that stands and that nobody reads from. Told once, unless the connection breaks. */
+/**
+ * Asks for a tunnel over a connection that stands and that nobody reads from. Told once, unless the connection breaks.
+ * @param mayBegin whether the backend may speak before it is asked, as it does in HTTP/2.
+ */
 export const askForTunnel = (
   socket: Socket,
   target: Extract<Address, { readonly kind: "tcp" }>,
   tunnel: FixedTunnel,
+  mayBegin: boolean,
   container: Container,
   answered: (failure: TunnelRefused | ConnectionClosed | undefined) => void
 ): void => {
@@ -65,8 +69,11 @@ export const askForTunnel = (
     if (head === undefined) {
       if (fault !== undefined || length > maxHeadBytes) over(new TunnelRefused({ status: undefined }))
     } else if (head.status < 200 || head.status > 299) over(new TunnelRefused({ status: head.status }))
-    // A backend says nothing before it is asked.
-    else over(consumed < bytes.length ? new TunnelRefused({ status: undefined }) : undefined)
+    else if (consumed < bytes.length && !mayBegin) over(new TunnelRefused({ status: undefined }))
+    else {
+      if (consumed < bytes.length) socket.unshift(bytes.subarray(consumed))
+      over(undefined)
+    }
   })
   const ended = contained(container, () => over(new ConnectionClosed()))
   socket.on("data", read).once("end", ended)

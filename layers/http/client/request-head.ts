@@ -20,16 +20,10 @@ export interface RequestLines {
 export type Framing = number | "chunked" | "none"
 
 /** Its lines with the empty one, each character a byte. @param form for the proxy that is asked to pass it on. */
-export const requestHead = (
-  { method, pathAndQuery, authority, headers, upgrade }: RequestLines,
-  framing: Framing,
-  form?: AbsoluteForm
-): string | UnsendableRequest => {
-  if (!isToken(method)) return unsendable("method")
-  // The origin form, or what is asked of a server as a whole (RFC 9112 3.2): no other is for a backend.
-  if (!pathAndQuery.startsWith("/") ? pathAndQuery !== "*" || method !== "OPTIONS" : !isVisible(pathAndQuery))
-    return unsendable("target")
-  if (!isVisible(authority)) return unsendable("host")
+export const requestHead = (lines: RequestLines, framing: Framing, form?: AbsoluteForm): string | UnsendableRequest => {
+  const part = fixedFault(lines)
+  if (part !== undefined) return unsendable(part)
+  const { method, pathAndQuery, authority, headers, upgrade } = lines
   let head =
     form === undefined
       ? `${method} ${pathAndQuery} HTTP/1.1\r\nhost: ${authority}\r\n`
@@ -53,6 +47,15 @@ export const requestHead = (
   if (framing === "chunked") head += "transfer-encoding: chunked\r\n"
   else if (framing !== "none") head += `content-length: ${framing}\r\n`
   return `${head}\r\n`
+}
+
+/** What cannot be sent of the parts that every request has, whichever version it is sent in. */
+export const fixedFault = ({ method, pathAndQuery, authority }: RequestLines): RequestPart | undefined => {
+  if (!isToken(method)) return "method"
+  // The origin form, or what is asked of a server as a whole (RFC 9112 3.2): no other is for a backend.
+  if (!pathAndQuery.startsWith("/") ? pathAndQuery !== "*" || method !== "OPTIONS" : !isVisible(pathAndQuery))
+    return "target"
+  return isVisible(authority) ? undefined : "host"
 }
 
 const unsendable = (part: RequestPart): UnsendableRequest => new UnsendableRequest({ part })

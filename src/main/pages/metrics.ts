@@ -8,6 +8,7 @@ import { makeMcpSeries } from "../../../stages/backend-mcp/series.ts"
 import type { Assembled } from "../../compile/assemble.ts"
 import { callTimes } from "../../pipeline/call-times.ts"
 import { stageTimes } from "../../pipeline/latency.ts"
+import { mirrorCounter } from "../../pipeline/mirrors.ts"
 import { makeRecorder, refusedConnections } from "../../pipeline/record.ts"
 import { makeRelayRecorder } from "../../pipeline/relay-record.ts"
 import type { Family, Metrics, Series } from "../../services/metrics.ts"
@@ -54,7 +55,7 @@ const sections: ReadonlyArray<readonly [title: string, register: (metrics: Metri
     "Requests",
     (metrics) => [
       makeRecorder(quiet, metrics, () => 0),
-      refusedConnections(metrics, quiet),
+      refusedConnections(metrics, quiet, () => 0),
       reportOverload(metrics, quiet, { connections: 0, lateness: 0 })
     ]
   ],
@@ -63,7 +64,12 @@ const sections: ReadonlyArray<readonly [title: string, register: (metrics: Metri
   ["MCP servers", (metrics) => makeMcpSeries(metrics, uncounted)],
   [
     "Backends",
-    (metrics) => [callTimes(metrics)("Primary", "Http"), poolMetrics(metrics, () => 0), dnsMetrics(metrics)]
+    (metrics) => [
+      callTimes(metrics)("Primary", "Http"),
+      mirrorCounter(metrics),
+      poolMetrics(metrics, () => 0),
+      dnsMetrics(metrics)
+    ]
   ],
   [
     "The process",

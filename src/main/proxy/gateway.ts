@@ -175,7 +175,7 @@ export const startGateway = <R>(
 
     const relaying = makeRelaying(log, metrics, clocks.monotonic, watchers, () => [current, currentSettings])
 
-    const refusals = refusedConnections(metrics, log)
+    const refusals = refusedConnections(metrics, log, clocks.monotonic)
     const overload = new Overload(options.overload, clocks.monotonic, (cause) => tell("connection", cause))
     const turnedAway = reportOverload(metrics, log, overload)
     const admitting = (bind: string) => {
@@ -218,8 +218,7 @@ export const startGateway = <R>(
           overload,
           turnedAway: (what, cause) => turnedAway(bind.key, what, cause),
           proxyProtocol: () => current.assembled.listening.proxyProtocol,
-          proxyHeaderFailed: (source, detail) => refusals.header(bind.key, source, detail),
-          handshakeFailed: (source, detail) => refusals.handshake(bind.key, source, detail),
+          handshakeFailed: (source, detail, why) => refusals[why](bind.key, source, detail),
           clocks,
           limits: () => current.frontend.limits,
           defect: (cause) => tell("connection", cause),

@@ -13,6 +13,7 @@ import { compileExpression } from "../../compile/conditions.ts"
 import { familyOf } from "../../http/ip.ts"
 import { CallTimes, callTimes } from "../../pipeline/call-times.ts"
 import { StageTimes, stageTimes } from "../../pipeline/latency.ts"
+import { MirrorCounter, mirrorCounter } from "../../pipeline/mirrors.ts"
 import { never, type Sampler } from "../../pipeline/sampling.ts"
 import { Files } from "../../services/files.ts"
 import { Log } from "../../services/log.ts"
@@ -66,7 +67,8 @@ export const run = <R>(
   Metrics.use((metrics) =>
     running(options).pipe(
       Effect.provideService(StageTimes, stageTimes(metrics)),
-      Effect.provideService(CallTimes, callTimes(metrics))
+      Effect.provideService(CallTimes, callTimes(metrics)),
+      Effect.provideService(MirrorCounter, mirrorCounter(metrics))
     )
   )
 

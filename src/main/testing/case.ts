@@ -20,7 +20,7 @@ import {
 } from "./arbitraries.ts"
 import type { Troubled } from "./attempts.ts"
 import { type Played, type PlayOptions, play } from "./play.ts"
-import { compileWay } from "./way.ts"
+import { type Branches, compileWay } from "./way.ts"
 import { type BackendAnswer, World, type WorldOptions } from "./world.ts"
 
 export interface Case {
@@ -105,13 +105,15 @@ export interface CaseOptions {
   readonly connectionStep?: ((step: Step<Contact>) => Step<Contact>) | undefined
   /** What becomes of the first attempts at the backend. Default: there is one. */
   readonly troubled?: Troubled | undefined
+  /** Whether its policies are conditional, and how. Default: they are not. */
+  readonly branches?: Branches | undefined
 }
 
 /** Compiles the policies of a case in a world of its own, which ends with the effect. */
 export const inWorld = <L extends ReadonlyArray<AnyPolicy>, A, E>(
   subject: Subject<L>,
   { attached, backend, waits, outside }: Case,
-  { failing, step = same, connectionStep = same, troubled }: CaseOptions,
+  { failing, step = same, connectionStep = same, troubled, branches }: CaseOptions,
   use: (listener: Listener, world: World) => Effect.Effect<A, E, Scope.Scope>
 ): Effect.Effect<A, E | ReadonlyArray<ConfigProblem>> => {
   const world = new World({ backend, waits, failing, outside })
@@ -121,7 +123,8 @@ export const inWorld = <L extends ReadonlyArray<AnyPolicy>, A, E>(
       Object.fromEntries(Object.entries(attached[site] ?? {}).map(([name, config]) => [name, config.decoded]))
     ])
   )
-  const compiled = compileWay(subject.registry, decoded, troubled?.call(world) ?? world.backend, troubled?.plan)
+  const call = troubled?.call(world) ?? world.backend
+  const compiled = compileWay(subject.registry, decoded, call, troubled?.plan, branches)
   const used = Effect.scoped(
     Effect.flatMap(compiled, (listener) => use(mapSteps(listener, step, connectionStep), world))
   )

@@ -14,6 +14,7 @@ import { imprint, type Law, law, schemaOf, seen, show } from "./law.ts"
 import { traceProblems } from "./order.ts"
 import { type Played, play } from "./play.ts"
 import { drawn, impossible, observingSlots, undrawn } from "./transitions.ts"
+import type { Branches } from "./way.ts"
 
 /** The calls that are told of as those of a stage, and that none made. */
 const untrue = (events: ReadonlyArray<TraceEvent>, called: ReadonlyArray<string>, { byName }: Registry) =>
@@ -186,6 +187,38 @@ export const bodiesPass = <L extends ReadonlyArray<AnyPolicy>>(
       }
       return { problems, bit }
     })
+  )
+
+/** Both ways in which a condition holds, and both in which it does not. */
+export const conditionsDecide = <L extends ReadonlyArray<AnyPolicy>>(subject: Subject<L>, runs: number): Law =>
+  law(
+    "a policy whose condition holds is the policy, and one whose condition does not hold is none",
+    subject,
+    runs,
+    (one) =>
+      Effect.gen(function* () {
+        const problems: Array<string> = []
+        const { connection = {} } = one.attached
+        const none: Case = { ...one, attached: { connection } }
+        const all = yield* playAll(subject, one, true)
+        const without = yield* playAll(subject, none, true)
+        const compare = (found: ReadonlyArray<Played>, expected: ReadonlyArray<Played>, branches: Branches) => {
+          for (const [i, answer] of found.entries())
+            if (!isDeepStrictEqual(seen(answer), seen(expected[i]!)))
+              problems.push(
+                `request ${i}, conditions ${show(branches)}: ${show(seen(answer))}, expected ${show(seen(expected[i]!))}`
+              )
+        }
+        for (const watched of [false, true])
+          for (const [branches, expected] of [
+            [[true], all],
+            [[false, undefined], all],
+            [[false], without],
+            [[false, false], without]
+          ] as const)
+            compare((yield* playAll(subject, one, watched, { branches })).played, expected.played, branches)
+        return { problems, bit: siteNames.some((site) => site !== "connection" && one.attached[site] !== undefined) }
+      })
   )
 
 /** Some troubles, others for each case. */

@@ -10,6 +10,7 @@ import { type Law, LawBroken } from "./law.ts"
 import {
   attemptsLeaveNothing,
   bodiesPass,
+  conditionsDecide,
   configurationsSurvive,
   eventsInOrder,
   everyRunIsTimed,
@@ -68,6 +69,7 @@ export const policyLaws = <const P extends AnyPolicy>(
     eventsInOrder(subject, runs),
     runsAreDrawn(subject, runs),
     interruptionReleases(subject, runs),
+    ...(policy.sites.some((site) => site !== "connection") ? [conditionsDecide(subject, runs)] : []),
     ...(policy.outcomes.includes("next") ? [attemptsLeaveNothing(subject, runs)] : []),
     // Where every request is answered or refused, no body passes.
     ...(changesBodies === true || !policy.outcomes.includes("next")
@@ -98,6 +100,7 @@ export const registryLaws = <const L extends ReadonlyArray<AnyPolicy>>(
     eventsInOrder(subject, runs),
     runsAreDrawn(subject, runs),
     interruptionReleases(subject, runs),
+    conditionsDecide(subject, runs),
     attemptsLeaveNothing(subject, runs),
     ...(changesBodies === true ? [] : [bodiesPass(subject, runs, changing(registry, changesBodies))]),
     secretsStaySecret(subject, runs)

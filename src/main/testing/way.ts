@@ -1,7 +1,7 @@
 /** A way through the engine without a configuration file: policies at their sites, and a backend behind them. */
 import { Effect, Schema, type Scope } from "effect"
 import type { Plan } from "../../pipeline/attempts.ts"
-import { compileAdmission, compileSite, responseSteps } from "../../pipeline/compile.ts"
+import { compileAdmission, compileSite, type PolicyEntry, responseSteps } from "../../pipeline/compile.ts"
 import type { Orders, Registry, Services } from "../../pipeline/registry.ts"
 import type { Backend, Listener, Route } from "../../pipeline/route.ts"
 import { requestSites, type Site } from "../../pipeline/site.ts"
@@ -29,18 +29,32 @@ export const registryOf = <const P extends AnyPolicy>(policy: P): Registry<reado
   return { policies: [policy], byName: new Map([[policy.name, policy]]), orders, schema: schema as never }
 }
 
+/** The entries of each policy of requests, by when they apply; one without a word always does. All have the same configuration. */
+export type Branches = ReadonlyArray<boolean | undefined>
+
+const entriesOf = (config: unknown, path: PolicyEntry["path"], branches: Branches): ReadonlyArray<PolicyEntry> =>
+  branches.map((holds, index) => ({
+    config,
+    path: [...path, "conditional", index],
+    condition: holds === undefined ? undefined : { text: String(holds), holds: () => holds, reads: [] }
+  }))
+
 /** Compiles policies at their sites. The prefix by which the route is matched is that of the request that is played. */
 export const compileWay = <const L extends ReadonlyArray<AnyPolicy>>(
   registry: Registry<L>,
   attached: Attached,
   call: Backend["call"],
-  plan?: Plan
+  plan?: Plan,
+  branches?: Branches
 ): Effect.Effect<Listener, ReadonlyArray<ConfigProblem>, Services<L> | Scope.Scope> =>
   Effect.gen(function* () {
     const attachedAt = (site: Site) =>
       Object.entries(attached[site] ?? {}).map(([name, config]) => ({
         name,
-        entries: [{ config, path: [site, name] }]
+        entries:
+          branches === undefined || site === "connection"
+            ? [{ config, path: [site, name] }]
+            : entriesOf(config, [site, name], branches)
       }))
     const admission = yield* compileAdmission(registry, attachedAt("connection"))
     const [gateway, route, backend] = yield* Effect.forEach(requestSites, (site) =>

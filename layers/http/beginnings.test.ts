@@ -1,6 +1,6 @@
 /** Who is let in by a loop that is played: it has turns as the real one, requests that cost, and backends that take their time. */
 import { assert, describe, it } from "@effect/vitest"
-import { LoopLoad } from "./loop-load.ts"
+import { Beginnings } from "./beginnings.ts"
 
 interface Play {
   /** Milliseconds of the loop for each request: before its backend is called, and when that has answered. */
@@ -32,7 +32,7 @@ const play = ({ before, after, backend, most = 100, rate, duration, pause }: Pla
   }
   const ending: Array<() => void> = []
   const defects: Array<unknown> = []
-  const load = new LoopLoad({
+  const load = new Beginnings({
     most,
     clock: () => now,
     idle: () => idle,
@@ -50,6 +50,11 @@ const play = ({ before, after, backend, most = 100, rate, duration, pause }: Pla
     for (const call of called) if (call.at <= now) ready.push({ since: call.since, answered: true })
     called = called.filter(({ at }) => at > now)
     if (ready.length === 0) {
+      if (ending.length > 0) {
+        for (const end of ending.splice(0)) end()
+        now += 0.01
+        continue
+      }
       const wakes = Math.min(next, ...called.map(({ at }) => at))
       idle += wakes - now
       now = wakes
@@ -68,16 +73,22 @@ const play = ({ before, after, backend, most = 100, rate, duration, pause }: Pla
       if (answered) {
         now += after
         ended.push({ at: now, took: now - since })
-      } else if (!load.admits()) {
-        now += 0.04
-        ended.push({ at: now, took: undefined })
-      } else if (backend === undefined) {
-        now += before + after
-        ended.push({ at: now, took: now - since })
-      } else {
-        now += before
-        called.push({ at: now + backend, since })
+        continue
       }
+      const begins = (admitted: boolean) => {
+        if (!admitted) {
+          now += 0.04
+          ended.push({ at: now, took: undefined })
+        } else if (backend === undefined) {
+          now += before + after
+          ended.push({ at: now, took: now - since })
+        } else {
+          now += before
+          called.push({ at: now + backend, since })
+        }
+      }
+      now += 0.01
+      if (load.begin({ begins, contain: (cause) => defects.push(cause) })) begins(true)
     }
     for (const end of ending.splice(0)) end()
   }
@@ -98,7 +109,7 @@ const within = (all: ReadonlyArray<Ended>, from: number, to: number) => {
 
 const burst = (before: number, during: number) => (now: number) => (now < 5000 || now >= 40_000 ? before : during)
 
-describe("the load of a loop", () => {
+describe("what begins in a loop", () => {
   it("at five times of what can be done, all that can be done is done, in time, and two seconds later nothing remains of it", () => {
     // 476 a second.
     const all = play({ before: 0.1, after: 2, rate: burst(300, 2380), duration: 50_000 })
