@@ -14,7 +14,7 @@ import type { Backend, EffectivePolicies } from "../pipeline/route.ts"
 import { type ConfigPath, unavailable } from "../pipeline/stage.ts"
 import type { Ways } from "../pipeline/sub-call.ts"
 import { readBy, terminalSteps } from "../pipeline/terminal-steps.ts"
-import type { Attached } from "../routing/attach.ts"
+import { type Attached, sectionAttachments } from "../routing/attach.ts"
 import type { BackendLevel, Merging, PolicyAttachment } from "../routing/merge.ts"
 import { none } from "../routing/normalise/policies.ts"
 import type * as Normalised from "../routing/normalised.ts"
@@ -81,7 +81,7 @@ export class Backends {
     this.#noWay = [emptySite(parts.registry, "gateway"), emptySite(parts.registry, "route")]
     this.#connections = new Connections(parts.connections)
     this.#credentials = new Credentials(parts.specs, config)
-    this.#terminals = new Terminals(parts.terminals, this.#connections, merge, problems)
+    this.#terminals = new Terminals(parts.terminals, this.#connections, merge, sectionAttachments(config), problems)
     this.#references = new References(lookup, parts.specs, ways, problems, (source, beside, from) =>
       this.#alone(source, beside, from)
     )

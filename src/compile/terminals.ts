@@ -7,6 +7,7 @@ import type { ConnectionOptions } from "../pipeline/connection-policy.ts"
 import { readingSlots } from "../pipeline/expressions.ts"
 import type { AnySlot, ConfigPath } from "../pipeline/stage.ts"
 import type { AnyTerminal, CompiledBackend } from "../pipeline/terminal.ts"
+import type { sectionAttachments } from "../routing/attach.ts"
 import type { BackendLevel, Merging, PolicyAttachment } from "../routing/merge.ts"
 import type * as Normalised from "../routing/normalised.ts"
 import type { Connection, Connections } from "./connections.ts"
@@ -36,9 +37,17 @@ export class Terminals {
   readonly #connections: Connections
   readonly #merge: Merging
   readonly #problems: Problems
+  readonly #ofSection: ReturnType<typeof sectionAttachments>
   readonly #opened = new Map<Normalised.Backend, Array<Opened>>()
 
-  constructor(terminals: ReadonlyArray<AnyTerminal>, connections: Connections, merge: Merging, problems: Problems) {
+  constructor(
+    terminals: ReadonlyArray<AnyTerminal>,
+    connections: Connections,
+    merge: Merging,
+    ofSection: ReturnType<typeof sectionAttachments>,
+    problems: Problems
+  ) {
+    this.#ofSection = ofSection
     this.#terminals = terminals
     this.#connections = connections
     this.#merge = merge
@@ -89,18 +98,25 @@ export class Terminals {
 
   /** What a terminal is made from. One for models has providers, each with what is in force for it alone. */
   #configOf(
-    { destination }: Normalised.Backend,
+    source: Normalised.Backend,
     { applies = [] }: AnyTerminal,
     attachments: ReadonlyArray<PolicyAttachment<BackendLevel>>
   ): Compiling<unknown> {
+    const { destination } = source
     // Their own policies, what the terminal applies of the wider ones, and what is said of connections.
     const shared = attachments.map((attachment) => {
       const [ofConnection, others] = this.#connections.parted(attachment.policies)
       return { ...attachment, policies: { ...parted(others, (name) => applies.includes(name))[0], ...ofConnection } }
     })
-    const provided = <E extends { readonly policies: Normalised.Policies }>(endpoints: ReadonlyArray<E>) =>
+    const provided = <E extends { readonly name: string; readonly policies: Normalised.Policies }>(
+      endpoints: ReadonlyArray<E>
+    ) =>
       Effect.forEach(endpoints, (endpoint) => {
-        const all = this.#merge.backend([...shared, { level: "provider", key: "", policies: endpoint.policies }])
+        const all = this.#merge.backend([
+          ...shared,
+          ...this.#ofSection(source, endpoint.name),
+          { level: "provider", key: "", policies: endpoint.policies }
+        ])
         const [ofConnection, policies] = this.#connections.parted(all)
         return Effect.map(this.#problems.collect(this.#connections.compile(ofConnection)), (connection) => ({
           ...endpoint,

@@ -5,9 +5,10 @@
 import { Effect, Exit } from "effect"
 import { type Address, formatAddress } from "../../spec/target.ts"
 import { canonicalAuthority } from "../http/authority.ts"
-import { type BodyObserver, isSource, observe } from "../http/body.ts"
+import { type BodyObserver, isSource, observe, PassingBody } from "../http/body.ts"
+import type { HeaderList } from "../http/header-list.ts"
 import { type Answer, RequestHead, type Scheme } from "../http/message.ts"
-import { formatTraceparent } from "../http/trace-context.ts"
+import { formatTraceparent, type TraceContext } from "../http/trace-context.ts"
 import { Defects } from "../services/defects.ts"
 import { Monotonic } from "../services/monotonic.ts"
 import { type UpstreamOptions, Upstreams, UpstreamTimedOut, withDefaults } from "../services/upstreams.ts"
@@ -89,9 +90,17 @@ export const callerOf = (
       const bearer = handsOver ? caller.get(jwt) : undefined
       if (bearer !== undefined) x.set(jwt, bearer)
       x.set(timeouts, { request: most, backend: undefined })
-      const replied = Effect.flatMap(answered(ways, x, backend), ({ status, headers }) =>
-        Effect.map(x.readResponseBody(asked.maxBytes ?? defaultBodyLimit), (body) => ({ status, headers, body }))
-      )
+      const replied = Effect.flatMap(answered(ways, x, backend), (answer) => {
+        const { status, headers } = answer
+        const noting = isSource(answer.body) ? new NotingTrailers(answer.body) : undefined
+        if (noting !== undefined) answer.body = noting
+        return Effect.map(x.readResponseBody(asked.maxBytes ?? defaultBodyLimit), (body) => ({
+          status,
+          headers,
+          body,
+          trailers: noting?.trailers
+        }))
+      })
       // That the time of this call is up says nothing of the time of whoever made it.
       const inTime = Effect.mapError(within(x, clock, replied), (error) =>
         error === requestTimedOut ? new UpstreamTimedOut({ after: most, reached: "sent" }) : error
@@ -124,7 +133,16 @@ export const callerOf = (
       if (head instanceof FilterFailed) return Exit.fail(head)
       const x = begun(caller, asked, head, clock())
       if (handsOver && client !== undefined) x.set(jwt, client)
-      return Effect.onExit(answered(ways, x, backend), (exit) => {
+      const sent = (trace?: TraceContext) => {
+        if (trace !== undefined && !head.headers.has("traceparent"))
+          head.headers.set("traceparent", formatTraceparent(trace))
+        return answered(ways, x, backend)
+      }
+      const told =
+        telling === undefined
+          ? sent()
+          : toldCall(telling, { target, method: head.method, authority: head.authority, path: head.path }, sent)
+      return Effect.onExit(told, (exit) => {
         if (Exit.isFailure(exit)) over(x, undefined, tell)
         else {
           const { body } = exit.value
@@ -134,6 +152,19 @@ export const callerOf = (
         return Effect.void
       })
     }
+  }
+}
+
+/** A body that remembers what came behind it. */
+class NotingTrailers extends PassingBody {
+  trailers: HeaderList | undefined = undefined
+
+  data(chunk: Uint8Array): boolean {
+    return this.sink!.data(chunk)
+  }
+  override end(trailers?: HeaderList): void {
+    this.trailers = trailers
+    super.end(trailers)
   }
 }
 

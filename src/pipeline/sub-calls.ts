@@ -5,6 +5,7 @@
 import { Context, type Effect, type Redacted, type Scope } from "effect"
 import type { ConnectionPolicies } from "../../spec/connection/policies.ts"
 import type { Address } from "../../spec/target.ts"
+import type { Body } from "../http/body.ts"
 import type { HeaderList } from "../http/header-list.ts"
 import type { Answer } from "../http/message.ts"
 import type { UpstreamOptions } from "../services/upstreams.ts"
@@ -34,7 +35,7 @@ export interface SubRequest {
   readonly authority: string | undefined
   /** All headers of the call: nothing is added from the request that it is made for. */
   readonly headers: HeaderList
-  readonly body: string | Uint8Array | undefined
+  readonly body: Body
   /** Whether the call may be sent twice although its method is not idempotent. */
   readonly repeatable?: boolean | undefined
   /** Whether it is a copy of a request: what comes of it says nothing of how the backend does. */
@@ -50,6 +51,8 @@ export interface Reply {
   readonly status: number
   readonly headers: HeaderList
   readonly body: Uint8Array
+  /** Behind it, where there are any. */
+  readonly trailers?: HeaderList | undefined
 }
 
 /** Calls one backend. */

@@ -90,6 +90,11 @@ export {
   slotsReadBy
 } from "../pipeline/expressions.ts"
 export { type FailedReading, failedReadings } from "../pipeline/fail-closed.ts"
+// Calls of gRPC, over compiled backends.
+export { type GrpcClient, type GrpcReply, resolveGrpc } from "../pipeline/grpc/client.ts"
+export { binary as grpcBinary, type GrpcMethod, type GrpcOptions } from "../pipeline/grpc/method.ts"
+export { codeOf as grpcCodeOf, type GrpcCode, GrpcFailed } from "../pipeline/grpc/status.ts"
+export type { GrpcStream } from "../pipeline/grpc/stream.ts"
 // Copies of requests, and whoever watches them.
 export { type Mirror, openMirror } from "../pipeline/mirrors.ts"
 // Where a policy stands among the others.

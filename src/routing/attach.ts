@@ -53,6 +53,35 @@ export const isOfBackend = ({ backend }: Target, { name, namespace }: Pick<Backe
   return target?.name === name && target.namespace === namespace && target.section === undefined
 }
 
+/** The level at which a policy of a service holds for one of its ports; `undefined` when it does not. */
+export const serviceLevel = (
+  { backend }: Target,
+  { service, port }: { readonly service: string; readonly port: number | undefined }
+) => {
+  const target = backend?.service
+  if (target === undefined || `${target.namespace}/${target.hostname}` !== service) return undefined
+  return target.port === undefined ? "backend" : target.port === port ? "section" : undefined
+}
+
+/** Whether a policy is one of a part of a backend: of a provider, by its name. */
+export const isOfSection = (
+  { backend }: Target,
+  { name, namespace }: Pick<Backend, "name" | "namespace">,
+  section: string
+) => {
+  const target = backend?.backend
+  return target?.name === name && target.namespace === namespace && target.section === section
+}
+
+/** Prepares a configuration: what is targeted at a part of a backend. What stands on the part itself wins over it. */
+export const sectionAttachments = ({ targeted }: Pick<Normalised, "targeted">) => {
+  const ofSections = targeted.filter(({ target }) => target.backend?.backend?.section !== undefined)
+  return (backend: Backend, section: string): ReadonlyArray<PolicyAttachment<BackendLevel>> =>
+    ofSections
+      .filter(({ target }) => isOfSection(target, backend, section))
+      .map((policy) => targetedAt(policy, "provider"))
+}
+
 /** What is attached on the ways through one listener. */
 export interface Attached {
   /** What holds before a route is chosen. */
@@ -96,6 +125,15 @@ export const attachments = (config: Normalised): ((listener: Listener | undefine
       return level === undefined ? [] : [targetedAt(policy, level, hop)]
     })
 
+  const ofServices = config.targeted.filter(({ target }) => target.backend?.service !== undefined)
+  const ofService = ({ destination }: Backend) =>
+    destination.kind === "service"
+      ? ofServices.flatMap((policy) => {
+          const level = serviceLevel(policy.target, destination.config)
+          return level === undefined ? [] : [targetedAt(policy, level)]
+        })
+      : []
+
   return (listener) => {
     const bind = listener && binds.get(listener)
     const onGateway = (phase: TargetedPolicy["phase"]) =>
@@ -118,6 +156,7 @@ export const attachments = (config: Normalised): ((listener: Listener | undefine
         ...(byBackend.get(backend.name) ?? none)
           .filter(({ target }) => isOfBackend(target, backend))
           .map((policy) => targetedAt(policy, "backend")),
+        ...ofService(backend),
         ...chain.flatMap((route, hop) => [
           ...ofRoute("backend", route, hop),
           written("routeInline", route.backendPolicies, hop)

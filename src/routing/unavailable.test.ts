@@ -14,12 +14,13 @@ routes:
 - policies: { cors: {}, delay: { duration: 1s } }
   backends: [{ host: "a:1", policies: { http: {} } }, { mcp: { targets: [] } }]
 tcpRoutes: [{ gateways: tcp, backends: [{ service: { name: ns/a, port: 1 } }] }]
+backends: [{ name: tools, mcp: { targets: [{ name: s, stdio: { cmd: x } }] } }]
 llm: { models: [{ name: m, provider: openai, auth: { key: k } }] }
 policies:
 - { name: { name: p, namespace: n }, target: { gateway: { gatewayName: default, gatewayNamespace: default } }, policy: { csrf: {} } }
 - { name: { name: q, namespace: n }, target: { listenerSet: { name: l, namespace: n } }, policy: { cors: {} } }
 - { name: { name: r, namespace: n }, target: { backend: { service: { hostname: s, namespace: n } } }, policy: { backendAuth: { key: k } } }
-- { name: { name: s, namespace: n }, target: { backend: { backend: { name: b, namespace: "", section: s } } }, policy: { backendAuth: { key: k } } }
+- { name: { name: s, namespace: n }, target: { backend: { backend: { name: tools, namespace: "", section: s } } }, policy: { backendAuth: { key: k } } }
 `
 
   it("is told at its place", () => {
@@ -41,12 +42,11 @@ policies:
       "8 routes[0].backends[0].policies.http: policy http is not available yet",
       "9 tcpRoutes[0]: a TCP route is not available yet",
       "9 tcpRoutes[0].backends[0]: backend service is not available yet",
+      "10 backends[0]: backend mcp is not available yet",
       "8 routes[0].backends[1]: backend mcp is not available yet",
-      "10 llm: backend llm is not available yet",
-      "12 policies[0].policy.csrf: policy csrf is not available yet",
-      "13 policies[1].target.listenerSet: a policy of a listener set is not available yet",
-      "14 policies[2].target.backend.service: a policy of a service is not available yet",
-      "15 policies[3].target.backend.backend.section: a policy of one part of a backend is not available yet"
+      "11 llm: backend llm is not available yet",
+      "13 policies[0].policy.csrf: policy csrf is not available yet",
+      "16 policies[3].target.backend.backend.section: a policy of one target of an MCP backend is not available yet"
     ])
   })
 

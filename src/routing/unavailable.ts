@@ -25,8 +25,6 @@ export interface Available {
 export type Part =
   | "tcpRoutes"
   | "routeGroups"
-  | "listenerSetTarget"
-  | "serviceTarget"
   | "sectionTarget"
   | "workload"
   | "hbone"
@@ -81,9 +79,11 @@ export function* uses(config: Normalised, specs: PolicySpecs): Generator<Use> {
         for (const each of providers) yield* policies(each.policies)
   }
   for (const { target, policy, path } of config.targeted) {
-    if (target.listenerSet !== undefined) yield part("listenerSetTarget", [...path, "target", "listenerSet"])
-    if (target.backend?.service !== undefined) yield part("serviceTarget", [...path, "target", "backend", "service"])
-    if (target.backend?.backend?.section !== undefined)
+    const { name, namespace, section } = target.backend?.backend ?? {}
+    const isOfTarget = Object.values(config.backends).some(
+      (backend) => backend.name === name && backend.namespace === namespace && backend.destination.kind === "mcp"
+    )
+    if (section !== undefined && isOfTarget)
       yield part("sectionTarget", [...path, "target", "backend", "backend", "section"])
     yield* policies({ [policy.name]: policy })
   }
@@ -93,9 +93,7 @@ export function* uses(config: Normalised, specs: PolicySpecs): Generator<Use> {
 const told: Readonly<Record<Part, string>> = {
   tcpRoutes: "a TCP route",
   routeGroups: "a route group",
-  listenerSetTarget: "a policy of a listener set",
-  serviceTarget: "a policy of a service",
-  sectionTarget: "a policy of one part of a backend",
+  sectionTarget: "a policy of one target of an MCP backend",
   workload: "a workload of a mesh",
   hbone: "HBONE, the tunnel between workloads of a mesh that this proxy is no part of,",
   tunnel: "a tunnel or internal bind",

@@ -38,8 +38,9 @@ describe("what this build reads but does not serve", () => {
     ["frontendPolicies: { connect: { mode: tunnel } }", "3: policy connect is not available yet"],
     ["workloads: [{}]", "3: a workload of a mesh is not available yet"],
     [
-      `policies: [{ name: { name: p, namespace: n }, target: { backend: { service: { hostname: s, namespace: n } } }, policy: { authorization: { rules: [] } } }]`,
-      "3: a policy of a service is not available yet"
+      `backends: [{ name: b, mcp: { targets: [{ name: t, stdio: { cmd: x } }] } }]
+policies: [{ name: { name: p, namespace: n }, target: { backend: { backend: { name: b, namespace: "", section: t } } }, policy: { authorization: { rules: [] } } }]`,
+      "4: a policy of one target of an MCP backend is not available yet"
     ]
   ] as const)("%s is refused with its place", ([section, problem]) =>
     Effect.gen(function* () {

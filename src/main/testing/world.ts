@@ -13,6 +13,7 @@ import { verify } from "../../../layers/passwords/verify.ts"
 import * as RateLimits from "../../../layers/rate-limits/memory.ts"
 import { type Address, formatAddress } from "../../../spec/target.ts"
 import type { TraceEvent } from "../../../spec/trace-events.ts"
+import { isSource } from "../../http/body.ts"
 import { HeaderList } from "../../http/header-list.ts"
 import type { Answer } from "../../http/message.ts"
 import { CallTimes } from "../../pipeline/call-times.ts"
@@ -284,8 +285,9 @@ export class World {
   #callerOf(host: Address | undefined): Caller {
     const target = host === undefined ? "server.example:80" : formatAddress(host)
     const { origin } = new URL(target.startsWith("https://") ? target : `http://${target}`)
-    const asked = ({ method, pathAndQuery, headers, body, maxBytes }: SubRequest, timeout?: number) =>
-      Effect.catch(
+    const asked = ({ method, pathAndQuery, headers, body, maxBytes }: SubRequest, timeout?: number) => {
+      if (isSource(body)) return Effect.die(new Error("servers of cases take whole bodies"))
+      return Effect.catch(
         this.#fetch({
           method: method === "POST" ? "POST" : "GET",
           url: origin + pathAndQuery,
@@ -296,6 +298,7 @@ export class World {
         }),
         ({ detail: kind }) => Effect.fail(new UpstreamFailed({ kind, detail: target, reached: "nothing sent" }))
       )
+    }
     return {
       target,
       origin,

@@ -20,7 +20,8 @@ gateways:
 routes:
 - { name: api, namespace: shop, ruleName: read, backends: [{ routeGroup: g }] }
 routeGroups: [{ name: g, routes: [{ name: inner, backends: [{ backend: /users }, { host: "a:1" }] }] }]
-backends: [{ name: users, host: "a:1" }]
+backends: [{ name: users, host: "a:1" }, { name: model, ai: { groups: [{ providers: [{ name: one, provider: { openAI: {} } }] }] } }]
+services: [{ hostname: orders, namespace: shop, ports: [{ port: 80 }] }]
 policies:
 ${policies.join("\n")}
 `
@@ -33,7 +34,9 @@ ${policies.join("\n")}
 const gateway = (more: string) => `{ gateway: { gatewayName: default, gatewayNamespace: default${more} } }`
 const route = (name: string, namespace: string, more = "") =>
   `{ route: { name: ${name}, namespace: ${namespace}${more} } }`
-const backend = (name: string) => `{ backend: { backend: { name: ${name}, namespace: "" } } }`
+const backend = (name: string, more = "") => `{ backend: { backend: { name: ${name}, namespace: ""${more} } } }`
+const service = (hostname: string, more = "") =>
+  `{ backend: { service: { hostname: ${hostname}, namespace: shop${more} } } }`
 
 describe("policies without a target", () => {
   it("are none where every target is there", () => {
@@ -48,6 +51,9 @@ describe("policies without a target", () => {
         route("api", "shop", ", ruleName: read, kind: HTTPRoute"),
         route("inner", "default"),
         backend("users"),
+        backend("model", ", section: one"),
+        service("orders"),
+        service("orders", ", port: 80"),
         backend("group/g/default/inner/backend1")
       ]),
       []
@@ -63,20 +69,23 @@ describe("policies without a target", () => {
     [route("api", "default"), "56: warning: policies[0].target.route"],
     [route("api", "shop", ", ruleName: write"), "56: warning: policies[0].target.route"],
     [route("api", "shop", ", kind: TCPRoute"), "56: warning: policies[0].target.route"],
-    [backend("orders"), "69: warning: policies[0].target.backend.backend"]
+    [backend("orders"), "69: warning: policies[0].target.backend.backend"],
+    [service("stock"), "69: warning: policies[0].target.backend.service"],
+    [service("orders", ", port: 81"), "69: warning: policies[0].target.backend.service"],
+    ["{ listenerSet: { name: a, namespace: shop } }", "62: warning: policies[0].target.listenerSet"]
   ] as const
 
   it.each(absent)("are told: %s", (target, place) => {
-    const kind = /target\.(\w+)/.exec(place)![1]
+    const kind = /(\w+)$/.exec(place)![1]
     assert.deepStrictEqual(toldOf([target]), [
-      `f:10:${place}: no such ${kind}: requestHeaderModifier has no effect [unknown-target]`
+      `f:11:${place}: no such ${kind}: requestHeaderModifier has no effect [unknown-target]`
     ])
   })
 
   it.each(absent)("are errors where the policy decides about requests: %s", (target, place) => {
-    const kind = /target\.(\w+)/.exec(place)![1]
+    const kind = /(\w+)$/.exec(place)![1]
     assert.deepStrictEqual(toldOf([target], "authorization: { rules: [{ deny: 'true' }] }"), [
-      `f:10:${place.replace("warning: ", "")}: no such ${kind}: authorization has no effect`
+      `f:11:${place.replace("warning: ", "")}: no such ${kind}: authorization has no effect`
     ])
   })
 
