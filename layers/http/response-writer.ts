@@ -367,13 +367,13 @@ export class ResponseWriter implements BodySink, Departing {
   }
 }
 
-const unsendable = (name: string): Error => new Error(`${name} is no header that can be sent`)
+export const unsendable = (name: string): Error => new Error(`${name} is no header that can be sent`)
 
 /**
  * Why something cannot be sent as an answer; `undefined` when it can, but for its header lines. Policies and programs around
  * the proxy need not be type-checked.
  */
-const faultOf = (answer: Answer): string | undefined => {
+export const faultOf = (answer: Answer): string | undefined => {
   if (typeof answer !== "object" || answer === null || !(answer.headers instanceof HeaderList))
     return "this is no answer"
   const { status, body } = answer
@@ -390,7 +390,12 @@ const isStartable = (body: BodySource): boolean =>
   typeof body.cancel === "function"
 
 /** What `content-length` is to say; `undefined`: nothing. */
-const lengthOf = (status: number, body: Answer["body"], bodiless: boolean, headers: HeaderList): string | undefined => {
+export const lengthOf = (
+  status: number,
+  body: Answer["body"],
+  bodiless: boolean,
+  headers: HeaderList
+): string | undefined => {
   if (status === 204) return undefined
   if (body !== undefined && !isSource(body)) return String(body.length)
   if (body === undefined && !bodiless) return "0"
@@ -407,7 +412,7 @@ export const release = (body: Answer["body"]): void => {
 }
 
 /** A small text whose characters are bytes as they are, or its bytes. */
-const written = (text: string): string | Uint8Array =>
+export const written = (text: string): string | Uint8Array =>
   text.length <= singleWrite && Buffer.byteLength(text) === text.length ? text : encoder.encode(text)
 
 const latin1 = (bytes: Uint8Array): string =>

@@ -36,6 +36,11 @@ export const uiSchema = (specs: PolicySpecs) =>
     )
   })
 
+const between = (minimum: number, maximum: number) =>
+  Schema.isBetween({ minimum, maximum }, { expected: `${minimum} to ${maximum} bytes` })
+
+const Http2Window = ByteSize.check(between(1, 2_147_483_647))
+
 const FrontendHttp = object("FrontendHttp", "HTTP towards clients.", {
   maxBufferSize: defaulted(ByteSize, 2_097_152, "The largest body that is buffered where a policy must read it."),
   paths: defaulted(
@@ -62,12 +67,27 @@ const FrontendHttp = object("FrontendHttp", "HTTP towards clients.", {
     "lowercase",
     "Case of header names that are passed on."
   ),
-  http2WindowSize: optional(ByteSize, "Flow-control window of a stream; it adapts when left out."),
-  http2ConnectionWindowSize: optional(ByteSize, "Flow-control window of a connection; it adapts when left out."),
-  http2FrameSize: optional(ByteSize, "Largest frame."),
-  http2MaxHeaderSize: optional(ByteSize, "Largest header block."),
+  http2WindowSize: optional(
+    Http2Window,
+    "How much of a body a client may send before somebody takes it (the flow-control window of a stream). When left out it begins with 64 KiB and grows with bodies that are taken as fast as they come, to 2 MiB."
+  ),
+  http2ConnectionWindowSize: optional(
+    Http2Window,
+    "The same of all bodies of a connection, at least 64 KiB. When left out it grows to 4 MiB."
+  ),
+  http2FrameSize: optional(
+    ByteSize.check(between(16_384, 16_777_215)),
+    "Largest frame that clients may send; 16 KiB when left out."
+  ),
+  http2MaxHeaderSize: optional(
+    ByteSize.check(between(1024, 16_777_216)),
+    "Most bytes of the fields of a request, 32 for each of them included; 64 KiB when left out. A request with more is ended without an answer."
+  ),
   http2KeepaliveInterval: optional(Duration, "Time between pings; none when left out."),
-  http2KeepaliveTimeout: optional(Duration, "How long a ping may stay unanswered."),
+  http2KeepaliveTimeout: optional(
+    Duration,
+    "How long a ping may stay unanswered, then the connection is closed; 20s when left out."
+  ),
   maxConnectionDuration: optional(Duration, "How long a connection lives before it is closed gracefully.")
 })
 
@@ -77,7 +97,7 @@ const FrontendTls = object("FrontendTls", "TLS towards clients, on all listeners
     Schema.Array(
       Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 255 }, { expected: "a byte, 0 to 255" })))
     ),
-    "Protocols to offer, each a list of bytes; `http/1.1` when left out."
+    "Protocols to offer, each a list of bytes; `h2` and `http/1.1` when left out."
   ),
   minVersion: optional(TlsVersion, "Lowest version to speak; 1.2 when left out. Below 1.2 nothing is spoken."),
   maxVersion: optional(TlsVersion, "Highest version to speak; 1.3 when left out."),

@@ -219,6 +219,7 @@ export const startGateway = <R>(
           turnedAway: (what, cause) => turnedAway(bind.key, what, cause),
           proxyProtocol: () => current.assembled.listening.proxyProtocol,
           handshakeFailed: (source, detail, why) => refusals[why](bind.key, source, detail),
+          http2Ended: (source, cause) => refusals.session(bind.key, source, cause),
           clocks,
           limits: () => current.frontend.limits,
           defect: (cause) => tell("connection", cause),
