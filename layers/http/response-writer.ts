@@ -69,6 +69,8 @@ export class ResponseWriter implements BodySink, Departing {
   #whole = false
   /** HTTP is over on this connection; it is through when the socket closes. */
   #tunnel = false
+  /** Why the other end of a tunnel broke off. */
+  #cause: string | undefined = undefined
   #over = false
   /** The response says that it is the last. */
   last = false
@@ -110,7 +112,8 @@ export class ResponseWriter implements BodySink, Departing {
   /** The socket of a tunnel is closed. */
   #leave(): void {
     this.#bytes = this.#connection.socket.bytesWritten - this.#bytes
-    this.#conclude(this.#ended ? undefined : "the tunnel was cut")
+    const cause = this.#cause === undefined ? "" : `: ${this.#cause}`
+    this.#conclude(this.#ended ? undefined : `the tunnel was cut${cause}`)
   }
 
   /** Ends the connection; earlier answers that the client is still reading arrive. */
@@ -361,6 +364,7 @@ export class ResponseWriter implements BodySink, Departing {
       this.#source = body
       pour(body, socket, this.#connection, (failure) => {
         this.#ended = failure === undefined
+        this.#cause = failure?.cause
       })
     } else if (body === undefined) socket.end()
     else socket.end(body)
