@@ -218,6 +218,7 @@ export const startGateway = <R>(
           tls: bind.tls === undefined ? undefined : () => bindsByPlace.get(key)?.tls ?? bind.tls,
           overload,
           turnedAway: (what, cause) => turnedAway(bind.key, what, cause),
+          proxyProtocol: () => current.assembled.listening.proxyProtocol,
           handshakeFailed: (source, detail, why) => refusals[why](bind.key, source, detail),
           http2Ended: (source, cause) => refusals.session(bind.key, source, cause),
           clocks,
