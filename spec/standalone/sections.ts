@@ -1,9 +1,11 @@
 /** The `mcp` and `ui` sections, and what holds for all connections: `frontendPolicies`. */
+
 import { Schema } from "effect"
+import { Connect } from "../connection/connect.ts"
 import { CipherSuite, KeyExchangeGroup, TlsVersion } from "../connection/crypto.ts"
 import { Keepalives } from "../connection/tcp.ts"
 import { defaulted, exclusive, object, optional, withAliases } from "../field.ts"
-import { ByteSize, Duration, PortNumber, PositiveCount } from "../primitives.ts"
+import { ByteSize, Duration, PortNumber, PositiveCount, TimeLimit } from "../primitives.ts"
 import { mcpAliases, mcpFields, mcpRules } from "./mcp.ts"
 import { type Policies, type PolicySpecs, policiesAt, policyFields } from "./policies.ts"
 import { gatewayRefs } from "./route.ts"
@@ -50,16 +52,16 @@ const FrontendHttp = object("FrontendHttp", "HTTP towards clients.", {
   ),
   http1MaxHeaders: optional(PositiveCount, "Most headers of a request; 100 when left out."),
   http1IdleTimeout: defaulted(
-    Duration,
+    TimeLimit,
     "10m0s",
     "How long a connection may wait for the next request, and how long a client may neither send of a body that is read nor take of one that is sent. A request that stops halfway is answered with 408. Bodies that move are never cut; see the policy `timeout` for that."
   ),
   http1HeaderTimeout: optional(
-    Duration,
+    TimeLimit,
     "How long the head of a request may take from its first byte on; then it is answered with 408. When left out, a minute, or `http1IdleTimeout` where that is shorter."
   ),
   stallTimeout: optional(
-    Duration,
+    TimeLimit,
     "How long a client may take nothing of an answer that waits for it; then its connection is cut, and the backend let go. When left out, a minute, or `http1IdleTimeout` where that is shorter."
   ),
   http1HeaderCase: defaulted(
@@ -92,7 +94,7 @@ const FrontendHttp = object("FrontendHttp", "HTTP towards clients.", {
 })
 
 const FrontendTls = object("FrontendTls", "TLS towards clients, on all listeners that say nothing else themselves.", {
-  handshakeTimeout: defaulted(Duration, "15s", "How long a handshake may take, from the moment of the connection on."),
+  handshakeTimeout: defaulted(TimeLimit, "15s", "How long a handshake may take, from the moment of the connection on."),
   alpn: optional(
     Schema.Array(
       Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 255 }, { expected: "a byte, 0 to 255" })))
@@ -122,6 +124,7 @@ export const frontendSchema = (specs: PolicySpecs): Schema.Codec<Frontend, unkno
     http: optional(FrontendHttp, "HTTP towards clients."),
     tls: optional(FrontendTls, "TLS towards clients."),
     tcp: optional(FrontendTcp, "TCP towards clients."),
+    connect: optional(Connect, "What happens with CONNECT requests."),
     ...policyFields(specs, "frontend")
   })
   const aliases = Object.entries(specs).flatMap(([name, { alias }]) =>
@@ -135,6 +138,7 @@ export interface Frontend {
   readonly http?: typeof FrontendHttp.Type
   readonly tls?: typeof FrontendTls.Type
   readonly tcp?: typeof FrontendTcp.Type
+  readonly connect?: typeof Connect.Type
 }
 
 /** The decoded `mcp` section. */
