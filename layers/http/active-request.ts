@@ -55,6 +55,8 @@ export class ActiveRequest {
     this.#persistent = persistent
     this.#expecting = expecting
     this.#writer = new ResponseWriter(host, this, exchange.request, exchange.upgrade !== undefined)
+    // Whoever holds on to it when the request is over must not reach the next one.
+    exchange.inform = (status, headers) => this.inform(status, headers)
   }
 
   /** Answers with what the engine says: at once when it knows, else when its fiber ends. */
