@@ -12,6 +12,7 @@ import { forgery } from "./forgery.ts"
 import { guardedConversations } from "./guards.ts"
 import { headerSpelling } from "./header-spelling.ts"
 import { hostileAnswers } from "./hostile-answers.ts"
+import { http2Sessions } from "./http2-sessions.ts"
 import { interfaceAnswers } from "./interface-answers.ts"
 import { keySets } from "./key-sets.ts"
 import { mcpFloods } from "./mcp-floods.ts"
@@ -20,6 +21,7 @@ import { mcpSessions } from "./mcp-sessions.ts"
 import { mutatedConfigurations } from "./mutated-configurations.ts"
 import { oddNames } from "./odd-names.ts"
 import { pipelines } from "./pipelines.ts"
+import { proxyHeaders } from "./proxy-headers.ts"
 import { requestForms } from "./request-forms.ts"
 import { requestsByLlhttp } from "./requests-by-llhttp.ts"
 import { slowClients } from "./slow-clients.ts"
@@ -33,6 +35,7 @@ export const suites: ReadonlyArray<Suite> = [
   pipelines,
   hostileAnswers,
   answersByLlhttp,
+  proxyHeaders,
   requestsByLlhttp,
   // Header and path spelling.
   pathSpellings,
@@ -51,6 +54,7 @@ export const suites: ReadonlyArray<Suite> = [
   decompression,
   // Slow and flooding clients.
   slowClients,
+  http2Sessions,
   mcpFloods,
   // Sessions and ids.
   mcpSessions,
