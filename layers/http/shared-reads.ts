@@ -36,9 +36,10 @@ const isHandle = (value: unknown): value is Handle =>
  * @returns whether it does; otherwise nothing has changed.
  */
 export const readShared = (socket: Socket, received: (bytes: Buffer) => void): boolean => {
-  if (fields === "unknown") fields = fieldsOf(socket)
   const handle: unknown = Reflect.get(socket, "_handle")
-  if (fields === undefined || !isHandle(handle)) return false
+  if (!isHandle(handle)) return false
+  if (fields === "unknown") fields = fieldsOf(socket)
+  if (fields === undefined) return false
   const take = (length: number): boolean => {
     received(shared.subarray(0, length))
     return true

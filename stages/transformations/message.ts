@@ -80,6 +80,8 @@ export const request: Message = {
     ":scheme": setScheme
   },
   setBody: (x, make) => {
+    // What follows it is another protocol.
+    if (x.upgrade !== undefined) return
     const before = x.requestBody
     x.requestBody = make()
     released(before)

@@ -47,11 +47,22 @@ export const plainText = (value: CelValue | CelError): string | Unusable => {
 const checked = (text: string): string | Unusable => {
   if (text.length > longest) return tooLong
   if (!isHeaderValue(text)) return noValue
-  // Space around a value is no part of it.
-  return isSpace(text.charCodeAt(0)) || isSpace(text.charCodeAt(text.length - 1)) ? text.trim() : text
+  return isSpace(text, 0) || isSpace(text, text.length - 1) ? trimmed(text) : text
 }
 
-const isSpace = (code: number): boolean => code === 0x20 || code === 0x09
+const isSpace = (text: string, at: number): boolean => {
+  const code = text.charCodeAt(at)
+  return code === 0x20 || code === 0x09
+}
+
+/** Space around a value is no part of it. */
+const trimmed = (text: string): string => {
+  let start = 0
+  let end = text.length
+  while (start < end && isSpace(text, start)) start++
+  while (end > start && isSpace(text, end - 1)) end--
+  return text.slice(start, end)
+}
 
 /** Whether a header frames the message or belongs to one connection: the proxy alone says what it is. */
 export const isFraming = (name: string): boolean => name === "content-length" || isHopByHop(name)

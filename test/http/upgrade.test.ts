@@ -66,6 +66,39 @@ describe("upgrades", () => {
     })
   )
 
+  it.live("connections that have served requests keep apart what they carry afterwards", () =>
+    Effect.gen(function* () {
+      const switchedOver = new Set<Socket>()
+      const { port } = yield* tcpBackend((socket) =>
+        socket.on("data", (chunk) => {
+          if (switchedOver.has(socket)) socket.write(chunk)
+          else if (/^upgrade:/im.test(chunk.toString("latin1"))) {
+            switchedOver.add(socket)
+            socket.write(accept("echo"))
+          } else socket.write("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")
+        })
+      )
+      const proxy = yield* proxyTo(port)
+      const get = "GET / HTTP/1.1\r\nhost: a\r\n\r\n"
+      const echoed = async (letter: string) => {
+        const client = new RawClient(proxy.port)
+        for (let served = 1; served <= 2; served++) {
+          client.send(get)
+          await client.responses(served)
+        }
+        // The first bytes of the other protocol come in the packet of the wish.
+        const sent = letter.repeat(200_000)
+        client.send(wish("echo") + sent)
+        await client.until(({ text }) => text.endsWith(sent))
+        client.send(sent)
+        await client.until(({ text }) => text.endsWith(sent + sent))
+        client.socket.destroy()
+      }
+      yield* Effect.promise(() => Promise.all(["a", "b", "c", "d"].map(echoed)))
+      assert.deepStrictEqual(proxy.defects, [])
+    })
+  )
+
   it.live("the head of both sides: what is asked, what is answered, and nothing of this connection", () =>
     Effect.gen(function* () {
       const backend = yield* switching("websocket")
