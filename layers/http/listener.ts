@@ -11,17 +11,19 @@ import type { Peer, PeerTls } from "../../src/pipeline/view.ts"
 import { type Container, contained, containing, ignore } from "../../src/services/contained.ts"
 import type { PortTls } from "../../src/services/listener-tls.ts"
 import { isLocal } from "../admin-address.ts"
+import { Session } from "../http2/server/session.ts"
 import { peerOf } from "../peer.ts"
 import { RelayedConnection } from "../tcp/relayed-connection.ts"
 import { type HandshakeFailed, Handshakes } from "../tls/handshakes.ts"
 import type { Secured } from "../tls/secured.ts"
 import { type Address, BindFailed, bind, clearSocketFile, show } from "./address.ts"
-import { type Clocks, Connection, type Limits, overloaded, type Serving } from "./connection.ts"
+import type { BegunConnection, ClientConnection, Clocks, Limits, Serving } from "./client-connection.ts"
+import { Connection, overloaded } from "./connection.ts"
 import { type Bounds, defaultOverloadLimits, Overload, type TurnedAway } from "./overload.ts"
 import { refuse } from "./refusal.ts"
 
 export { type Address, BindFailed } from "./address.ts"
-export type { Clocks, Limits } from "./connection.ts"
+export type { Clocks, Limits } from "./client-connection.ts"
 
 /** 100 header lines (seed), 10 minutes of idleness, a minute for a head and for who takes nothing of an answer, no bound on the age of a connection, no probes. */
 export const defaultLimits: Limits = {
@@ -31,7 +33,15 @@ export const defaultLimits: Limits = {
   stallTimeout: 60_000,
   headTimeout: 60_000,
   maxConnectionDuration: undefined,
-  probes: "none"
+  probes: "none",
+  http2: {
+    window: undefined,
+    connectionWindow: undefined,
+    frameSize: undefined,
+    maxHeaderSize: undefined,
+    pingInterval: undefined,
+    pingTimeout: 20_000
+  }
 }
 
 export interface ListenOptions {
@@ -59,6 +69,8 @@ export interface ListenOptions {
   readonly overload?: Bounds | undefined
   /** Told of what was turned away because there is too much. Default: nobody is. */
   readonly turnedAway?: ((what: "request" | "connection", cause: TurnedAway) => void) | undefined
+  /** Told of a session of HTTP/2 that was ended for what its client did, and why. Default: nobody is. */
+  readonly http2Ended?: ((source: string, cause: string) => void) | undefined
   /** How the scope's end drains, if nobody did before. */
   readonly drain: DrainOptions
 }
@@ -110,6 +122,7 @@ export const listen = (options: ListenOptions): Effect.Effect<Bound, BindFailed,
         limits: options.limits,
         maxHeadBytes: options.maxHeadBytes ?? 65_536,
         defect: options.defect,
+        http2Ended: options.http2Ended ?? ignore,
         overload: options.overload ?? new Overload(defaultOverloadLimits, options.clocks.monotonic, options.defect),
         turnedAway: options.turnedAway ?? ignore,
         loopback: options.address._tag !== "Unix" && isLocal(options.address),
@@ -179,13 +192,11 @@ const portOf = (server: Server): number | undefined => {
 /** Connections of one listener that are told that they are too many, at a time. */
 const mostLeaving = 64
 
-const sweep = containing((connection: Connection | RelayedConnection, now: number, limits: Limits) =>
-  connection.sweep(now, limits)
-)
+const sweep = containing((connection: ClientConnection, now: number, limits: Limits) => connection.sweep(now, limits))
 
 /** The servers of one address, and the connections that came through them. */
 class Listener implements Container {
-  readonly connections = new Set<Connection | RelayedConnection>()
+  readonly connections = new Set<ClientConnection>()
   readonly #servers: Array<Server> = []
   readonly #serving: Serving
   readonly #relayed: ListenOptions["relayed"]
@@ -202,12 +213,12 @@ class Listener implements Container {
   #drain: Promise<void> | undefined = undefined
 
   constructor(
-    serving: Serving,
+    serving: Omit<Serving, "speakHttp2">,
     relayed: ListenOptions["relayed"],
     tls: (() => PortTls | undefined) | undefined,
     handshakeFailed: HandshakeFailed
   ) {
-    this.#serving = serving
+    this.#serving = { ...serving, speakHttp2: (connection) => this.#speakHttp2(connection) }
     this.#relayed = relayed
     this.#tls = tls
     this.#handshakeFailed = handshakeFailed
@@ -287,6 +298,17 @@ class Listener implements Container {
 
   #serve(socket: Socket, peer: Peer, secured: Secured | undefined): void {
     const connection = new Connection(this.#serving, socket, peer, secured)
+    this.#closing(connection)
+    connection.begin()
+  }
+
+  #speakHttp2(begun: BegunConnection): void {
+    this.#closing(new Session(this.#serving, begun))
+    this.connections.delete(begun)
+  }
+
+  /** Keeps a connection until its socket is closed. */
+  #closing(connection: Connection | Session): void {
     this.connections.add(connection)
     const closed = contained(this, () => {
       try {
@@ -295,8 +317,7 @@ class Listener implements Container {
         this.#over(connection)
       }
     })
-    socket.on("close", closed)
-    connection.begin()
+    connection.socket.on("close", closed)
   }
 
   #relay(socket: Socket, peer: Peer, secured: Secured | undefined, relay: Relay): void {
@@ -306,7 +327,7 @@ class Listener implements Container {
     connection.begin()
   }
 
-  #over(connection: Connection | RelayedConnection): void {
+  #over(connection: ClientConnection): void {
     this.connections.delete(connection)
     if (this.connections.size === 0 && !this.#accepting) for (const emptied of this.#emptied.splice(0)) emptied()
   }
@@ -369,11 +390,12 @@ class Listener implements Container {
 
   async #draining({ minimum, deadline }: DrainOptions): Promise<void> {
     this.#serving.draining = true
+    for (const connection of this.connections) connection.retire()
     // A balancer that has not noticed yet uses the connections that it keeps: none is closed under a request.
     if (minimum > 0) await this.#within(minimum, false)
     await Effect.runPromise(this.close())
     this.#serving.ending = true
-    for (const connection of this.connections) if (connection.idle) connection.socket.destroy()
+    for (const connection of this.connections) connection.finish()
     if (this.connections.size > 0) await this.#within(Math.max(0, deadline - minimum), true)
     this.cut()
   }
@@ -392,7 +414,7 @@ class Listener implements Container {
 
   cutRequests(matches: (each: Pick<Exchange, "settings">) => boolean, failure: string): number {
     let count = 0
-    for (const connection of this.connections) if (connection.cutRequest(matches, failure)) count++
+    for (const connection of this.connections) count += connection.cutRequests(matches, failure)
     return count
   }
 

@@ -31,7 +31,7 @@ export interface Framed {
   readonly expecting: boolean
 }
 
-const malformed = (message: string, status: Malformed["status"] = 400): Malformed => ({
+export const malformed = (message: string, status: Malformed["status"] = 400): Malformed => ({
   _tag: "Malformed",
   status,
   message
@@ -178,12 +178,8 @@ export const frameRequest = (
   }
   // HTTP/1.1 demands a host header even beside an absolute target (RFC 9112 3.2).
   if (authority === undefined || (host === undefined && version === "1.1")) return malformed("no authority or host")
-  const canonical = canonicalAuthority(authority, scheme)
-  if (canonical === undefined || (host !== authority && host !== undefined && !isAuthority(host, scheme)))
-    return malformed("invalid authority or host")
-  const head = new RequestHead(method, scheme, canonical, pathAndQuery, headers, version)
-  const unreadable = paths === "normalised" && pathAndQuery !== "*" ? head.moveTo(pathAndQuery) : undefined
-  if (unreadable !== undefined) return malformed(unreadable.fault)
+  const head = headOf({ method, authority, host, pathAndQuery, headers, version }, scheme, paths)
+  if ("_tag" in head) return head
   return {
     _tag: "Framed",
     head,
@@ -193,6 +189,31 @@ export const frameRequest = (
     persistent: !options.close && (version === "1.1" || options.keepAlive),
     expecting
   }
+}
+
+/** What both versions of the protocol say of a request, each in its own words. */
+export interface Said {
+  readonly method: string
+  readonly authority: string
+  /** The `host` header, which may be another spelling of the authority. */
+  readonly host: string | undefined
+  readonly pathAndQuery: string
+  readonly headers: HeaderList
+  readonly version: RequestHead["version"]
+}
+
+/** The head of what was said: one canonical authority, and the path in the form that is asked for. */
+export const headOf = (
+  { method, authority, host, pathAndQuery, headers, version }: Said,
+  scheme: Scheme,
+  paths: Paths
+): RequestHead | Malformed => {
+  const canonical = canonicalAuthority(authority, scheme)
+  if (canonical === undefined || (host !== authority && host !== undefined && !isAuthority(host, scheme)))
+    return malformed("invalid authority or host")
+  const head = new RequestHead(method, scheme, canonical, pathAndQuery, headers, version)
+  const unreadable = paths === "normalised" && pathAndQuery !== "*" ? head.moveTo(pathAndQuery) : undefined
+  return unreadable === undefined ? head : malformed(unreadable.fault)
 }
 
 /** The protocols of an `upgrade` header that can be passed on; `undefined` when there is none. */

@@ -90,7 +90,17 @@ export const refusedConnections = (metrics: Metrics["Service"], log: RecordLog, 
     const added = facts === undefined ? {} : Object.fromEntries(facts)
     log.log("info", "connection", "refused", { bind, "src.addr": source, reason, error: error.message, ...added })
   }
-  return { policy, handshake, certificate }
+  const ended = metrics.counter(
+    "http2_sessions_ended_total",
+    "Connections of clients that speak HTTP/2 and were ended for what they did.",
+    ["bind", "cause"]
+  )
+  const session = (bind: string, source: string, cause: string): void => {
+    ended.series([bind, cause]).record(1)
+    if (log.enabled("debug", "connection"))
+      log.log("debug", "connection", "session ended", { bind, "src.addr": source, error: cause })
+  }
+  return { policy, handshake, certificate, session }
 }
 
 export const makeRecorder = (log: RecordLog, metrics: Metrics["Service"], clock: () => number) => {

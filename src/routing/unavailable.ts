@@ -30,7 +30,6 @@ export type Part =
   | "hbone"
   | "tunnel"
   | "tls"
-  | "http2"
   | "headerCase"
 
 /**
@@ -54,7 +53,6 @@ export function* uses(config: Normalised, specs: PolicySpecs): Generator<Use> {
   }
 
   const { http, path } = config.frontend
-  for (const key of Object.keys(http ?? {})) if (key.startsWith("http2")) yield part("http2", [...path, "http", key])
   if (http?.http1HeaderCase === "preserve") yield part("headerCase", [...path, "http", "http1HeaderCase"])
   yield* policies(config.frontend.policies)
   for (const bind of config.binds) {
@@ -98,7 +96,6 @@ const told: Readonly<Record<Part, string>> = {
   hbone: "HBONE, the tunnel between workloads of a mesh that this proxy is no part of,",
   tunnel: "a tunnel or internal bind",
   tls: "a TLS listener",
-  http2: "HTTP/2",
   headerCase: "preserving the case of header names"
 }
 

@@ -22,7 +22,15 @@ export const frontendOf = ({ http, tcp }: Frontends): Frontend => {
       stallTimeout: http?.stallTimeout ?? Math.min(defaultLimits.stallTimeout, idleTimeout),
       headTimeout: http?.http1HeaderTimeout ?? Math.min(defaultLimits.headTimeout, idleTimeout),
       maxConnectionDuration: http?.maxConnectionDuration,
-      probes: tcp?.keepalives === undefined ? defaultLimits.probes : probesOf(tcp.keepalives)
+      probes: tcp?.keepalives === undefined ? defaultLimits.probes : probesOf(tcp.keepalives),
+      http2: {
+        window: http?.http2WindowSize,
+        connectionWindow: http?.http2ConnectionWindowSize,
+        frameSize: http?.http2FrameSize,
+        maxHeaderSize: http?.http2MaxHeaderSize,
+        pingInterval: http?.http2KeepaliveInterval,
+        pingTimeout: http?.http2KeepaliveTimeout ?? defaultLimits.http2.pingTimeout
+      }
     },
     streamIdleTimeout: tcp?.idleTimeout,
     bodyLimit: http?.maxBufferSize ?? defaultBodyLimit

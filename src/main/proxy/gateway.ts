@@ -218,6 +218,7 @@ export const startGateway = <R>(
           overload,
           turnedAway: (what, cause) => turnedAway(bind.key, what, cause),
           handshakeFailed: (source, detail, why) => refusals[why](bind.key, source, detail),
+          http2Ended: (source, cause) => refusals.session(bind.key, source, cause),
           clocks,
           limits: () => current.frontend.limits,
           defect: (cause) => tell("connection", cause),
