@@ -214,7 +214,7 @@ export class Connection implements ClientConnection, Host, Incoming, Beginning {
     if (at === bytes.length) return
     if (this.#tunnel !== undefined) this.#tunnel.received(lasting(bytes.subarray(at)))
     // It changes the protocol, if it is let.
-    else if (this.#active?.exchange.upgrade !== undefined) this.#keep(bytes.subarray(at))
+    else if (this.#active?.leavesHttp === true) this.#keep(bytes.subarray(at))
   }
 
   /** Some of a body has come. */
@@ -335,12 +335,12 @@ export class Connection implements ClientConnection, Host, Incoming, Beginning {
   }
 
   #frame({ method, target, version, raw }: RequestLines): Framed | Malformed {
-    const { maxHeaders, paths } = this.#serving.limits()
+    const { maxHeaders, paths, connects } = this.#serving.limits()
     if (raw.length > 2 * maxHeaders) return { _tag: "Malformed", status: 431, message: "too many request headers" }
     if (version === "foreign") return { _tag: "Malformed", status: 400, message: "not HTTP" }
     if (version === "other" || version === "2")
       return { _tag: "Malformed", status: 505, message: "unsupported HTTP version" }
-    return frameRequest(method, target, version, raw, this.scheme, paths)
+    return frameRequest(method, target, version, raw, this.scheme, paths, connects !== "deny")
   }
 
   /** @param expecting the client waits for `100 Continue`. */

@@ -6,6 +6,7 @@ import { createServer, type Server, type Socket } from "node:net"
 import { Effect, type Scope } from "effect"
 import type { Answer } from "../../src/http/message.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
+import type { ProxyProtocolOptions } from "../../src/pipeline/listener-policy.ts"
 import type { Relay } from "../../src/pipeline/relay.ts"
 import type { Peer, PeerTls } from "../../src/pipeline/view.ts"
 import { type Container, contained, containing, ignore } from "../../src/services/contained.ts"
@@ -13,6 +14,9 @@ import type { PortTls } from "../../src/services/listener-tls.ts"
 import { isLocal } from "../admin-address.ts"
 import { Session } from "../http2/server/session.ts"
 import { peerOf } from "../peer.ts"
+import { plainAddress } from "../plain-address.ts"
+import type { Origin } from "../tcp/proxy-header.ts"
+import { ProxyHeaders } from "../tcp/proxy-headers.ts"
 import { RelayedConnection } from "../tcp/relayed-connection.ts"
 import { type HandshakeFailed, Handshakes } from "../tls/handshakes.ts"
 import type { Secured } from "../tls/secured.ts"
@@ -28,6 +32,7 @@ export type { Clocks, Limits } from "./client-connection.ts"
 /** 100 header lines (seed), 10 minutes of idleness, a minute for a head and for who takes nothing of an answer, no bound on the age of a connection, no probes. */
 export const defaultLimits: Limits = {
   paths: "normalised",
+  connects: "deny",
   maxHeaders: 100,
   idleTimeout: 600_000,
   stallTimeout: 60_000,
@@ -63,8 +68,10 @@ export interface ListenOptions {
   readonly defect: (cause: unknown) => void
   /** Clients speak TLS: asked what of it for each connection. Absent: they do not. */
   readonly tls?: (() => PortTls | undefined) | undefined
-  /** Told of a connection that was closed because its handshake failed, with the address of the client. Default: nobody is. */
+  /** Told of a connection that was closed because its handshake, or the header of a balancer, failed, with the address of the client. Default: nobody is. */
   readonly handshakeFailed?: HandshakeFailed | undefined
+  /** The header of a balancer that tells whose connection it is: asked for each connection. Default: none is awaited. */
+  readonly proxyProtocol?: (() => ProxyProtocolOptions | undefined) | undefined
   /** What bounds the whole process. Default: bounds of its own, by default generous. */
   readonly overload?: Bounds | undefined
   /** Told of what was turned away because there is too much. Default: nobody is. */
@@ -131,13 +138,15 @@ export const listen = (options: ListenOptions): Effect.Effect<Bound, BindFailed,
       },
       options.relayed,
       options.tls,
-      options.handshakeFailed ?? ignore
+      options.handshakeFailed ?? ignore,
+      options.proxyProtocol ?? noHeader
     )
     const bound = yield* Effect.acquireRelease(open(listener, options), (bound) => bound.drain(options.drain))
     return bound
   })
 
 const everybody = () => undefined
+const noHeader = () => undefined
 
 const open = (listener: Listener, { address, setting }: ListenOptions): Effect.Effect<Bound, BindFailed> =>
   Effect.gen(function* () {
@@ -202,6 +211,11 @@ class Listener implements Container {
   readonly #relayed: ListenOptions["relayed"]
   readonly #tls: (() => PortTls | undefined) | undefined
   readonly #handshakeFailed: HandshakeFailed
+  readonly #proxyProtocol: () => ProxyProtocolOptions | undefined
+  /** Connections that begin with a header, of each server. */
+  readonly #headers: Array<ProxyHeaders> = []
+  /** Clients that balancers have told of. */
+  readonly #origins = new WeakMap<Socket, Origin>()
   /** Connections whose handshakes are under way, of each server with TLS. */
   readonly #handshakes: Array<Handshakes> = []
   #sweeper: NodeJS.Timeout | undefined = undefined
@@ -216,12 +230,14 @@ class Listener implements Container {
     serving: Omit<Serving, "speakHttp2">,
     relayed: ListenOptions["relayed"],
     tls: (() => PortTls | undefined) | undefined,
-    handshakeFailed: HandshakeFailed
+    handshakeFailed: HandshakeFailed,
+    proxyProtocol: () => ProxyProtocolOptions | undefined
   ) {
     this.#serving = { ...serving, speakHttp2: (connection) => this.#speakHttp2(connection) }
     this.#relayed = relayed
     this.#tls = tls
     this.#handshakeFailed = handshakeFailed
+    this.#proxyProtocol = proxyProtocol
   }
 
   /** A callback threw that belongs to no connection: there is nothing to close. */
@@ -235,10 +251,11 @@ class Listener implements Container {
       this.#tls === undefined
         ? (socket: Socket) => this.#connected(socket, undefined, undefined)
         : this.#handshaking(this.#tls)
+    const headers = this.#awaiting(begin)
     const connected = contained(this, (socket: Socket) => {
       const { overload, turnedAway } = this.#serving
       const cause = overload.enter(socket)
-      if (cause === undefined) begin(socket)
+      if (cause === undefined) this.#begin(socket, headers, begin)
       else {
         turnedAway("connection", cause)
         this.#turnAway(socket)
@@ -248,6 +265,33 @@ class Listener implements Container {
     const server = createServer({ noDelay: true, allowHalfOpen: true }, connected)
     this.#servers.push(server)
     return server
+  }
+
+  #awaiting(begin: (socket: Socket) => void): ProxyHeaders {
+    const headers = new ProxyHeaders({
+      known: (socket, origin) => {
+        if (origin !== undefined) this.#origins.set(socket, origin)
+        if (this.#accepting) begin(socket)
+        else socket.destroy()
+      },
+      failed: (socket, detail) => this.#handshakeFailed(this.#sourceOf(socket), detail, "header"),
+      defect: this.#serving.defect
+    })
+    this.#headers.push(headers)
+    return headers
+  }
+
+  #begin(socket: Socket, headers: ProxyHeaders, begin: (socket: Socket) => void): void {
+    const wanted = this.#proxyProtocol()
+    if (wanted === undefined) begin(socket)
+    else headers.accept(socket, wanted)
+  }
+
+  /** The client, for logs. */
+  #sourceOf(socket: Socket): string {
+    const { remoteAddress = "", remotePort = 0 } = socket
+    const { address, port } = this.#origins.get(socket) ?? { address: plainAddress(remoteAddress), port: remotePort }
+    return `${address}:${port}`
   }
 
   /** One connection too many. Whoever can be told so is, but nobody waits for many of them to hear it. */
@@ -277,6 +321,7 @@ class Listener implements Container {
       passed: (socket, facts) => this.#connected(socket, undefined, facts),
       overload: this.#serving.overload,
       turnedAway: (cause) => this.#serving.turnedAway("connection", cause),
+      sourceOf: (socket) => this.#sourceOf(socket),
       failed: this.#handshakeFailed,
       defect: this.#serving.defect
     })
@@ -288,7 +333,7 @@ class Listener implements Container {
   #connected(socket: Socket, secured: Secured | undefined, seen: PeerTls | undefined): void {
     const { probes } = this.#serving.limits()
     if (probes !== "none") socket.setKeepAlive(true, probes.time, probes.interval, probes.retries)
-    const peer = peerOf(socket, this.#serving.loopback, seen)
+    const peer = peerOf(socket, this.#serving.loopback, seen, this.#origins.get(secured?.transport ?? socket))
     const relay = this.#relayed?.(peer)
     if (relay !== undefined) this.#relay(socket, peer, secured, relay)
     else if (seen === secured) this.#serve(socket, peer, secured)
@@ -372,6 +417,7 @@ class Listener implements Container {
       // Its connections live on.
       for (const server of this.#servers) server.close()
       // They have asked for nothing yet.
+      for (const headers of this.#headers) headers.cut()
       for (const handshakes of this.#handshakes) handshakes.cut()
     })
   }

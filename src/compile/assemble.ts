@@ -8,6 +8,7 @@ import { emptySite, responseSteps, type SiteGraph } from "../pipeline/compile.ts
 import type { Admission } from "../pipeline/contact.ts"
 import { NoBackend, NotFound } from "../pipeline/errors.ts"
 import { StageTimes } from "../pipeline/latency.ts"
+import type { ListenerOptions } from "../pipeline/listener-policy.ts"
 import type { Registry, Services } from "../pipeline/registry.ts"
 import type { Backend, Listener, Route } from "../pipeline/route.ts"
 import type { Step } from "../pipeline/run.ts"
@@ -37,7 +38,7 @@ import {
   type StreamsFor,
   streamsByServerName
 } from "./served-ports.ts"
-import { Sites } from "./sites.ts"
+import { listenerOptions, Sites } from "./sites.ts"
 import { compileStreamListener, type ServedStreamRoute } from "./stream-routes.ts"
 
 /** A port to listen on. */
@@ -69,6 +70,8 @@ export interface Assembled {
   readonly streams: ReadonlyArray<ServedStreamRoute>
   /** What decides about the connections of clients, if anything does. */
   readonly admission: Admission | undefined
+  /** How connections of clients are taken, before anything decides about them. */
+  readonly listening: ListenerOptions
   readonly choosing: ReadonlyArray<ChoosingBackend>
 }
 
@@ -144,11 +147,12 @@ class Assembly {
         const assembled = yield* this.#bind(bind)
         if (assembled !== undefined) binds.push(assembled)
       }
+      const listening = listenerOptions(this.#parts.listeners, frontend.policies)
       const { choosing } = this.#backends
       yield* Effect.scoped(this.#unreached())
       const problems = this.#problems.list
       if (problems.length > 0) return yield* Effect.fail(problems)
-      return { binds, routes: this.#routes, streams: this.#streams, admission: this.#admission, choosing }
+      return { binds, routes: this.#routes, streams: this.#streams, admission: this.#admission, listening, choosing }
     })
   }
 

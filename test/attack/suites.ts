@@ -20,6 +20,7 @@ import { mcpSessions } from "./mcp-sessions.ts"
 import { mutatedConfigurations } from "./mutated-configurations.ts"
 import { oddNames } from "./odd-names.ts"
 import { pipelines } from "./pipelines.ts"
+import { proxyHeaders } from "./proxy-headers.ts"
 import { requestForms } from "./request-forms.ts"
 import { requestsByLlhttp } from "./requests-by-llhttp.ts"
 import { slowClients } from "./slow-clients.ts"
@@ -33,6 +34,7 @@ export const suites: ReadonlyArray<Suite> = [
   pipelines,
   hostileAnswers,
   answersByLlhttp,
+  proxyHeaders,
   requestsByLlhttp,
   // Header and path spelling.
   pathSpellings,

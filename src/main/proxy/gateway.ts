@@ -159,7 +159,8 @@ export const startGateway = <R>(
           record(passage, outcome)
         })
         try {
-          const listener = bindsByPlace.get(place)?.listenerFor(x.request.host, x.peer.tls) ?? noBind
+          const listener =
+            bindsByPlace.get(place)?.listenerFor(x.request.host, x.peer.tls, x.request.method === "CONNECT") ?? noBind
           const sampled = spans === undefined ? undefined : sampler(x)
           if (sampled !== undefined) passage.watchedBy(new Spans(sampled.parent, clocks.monotonic, spans!.add))
           if (watchers.waiting) {
@@ -217,6 +218,7 @@ export const startGateway = <R>(
           tls: bind.tls === undefined ? undefined : () => bindsByPlace.get(key)?.tls ?? bind.tls,
           overload,
           turnedAway: (what, cause) => turnedAway(bind.key, what, cause),
+          proxyProtocol: () => current.assembled.listening.proxyProtocol,
           handshakeFailed: (source, detail, why) => refusals[why](bind.key, source, detail),
           http2Ended: (source, cause) => refusals.session(bind.key, source, cause),
           clocks,
