@@ -25,6 +25,8 @@ import { requestForms } from "./request-forms.ts"
 import { requestsByLlhttp } from "./requests-by-llhttp.ts"
 import { slowClients } from "./slow-clients.ts"
 import { pathSpellings } from "./spellings.ts"
+import { tlsHandshakes } from "./tls-handshakes.ts"
+import { tlsHellos } from "./tls-hellos.ts"
 import { tokens } from "./tokens.ts"
 import { toldSecrets } from "./told-secrets.ts"
 
@@ -35,6 +37,7 @@ export const suites: ReadonlyArray<Suite> = [
   hostileAnswers,
   answersByLlhttp,
   proxyHeaders,
+  tlsHellos,
   requestsByLlhttp,
   // Header and path spelling.
   pathSpellings,
@@ -53,6 +56,7 @@ export const suites: ReadonlyArray<Suite> = [
   decompression,
   // Slow and flooding clients.
   slowClients,
+  tlsHandshakes,
   mcpFloods,
   // Sessions and ids.
   mcpSessions,
