@@ -52,6 +52,8 @@ export interface Clocks {
 export interface Limits {
   /** Whether paths get their normal form before anybody sees them. Default: they do. */
   readonly paths: Paths
+  /** What happens with CONNECT. Default: it is refused. */
+  readonly connects: "deny" | "route" | "tunnel"
   /** The most header lines of a request. Default 100. */
   readonly maxHeaders: number
   /**

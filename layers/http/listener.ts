@@ -32,6 +32,7 @@ export type { Clocks, Limits } from "./client-connection.ts"
 /** 100 header lines (seed), 10 minutes of idleness, a minute for a head and for who takes nothing of an answer, no bound on the age of a connection, no probes. */
 export const defaultLimits: Limits = {
   paths: "normalised",
+  connects: "deny",
   maxHeaders: 100,
   idleTimeout: 600_000,
   stallTimeout: 60_000,

@@ -145,11 +145,18 @@ export class ResponseWriter implements BodySink, Departing {
     }
     const { status, headers, switched } = answer
     if (switched !== undefined || status < 200) {
-      if (switched !== undefined && this.#upgrading && status === 101) this.#switch(answer, switched)
+      const granted = this.#method === "CONNECT" ? 200 : 101
+      if (switched !== undefined && this.#upgrading && status === granted) this.#switch(answer, switched)
       else {
         release(answer.body)
         this.internalError(new Error(`answered with status ${status}, which is none for this request`))
       }
+      return
+    }
+    if (this.#method === "CONNECT" && status < 300) {
+      // Such a status stands for a tunnel.
+      release(answer.body)
+      this.write({ status: 500, headers: new HeaderList(["content-type", "text/plain"]), body: noTunnel })
       return
     }
     const bodiless = this.#method === "HEAD" || status === 204 || status === 304
@@ -348,15 +355,19 @@ export class ResponseWriter implements BodySink, Departing {
 
   /** Leaves HTTP: from here on bytes pass both ways until both directions have ended. */
   #switch({ headers, body }: Answer, { protocol, outbound }: Switched): void {
-    const head = interimHead(101, headers)
+    const connecting = this.#method === "CONNECT"
+    const status = connecting ? 200 : 101
+    if (connecting) headers.delete("content-length")
+    const head = interimHead(status, headers)
     if (typeof head !== "string") {
       release(body)
       this.internalError(unsendable(head.unsendable))
       return
     }
     const { socket } = this.#connection
-    this.#status = 101
-    socket.write(`${head.slice(0, -2)}connection: upgrade\r\nupgrade: ${protocol}\r\n\r\n`, "latin1")
+    this.#status = status
+    const change = connecting ? "" : `connection: upgrade\r\nupgrade: ${protocol}\r\n`
+    socket.write(`${head.slice(0, -2)}${change}\r\n`, "latin1")
     this.#bytes = socket.bytesWritten
     this.#tunnel = true
     outbound(this.#connection.leave())
@@ -370,6 +381,8 @@ export class ResponseWriter implements BodySink, Departing {
     else socket.end(body)
   }
 }
+
+const noTunnel = "nothing here leads through a tunnel"
 
 export const unsendable = (name: string): Error => new Error(`${name} is no header that can be sent`)
 

@@ -1,5 +1,7 @@
 /** The `mcp` and `ui` sections, and what holds for all connections: `frontendPolicies`. */
+
 import { Schema } from "effect"
+import { Connect } from "../connection/connect.ts"
 import { CipherSuite, KeyExchangeGroup, TlsVersion } from "../connection/crypto.ts"
 import { Keepalives } from "../connection/tcp.ts"
 import { defaulted, exclusive, object, optional, withAliases } from "../field.ts"
@@ -122,6 +124,7 @@ export const frontendSchema = (specs: PolicySpecs): Schema.Codec<Frontend, unkno
     http: optional(FrontendHttp, "HTTP towards clients."),
     tls: optional(FrontendTls, "TLS towards clients."),
     tcp: optional(FrontendTcp, "TCP towards clients."),
+    connect: optional(Connect, "What happens with CONNECT requests."),
     ...policyFields(specs, "frontend")
   })
   const aliases = Object.entries(specs).flatMap(([name, { alias }]) =>
@@ -135,6 +138,7 @@ export interface Frontend {
   readonly http?: typeof FrontendHttp.Type
   readonly tls?: typeof FrontendTls.Type
   readonly tcp?: typeof FrontendTcp.Type
+  readonly connect?: typeof Connect.Type
 }
 
 /** The decoded `mcp` section. */

@@ -43,6 +43,7 @@ export interface Frontends {
   readonly http: Frontend["http"]
   readonly tls: Frontend["tls"]
   readonly tcp: Frontend["tcp"]
+  readonly connect?: Frontend["connect"]
   readonly policies: Policies
   readonly path: Path
 }

@@ -54,6 +54,7 @@ export function* uses(config: Normalised, specs: PolicySpecs): Generator<Use> {
 
   const { http, path } = config.frontend
   if (http?.http1HeaderCase === "preserve") yield part("headerCase", [...path, "http", "http1HeaderCase"])
+  if (config.frontend.connect?.mode === "tunnel") yield part("tunnel", [...path, "connect", "mode"])
   yield* policies(config.frontend.policies)
   for (const bind of config.binds) {
     if (bind.mode === "internal" || bind.tunnelProtocol !== "direct") yield part("tunnel", bind.path)

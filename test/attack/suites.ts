@@ -12,6 +12,7 @@ import { forgery } from "./forgery.ts"
 import { guardedConversations } from "./guards.ts"
 import { headerSpelling } from "./header-spelling.ts"
 import { hostileAnswers } from "./hostile-answers.ts"
+import { http2Sessions } from "./http2-sessions.ts"
 import { interfaceAnswers } from "./interface-answers.ts"
 import { keySets } from "./key-sets.ts"
 import { mcpFloods } from "./mcp-floods.ts"
@@ -53,6 +54,7 @@ export const suites: ReadonlyArray<Suite> = [
   decompression,
   // Slow and flooding clients.
   slowClients,
+  http2Sessions,
   mcpFloods,
   // Sessions and ids.
   mcpSessions,

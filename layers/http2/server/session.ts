@@ -132,6 +132,8 @@ export class Session implements ClientConnection, StreamHost, Container {
 
   #accept(stream: ServerHttp2Stream, raw: ReadonlyArray<string>): void {
     this.#seen++
+    // Before anything else: the runtime throws what nobody listens for, also of a stream that is destroyed by now.
+    stream.on("error", ignore)
     // Its client has given it up already.
     if (stream.destroyed || stream.closed) {
       this.reset()
@@ -170,7 +172,6 @@ export class Session implements ClientConnection, StreamHost, Container {
 
   /** Nothing was done of it: it may be sent again (RFC 9113 8.7). */
   #turnAway(stream: ServerHttp2Stream): void {
-    stream.on("error", ignore)
     stream.close(code.refused)
   }
 
@@ -188,7 +189,6 @@ export class Session implements ClientConnection, StreamHost, Container {
 
   /** What is no request gets a line of text, as in HTTP/1.1; the session goes on. */
   #refuse(stream: ServerHttp2Stream, { status, message, allow }: Malformed): void {
-    stream.on("error", ignore)
     const headers = {
       ":status": status,
       "content-type": "text/plain",

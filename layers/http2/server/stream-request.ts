@@ -10,7 +10,7 @@ import { ClientStalled } from "../../../src/pipeline/errors.ts"
 import type { Exchange } from "../../../src/pipeline/exchange.ts"
 import { render } from "../../../src/pipeline/render.ts"
 import type { StageError } from "../../../src/pipeline/stage.ts"
-import { contained, ignore } from "../../../src/services/contained.ts"
+import { contained } from "../../../src/services/contained.ts"
 import { type Incoming, RequestBody } from "../../http/request-body.ts"
 import { release } from "../../http/response-writer.ts"
 import { readTrailers } from "../fields.ts"
@@ -72,7 +72,6 @@ export class StreamRequest implements Answering, Incoming {
     this.#expecting = expecting
     this.#writer = new StreamWriter(this)
     stream
-      .on("error", ignore)
       .on(
         "aborted",
         contained(this, () => {

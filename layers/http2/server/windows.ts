@@ -57,7 +57,7 @@ export class Windows {
   /** So many bytes of a body have come and were taken; whether they are counted anew from here on. */
   taken(bytes: number): boolean {
     if (this.#fixed || bytes < this.#announced) return false
-    const next = Math.min(largest, 4 * this.#announced)
+    const next = Math.min(largest, 8 * this.#announced)
     if (next > this.#announced && this.#bodies * next <= wanted && !this.#unheard) this.#announce(next)
     return true
   }

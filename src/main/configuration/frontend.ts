@@ -12,12 +12,13 @@ export interface Frontend {
   readonly bodyLimit: number
 }
 
-export const frontendOf = ({ http, tcp }: Frontends): Frontend => {
+export const frontendOf = ({ http, tcp, connect }: Frontends): Frontend => {
   const idleTimeout = http?.http1IdleTimeout ?? defaultLimits.idleTimeout
   return {
     limits: {
       paths: http?.paths ?? defaultLimits.paths,
       maxHeaders: http?.http1MaxHeaders ?? defaultLimits.maxHeaders,
+      connects: connect?.mode ?? defaultLimits.connects,
       idleTimeout,
       stallTimeout: http?.stallTimeout ?? Math.min(defaultLimits.stallTimeout, idleTimeout),
       headTimeout: http?.http1HeaderTimeout ?? Math.min(defaultLimits.headTimeout, idleTimeout),

@@ -18,6 +18,7 @@ const problemsOf = (section: string) =>
 
 describe("what this build reads but does not serve", () => {
   it.effect.each([
+    ["frontendPolicies: { connect: { mode: tunnel } }", "3: a tunnel or internal bind is not available yet"],
     ["frontendPolicies: { accessLog: {} }", "3: policy accessLog is not available yet"],
     [
       "frontendPolicies: { http: { http1HeaderCase: preserve } }",
@@ -32,8 +33,6 @@ describe("what this build reads but does not serve", () => {
       "3: HBONE, the tunnel between workloads of a mesh that this proxy is no part of, is not available yet"
     ],
     ["llm: { port: 1, tls: { spiffe: {} }, models: [] }", "3: spiffe is not available yet"],
-    ["frontendPolicies: { connect: { mode: route } }", "3: policy connect is not available yet"],
-    ["frontendPolicies: { connect: { mode: tunnel } }", "3: policy connect is not available yet"],
     ["workloads: [{}]", "3: a workload of a mesh is not available yet"],
     [
       `backends: [{ name: b, mcp: { targets: [{ name: t, stdio: { cmd: x } }] } }]
@@ -77,7 +76,8 @@ policies: [{ name: { name: p, namespace: n }, target: { backend: { backend: { na
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* problemsOf("services: []"), [])
       // What happens to CONNECT anyway.
-      assert.deepStrictEqual(yield* problemsOf("frontendPolicies: { connect: { mode: deny } }"), [])
+      for (const mode of ["deny", "route"])
+        assert.deepStrictEqual(yield* problemsOf(`frontendPolicies: { connect: { mode: ${mode} } }`), [])
       const http =
         "{ maxBufferSize: 1, http1MaxHeaders: 1, http1IdleTimeout: 1s, http1HeaderTimeout: 1s, http1HeaderCase: lowercase, maxConnectionDuration: 1s, http2WindowSize: 1Mi, http2ConnectionWindowSize: 4Mi, http2FrameSize: 32Ki, http2MaxHeaderSize: 32Ki, http2KeepaliveInterval: 1s, http2KeepaliveTimeout: 1s }"
       const tls =

@@ -159,7 +159,8 @@ export const startGateway = <R>(
           record(passage, outcome)
         })
         try {
-          const listener = bindsByPlace.get(place)?.listenerFor(x.request.host, x.peer.tls) ?? noBind
+          const listener =
+            bindsByPlace.get(place)?.listenerFor(x.request.host, x.peer.tls, x.request.method === "CONNECT") ?? noBind
           const sampled = spans === undefined ? undefined : sampler(x)
           if (sampled !== undefined) passage.watchedBy(new Spans(sampled.parent, clocks.monotonic, spans!.add))
           if (watchers.waiting) {

@@ -40,7 +40,7 @@ export const frontends = (config: Standalone["frontendPolicies"], specs: PolicyS
   const path: Path = ["frontendPolicies"]
   // `http` and `tcp` are also policies of backends, with other fields.
   const policies = attached(config, path, specs, (name) => specs[name]!.places.includes("frontend"))
-  return { http: config?.http, tls: config?.tls, tcp: config?.tcp, policies, path }
+  return { http: config?.http, tls: config?.tls, tcp: config?.tcp, connect: config?.connect, policies, path }
 }
 
 /** What the settings demand of one another. */
