@@ -46,7 +46,8 @@ export {
   LongString,
   RefillInterval,
   ShortString,
-  StatusCode
+  StatusCode,
+  TimeLimit
 } from "./primitives.ts"
 export { AuthorityRewrite, PathRewrite } from "./rewrite.ts"
 export { expressionsOf, RuleSet } from "./rules.ts"

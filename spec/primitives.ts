@@ -87,20 +87,46 @@ export const formatDuration = (millis: number): string => {
   return `${hours > 0 ? `${hours}h` : ""}${hours > 0 || minutes > 0 ? `${minutes}m` : ""}${seconds}s`
 }
 
+const durationPattern = (units: string, more = "") =>
+  new RegExp(`^${more}(?:0|(?:(?:[0-9]{1,10}(?:\\.[0-9]{0,9})?|\\.[0-9]{1,9})(?:${units})){1,8})$`, "u")
+
 const durationText = (units: string, expected: string, more = "") =>
-  Schema.String.check(
-    Schema.isPattern(
-      new RegExp(`^${more}(?:0|(?:(?:[0-9]{1,10}(?:\\.[0-9]{0,9})?|\\.[0-9]{1,9})(?:${units})){1,8})$`, "u"),
-      { expected }
-    )
-  )
+  Schema.String.check(Schema.isPattern(durationPattern(units, more), { expected }))
 
 const toMillis = SchemaTransformation.transform({ decode: durationMillis, encode: formatDuration })
 
+const anyUnit = "ms|us|µs|ns|h|m|s"
+const aDuration = "a duration such as 10s, 1h30m or 250ms"
+
 /** A Go-style duration, not negative: `1h30m`, `2.5s`, `250ms`, `0`. Decodes to milliseconds. */
-export const Duration = durationText("ms|us|µs|ns|h|m|s", "a duration such as 10s, 1h30m or 250ms")
+export const Duration = durationText(anyUnit, aDuration)
   .annotate({ identifier: "Duration", description: "A duration such as `10s`, `1h30m` or `250ms`." })
   .pipe(Schema.decodeTo(Schema.Finite, toMillis))
+
+const duration = durationPattern(anyUnit)
+const limit = durationPattern(anyUnit, "(?=.*[1-9])")
+
+/** A limit in time: one of 0 would fail whatever it is for. Decodes to milliseconds, one at least. */
+export const TimeLimit = Schema.String.check(
+  Schema.makeFilter(
+    (text: string) => (limit.test(text) || !duration.test(text) ? undefined : "expected a time limit of more than 0"),
+    { toJsonSchema: () => ({ pattern: limit.source }) }
+  ),
+  Schema.isPattern(duration, { expected: aDuration })
+)
+  .annotate({
+    identifier: "TimeLimit",
+    description: "A duration of more than 0, such as `10s`, `1h30m` or `250ms`. Less than a millisecond is one."
+  })
+  .pipe(
+    Schema.decodeTo(
+      Schema.Finite,
+      SchemaTransformation.transform({
+        decode: (text: string) => Math.max(1, durationMillis(text)),
+        encode: formatDuration
+      })
+    )
+  )
 
 /** The pace of a refill: seconds, minutes and hours only, more than none. Decodes to milliseconds. */
 export const RefillInterval = durationText(

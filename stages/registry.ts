@@ -3,6 +3,7 @@
  * one line in the list and one in each order that it takes part in; the compiler says which are missing.
  */
 import type { ConnectionPolicy } from "../src/pipeline/connection-policy.ts"
+import type { ListenerPolicy } from "../src/pipeline/listener-policy.ts"
 import { registry, terminalsBehind } from "../src/pipeline/registry.ts"
 import { apiKey } from "./api-key/stage.ts"
 import { authorization } from "./authorization/stage.ts"
@@ -29,6 +30,7 @@ import { localRateLimit } from "./local-rate-limit/stage.ts"
 import { mcpAuthentication } from "./mcp-authentication/stage.ts"
 import { mcpAuthorization } from "./mcp-authorization/stage.ts"
 import { networkAuthorization } from "./network-authorization/stage.ts"
+import { proxyProtocol } from "./proxy-protocol/stage.ts"
 import { requestHeaderModifier } from "./request-header-modifier/stage.ts"
 import { requestMirror } from "./request-mirror/stage.ts"
 import { requestRedirect } from "./request-redirect/stage.ts"
@@ -146,6 +148,9 @@ export const policies = registry(
 
 /** What connections to backends are opened by. The list has no order that matters: no two of them say the same thing. */
 export const connections: ReadonlyArray<ConnectionPolicy> = [backendTLS, backendTunnel, http, tcp]
+
+/** What connections of clients are taken by. */
+export const listeners: ReadonlyArray<ListenerPolicy> = [proxyProtocol]
 
 export const terminals = terminalsBehind(policies, [
   backendAi,

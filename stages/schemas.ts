@@ -10,7 +10,6 @@ import { backendTLS } from "./backend-tls/schema.ts"
 import { backendTunnel } from "./backend-tunnel/schema.ts"
 import { basicAuth } from "./basic-auth/schema.ts"
 import { buffer } from "./buffer/schema.ts"
-import { connect } from "./connect/schema.ts"
 import { cors } from "./cors/schema.ts"
 import { csrf } from "./csrf/schema.ts"
 import { delay } from "./delay/schema.ts"
@@ -48,7 +47,6 @@ export const schemas = {
   proxyProtocol,
   networkAuthorization,
   networkExtAuthz,
-  connect,
   accessLog,
   tracing,
   cors,

@@ -98,7 +98,7 @@ const nodeModulesFree = /^(spec|src\/(cel|http|pipeline|routing|services|protoco
 const nodeAllowed = /^node:(buffer|crypto|zlib|async_hooks|net|string_decoder)$/
 
 /** Folders that requests run through. */
-const requestPath = /^(src\/(http|pipeline|protocols)|stages|layers\/http)\//
+const requestPath = /^(src\/(http|pipeline|protocols)|stages|layers\/http2?)\//
 /** What costs a generator or a turn of the event loop each time, or starts a fiber that knows no service. */
 const costly =
   /\bEffect\.(?:gen|fn|fnUntraced|withSpan|provide\w*|promise|tryPromise|run(?:Fork|Promise|Sync))\b|\bawait\b|\basync\b|\bnew Promise\b/

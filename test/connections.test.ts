@@ -254,7 +254,7 @@ routes:
       )
       assert.deepStrictEqual(
         problems.map(({ line, path, message }) => [line, path, message]),
-        [[2, "routes[0].backends[0].policies.http.idleTimeout", "expected more than 0; left out there is no limit"]]
+        [[2, "routes[0].backends[0].policies.http.idleTimeout", "expected a time limit of more than 0"]]
       )
     })
   )

@@ -3,7 +3,7 @@ import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node
 import { join } from "node:path"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { commandNames } from "../src/main/pages/commands.ts"
-import { connections, policies } from "../stages/registry.ts"
+import { connections, listeners, policies } from "../stages/registry.ts"
 import { schemas } from "../stages/schemas.ts"
 import { fencesOf } from "./fences.ts"
 import { type Program, root, shell, startProgram, startQuickstart } from "./program.ts"
@@ -99,7 +99,7 @@ describe("the README", () => {
     const row = readme.split("\n").find((line) => line.startsWith("| Policies |"))!
     const [, , works, refused] = row.split("|")
     const names = (cell: string) => [...cell.matchAll(/`(\w+)`/g)].map(([, name]) => name!).sort()
-    const available = [...policies.policies, ...connections].map(({ name }) => name as string)
+    const available = [...policies.policies, ...connections, ...listeners].map(({ name }) => name as string)
     assert.deepStrictEqual(names(works!), [...available].sort())
     const elsewhere = Object.entries(schemas).filter(([, { places }]) => places.every((place) => place === "frontend"))
     const missing = Object.keys(schemas).filter(

@@ -30,6 +30,8 @@ const stalled = new ClientStalled()
 
 export class ActiveRequest {
   readonly exchange: Exchange
+  /** Whether the client asks to leave HTTP: for another protocol, or for a tunnel. */
+  readonly leavesHttp: boolean
   readonly #host: Host
   readonly #writer: ResponseWriter
   /** The body of the request, if it does not lie in memory. */
@@ -54,7 +56,10 @@ export class ActiveRequest {
     this.#upload = upload
     this.#persistent = persistent
     this.#expecting = expecting
-    this.#writer = new ResponseWriter(host, this, exchange.request, exchange.upgrade !== undefined)
+    this.leavesHttp = exchange.upgrade !== undefined || exchange.request.method === "CONNECT"
+    this.#writer = new ResponseWriter(host, this, exchange.request, this.leavesHttp)
+    // Whoever holds on to it when the request is over must not reach the next one.
+    exchange.inform = (status, headers) => this.inform(status, headers)
   }
 
   /** Answers with what the engine says: at once when it knows, else when its fiber ends. */

@@ -3,90 +3,45 @@
  * a client pipelines wait their turn, because only safe ones could be served side by side (RFC 9112 9.3.2).
  */
 import type { Socket } from "node:net"
-import { type Effect, Exit, type Fiber } from "effect"
+import { type Effect, Exit } from "effect"
 import type { Body } from "../../src/http/body.ts"
 import { type Framed, frameRequest, type Malformed } from "../../src/http/framing.ts"
-import type { Answer, Scheme } from "../../src/http/message.ts"
-import type { Paths } from "../../src/http/path.ts"
-import { Exchange, type Inform } from "../../src/pipeline/exchange.ts"
+import type { Scheme } from "../../src/http/message.ts"
+import { Exchange } from "../../src/pipeline/exchange.ts"
 import type { Peer } from "../../src/pipeline/view.ts"
 import { contained, ignore } from "../../src/services/contained.ts"
-import type { Probes } from "../../src/services/upstreams.ts"
 import type { Secured } from "../tls/secured.ts"
 import { queuedBytes } from "../tls/transport.ts"
 import { ActiveRequest, type Host } from "./active-request.ts"
 import type { Beginning } from "./beginnings.ts"
-import { type Bounds, retryAfter, type TurnedAway } from "./overload.ts"
+import {
+  type ClientConnection,
+  type Clocks,
+  endUnlessAdmitted,
+  type Limits,
+  type Serving
+} from "./client-connection.ts"
+import { retryAfter } from "./overload.ts"
 import { closeGently, parserRefusal, type Refusal, refusalText, refuse, reset } from "./refusal.ts"
 import { type Incoming, RequestBody } from "./request-body.ts"
-import { type RequestFault, type RequestLines, RequestParser } from "./request-parser.ts"
+import { preface, type RequestFault, type RequestLines, RequestParser } from "./request-parser.ts"
 import { lasting, readShared } from "./shared-reads.ts"
 import { Tunnel } from "./tunnel.ts"
-
-/** Where the time comes from. */
-export interface Clocks {
-  /** Milliseconds since 1970. */
-  readonly wall: () => number
-  /** Milliseconds with fractions, from a clock that never goes back. */
-  readonly monotonic: () => number
-}
-
-/** How much a client may ask of one connection, and how it is understood. */
-export interface Limits {
-  /** Whether paths get their normal form before anybody sees them. Default: they do. */
-  readonly paths: Paths
-  /** The most header lines of a request. Default 100. */
-  readonly maxHeaders: number
-  /**
-   * Milliseconds that a connection may wait for a request, and that a body may stand still on account of the client.
-   * Default 10 minutes.
-   */
-  readonly idleTimeout: number
-  /** Milliseconds for which a client may take nothing of an answer that waits for it. Default 1 minute. */
-  readonly stallTimeout: number
-  /** Milliseconds that the head of a request may take from its first byte on. Default 1 minute. */
-  readonly headTimeout: number
-  /** Milliseconds after which a connection is closed as soon as no request is under way. Default: never. */
-  readonly maxConnectionDuration: number | undefined
-  /** TCP probes of a connection that is silent. Default: none. */
-  readonly probes: Probes | "none"
-}
-
-/** What all connections of a listener share. */
-export interface Serving {
-  readonly handle: (exchange: Exchange) => Effect.Effect<Answer>
-  /** Whether the connection of a client may stay; `undefined` where nothing decides about it. */
-  readonly admit: (peer: Peer) => Effect.Effect<boolean> | undefined
-  readonly run: <A>(effect: Effect.Effect<A>) => Fiber.Fiber<A>
-  readonly clocks: Clocks
-  readonly limits: () => Limits
-  /** The most bytes of a request's head. */
-  readonly maxHeadBytes: number
-  readonly defect: (cause: unknown) => void
-  /** Asked before anything begins. */
-  readonly overload: Bounds
-  readonly turnedAway: (what: "request" | "connection", cause: TurnedAway) => void
-  /** Whether only this machine reaches the listener. */
-  readonly loopback: boolean
-  draining: boolean
-  /** Nobody waits for another request on a connection that is idle. */
-  ending: boolean
-}
 
 /** Why a connection takes no further request: what its client sent is none, or ended within one. */
 type Broken = RequestFault | "end within a request"
 
-export class Connection implements Host, Incoming, Beginning {
+export class Connection implements ClientConnection, Host, Incoming, Beginning {
   readonly socket: Socket
   readonly peer: Peer
   readonly scheme: Scheme
+  /** When it was made, on the monotonic clock. */
+  readonly opened: number
   readonly secured: Secured | undefined
   /** For whichever request is being answered. A closure for each of them would not die young, and cost collections. */
-  readonly #inform: Inform
   readonly flushed: (error?: unknown) => void
   readonly #serving: Serving
   readonly #parser: RequestParser
-  readonly #opened: number
   #active: ActiveRequest | undefined = undefined
   /** A body that is not whole yet: that of the active request, or what is left of one that nobody wanted. */
   #upload: RequestBody | undefined = undefined
@@ -125,12 +80,11 @@ export class Connection implements Host, Incoming, Beginning {
     this.scheme = secured === undefined ? "http" : "https"
     this.#parser = new RequestParser(serving.maxHeadBytes)
     this.peer = peer
-    this.#inform = (status, headers) => this.#active?.inform(status, headers)
     this.flushed = contained(this, (error?: unknown) => {
       // What was cut off has not left: `close` follows, and tells.
       if (error === undefined || error === null) this.#active?.flushed()
     })
-    this.#opened = this.#idleSince = serving.clocks.monotonic()
+    this.opened = this.#idleSince = serving.clocks.monotonic()
     const received = contained(this, (bytes: Buffer) => this.#received(bytes))
     const ended = contained(this, () => this.#ended())
     const drained = contained(this, () => this.#active?.drained())
@@ -142,7 +96,8 @@ export class Connection implements Host, Incoming, Beginning {
   begin(): void {
     try {
       const decision = this.#serving.admit(this.peer)
-      if (decision !== undefined) this.#admitted(decision)
+      if (decision === undefined) this.#stay()
+      else this.#admitted(decision)
     } catch (cause) {
       // Who was not let in is out.
       this.contain(cause)
@@ -167,19 +122,20 @@ export class Connection implements Host, Incoming, Beginning {
     fiber.addObserver(decided)
   }
 
-  /** What was decided of it once more. Meanwhile it is served; `failure` says why it ends in what is recorded. */
   readmitted(decision: Effect.Effect<boolean>, failure: string): void {
-    const decided = contained(this, (exit: Exit.Exit<boolean>) => {
-      if (Exit.isFailure(exit) || !exit.value) this.end(failure)
-    })
-    if (Exit.isExit(decision)) decided(decision as Exit.Exit<boolean>)
-    else this.run(decision).addObserver(decided)
+    endUnlessAdmitted(this, decision, failure)
   }
 
   #decided(exit: Exit.Exit<boolean>): void {
     this.#undecided = false
-    if (Exit.isSuccess(exit) && exit.value) this.#flow()
+    if (Exit.isSuccess(exit) && exit.value) this.#stay()
     else this.socket.destroy()
+  }
+
+  /** Its client may be here. */
+  #stay(): void {
+    if (this.secured?.protocol === "h2") this.#handOver(nothing)
+    else this.#flow()
   }
 
   get run(): Serving["run"] {
@@ -207,6 +163,13 @@ export class Connection implements Host, Incoming, Beginning {
 
   get idle(): boolean {
     return this.#idleSince !== undefined
+  }
+
+  /** The answers to come say that they are the last. */
+  retire(): void {}
+
+  finish(): void {
+    if (this.idle) this.socket.destroy()
   }
 
   // What the socket tells.
@@ -249,7 +212,7 @@ export class Connection implements Host, Incoming, Beginning {
     if (at === bytes.length) return
     if (this.#tunnel !== undefined) this.#tunnel.received(lasting(bytes.subarray(at)))
     // It changes the protocol, if it is let.
-    else if (this.#active?.exchange.upgrade !== undefined) this.#keep(bytes.subarray(at))
+    else if (this.#active?.leavesHttp === true) this.#keep(bytes.subarray(at))
   }
 
   /** Some of a body has come. */
@@ -316,8 +279,9 @@ export class Connection implements Host, Incoming, Beginning {
     this.#idleSince = this.#headSince = undefined
     const framed = this.#frame(head)
     if (framed._tag === "Malformed") {
-      this.#refuse(framed)
-      return at
+      if (head.version === "2" && this.#mayBeOther()) this.#handOver(Buffer.concat([http2, bytes.subarray(at)]))
+      else this.#refuse(framed)
+      return bytes.length
     }
     const parser = this.#parser
     parser.expect(framed.body)
@@ -354,19 +318,33 @@ export class Connection implements Host, Incoming, Beginning {
     return behind
   }
 
+  /** Whether nothing was said yet, and TLS has not settled what is spoken. */
+  #mayBeOther(): boolean {
+    return this.secured === undefined && this.socket.bytesWritten === 0 && !this.#closing
+  }
+
+  /** Its client speaks HTTP/2: the connection goes on as a session of that. @param first what was read of it. */
+  #handOver(first: Buffer): void {
+    const { socket } = this
+    // The other listeners do no harm.
+    socket.removeAllListeners("data").pause()
+    if (first.length > 0) socket.unshift(first)
+    this.#serving.speakHttp2(this)
+  }
+
   #frame({ method, target, version, raw }: RequestLines): Framed | Malformed {
-    const { maxHeaders, paths } = this.#serving.limits()
+    const { maxHeaders, paths, connects } = this.#serving.limits()
     if (raw.length > 2 * maxHeaders) return { _tag: "Malformed", status: 431, message: "too many request headers" }
     if (version === "foreign") return { _tag: "Malformed", status: 400, message: "not HTTP" }
-    if (version === "other") return { _tag: "Malformed", status: 505, message: "unsupported HTTP version" }
-    return frameRequest(method, target, version, raw, this.scheme, paths)
+    if (version === "other" || version === "2")
+      return { _tag: "Malformed", status: 505, message: "unsupported HTTP version" }
+    return frameRequest(method, target, version, raw, this.scheme, paths, connects !== "deny")
   }
 
   /** @param expecting the client waits for `100 Continue`. */
   #begin(framed: Framed, body: Body, upload: RequestBody | undefined, expecting: boolean): void {
     const { clocks } = this.#serving
     const exchange = new Exchange(framed.head, body, this.peer, clocks.wall(), clocks.monotonic())
-    exchange.inform = this.#inform
     if (this.secured !== undefined) this.secured.identify(exchange)
     // A body would have to end before the protocol changes.
     if (framed.body === undefined) exchange.upgrade = framed.upgrade
@@ -513,25 +491,23 @@ export class Connection implements Host, Incoming, Beginning {
     else this.socket.destroy()
   }
 
-  /** Ends it with whatever is under way; `failure` says why in what is recorded. */
   end(failure: string): void {
     const active = this.#active
     if (active === undefined) this.cut()
     else active.cut(failure)
   }
 
-  /** Cuts the request that is under way, and the connection with it, if it matches. */
-  cutRequest(matches: (exchange: Pick<Exchange, "settings">) => boolean, failure: string): boolean {
+  /** The request that is under way, and the connection with it. */
+  cutRequests(matches: (exchange: Pick<Exchange, "settings">) => boolean, failure: string): number {
     const active = this.#active
-    if (active === undefined || !matches(active.exchange)) return false
+    if (active === undefined || !matches(active.exchange)) return 0
     active.cut(failure)
-    return true
+    return 1
   }
 
-  /** Closes it when it has been idle, or open, for too long, or when its client keeps others waiting. */
   sweep(now: number, limits: Limits): void {
     const { maxConnectionDuration, idleTimeout, headTimeout, stallTimeout } = limits
-    if (maxConnectionDuration !== undefined && now - this.#opened >= maxConnectionDuration) {
+    if (maxConnectionDuration !== undefined && now - this.opened >= maxConnectionDuration) {
       this.#closing = true
       if (this.idle) this.socket.destroy()
     }
@@ -561,6 +537,7 @@ export class Connection implements Host, Incoming, Beginning {
 }
 
 const nothing = Buffer.alloc(0)
+const http2 = Buffer.from(preface, "latin1")
 
 /** An upload that goes on after its answer: for how many milliseconds, and how much of it. */
 const droppingTime = 1000

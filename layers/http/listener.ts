@@ -6,32 +6,47 @@ import { createServer, type Server, type Socket } from "node:net"
 import { Effect, type Scope } from "effect"
 import type { Answer } from "../../src/http/message.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
+import type { ProxyProtocolOptions } from "../../src/pipeline/listener-policy.ts"
 import type { Relay } from "../../src/pipeline/relay.ts"
 import type { Peer, PeerTls } from "../../src/pipeline/view.ts"
 import { type Container, contained, containing, ignore } from "../../src/services/contained.ts"
 import type { PortTls } from "../../src/services/listener-tls.ts"
 import { isLocal } from "../admin-address.ts"
+import { Session } from "../http2/server/session.ts"
 import { peerOf } from "../peer.ts"
+import { plainAddress } from "../plain-address.ts"
+import type { Origin } from "../tcp/proxy-header.ts"
+import { ProxyHeaders } from "../tcp/proxy-headers.ts"
 import { RelayedConnection } from "../tcp/relayed-connection.ts"
 import { type HandshakeFailed, Handshakes } from "../tls/handshakes.ts"
 import type { Secured } from "../tls/secured.ts"
 import { type Address, BindFailed, bind, clearSocketFile, show } from "./address.ts"
-import { type Clocks, Connection, type Limits, overloaded, type Serving } from "./connection.ts"
+import type { BegunConnection, ClientConnection, Clocks, Limits, Serving } from "./client-connection.ts"
+import { Connection, overloaded } from "./connection.ts"
 import { type Bounds, defaultOverloadLimits, Overload, type TurnedAway } from "./overload.ts"
 import { refuse } from "./refusal.ts"
 
 export { type Address, BindFailed } from "./address.ts"
-export type { Clocks, Limits } from "./connection.ts"
+export type { Clocks, Limits } from "./client-connection.ts"
 
 /** 100 header lines (seed), 10 minutes of idleness, a minute for a head and for who takes nothing of an answer, no bound on the age of a connection, no probes. */
 export const defaultLimits: Limits = {
   paths: "normalised",
+  connects: "deny",
   maxHeaders: 100,
   idleTimeout: 600_000,
   stallTimeout: 60_000,
   headTimeout: 60_000,
   maxConnectionDuration: undefined,
-  probes: "none"
+  probes: "none",
+  http2: {
+    window: undefined,
+    connectionWindow: undefined,
+    frameSize: undefined,
+    maxHeaderSize: undefined,
+    pingInterval: undefined,
+    pingTimeout: 20_000
+  }
 }
 
 export interface ListenOptions {
@@ -53,12 +68,16 @@ export interface ListenOptions {
   readonly defect: (cause: unknown) => void
   /** Clients speak TLS: asked what of it for each connection. Absent: they do not. */
   readonly tls?: (() => PortTls | undefined) | undefined
-  /** Told of a connection that was closed because its handshake failed, with the address of the client. Default: nobody is. */
+  /** Told of a connection that was closed because its handshake, or the header of a balancer, failed, with the address of the client. Default: nobody is. */
   readonly handshakeFailed?: HandshakeFailed | undefined
+  /** The header of a balancer that tells whose connection it is: asked for each connection. Default: none is awaited. */
+  readonly proxyProtocol?: (() => ProxyProtocolOptions | undefined) | undefined
   /** What bounds the whole process. Default: bounds of its own, by default generous. */
   readonly overload?: Bounds | undefined
   /** Told of what was turned away because there is too much. Default: nobody is. */
   readonly turnedAway?: ((what: "request" | "connection", cause: TurnedAway) => void) | undefined
+  /** Told of a session of HTTP/2 that was ended for what its client did, and why. Default: nobody is. */
+  readonly http2Ended?: ((source: string, cause: string) => void) | undefined
   /** How the scope's end drains, if nobody did before. */
   readonly drain: DrainOptions
 }
@@ -110,6 +129,7 @@ export const listen = (options: ListenOptions): Effect.Effect<Bound, BindFailed,
         limits: options.limits,
         maxHeadBytes: options.maxHeadBytes ?? 65_536,
         defect: options.defect,
+        http2Ended: options.http2Ended ?? ignore,
         overload: options.overload ?? new Overload(defaultOverloadLimits, options.clocks.monotonic, options.defect),
         turnedAway: options.turnedAway ?? ignore,
         loopback: options.address._tag !== "Unix" && isLocal(options.address),
@@ -118,13 +138,15 @@ export const listen = (options: ListenOptions): Effect.Effect<Bound, BindFailed,
       },
       options.relayed,
       options.tls,
-      options.handshakeFailed ?? ignore
+      options.handshakeFailed ?? ignore,
+      options.proxyProtocol ?? noHeader
     )
     const bound = yield* Effect.acquireRelease(open(listener, options), (bound) => bound.drain(options.drain))
     return bound
   })
 
 const everybody = () => undefined
+const noHeader = () => undefined
 
 const open = (listener: Listener, { address, setting }: ListenOptions): Effect.Effect<Bound, BindFailed> =>
   Effect.gen(function* () {
@@ -179,18 +201,21 @@ const portOf = (server: Server): number | undefined => {
 /** Connections of one listener that are told that they are too many, at a time. */
 const mostLeaving = 64
 
-const sweep = containing((connection: Connection | RelayedConnection, now: number, limits: Limits) =>
-  connection.sweep(now, limits)
-)
+const sweep = containing((connection: ClientConnection, now: number, limits: Limits) => connection.sweep(now, limits))
 
 /** The servers of one address, and the connections that came through them. */
 class Listener implements Container {
-  readonly connections = new Set<Connection | RelayedConnection>()
+  readonly connections = new Set<ClientConnection>()
   readonly #servers: Array<Server> = []
   readonly #serving: Serving
   readonly #relayed: ListenOptions["relayed"]
   readonly #tls: (() => PortTls | undefined) | undefined
   readonly #handshakeFailed: HandshakeFailed
+  readonly #proxyProtocol: () => ProxyProtocolOptions | undefined
+  /** Connections that begin with a header, of each server. */
+  readonly #headers: Array<ProxyHeaders> = []
+  /** Clients that balancers have told of. */
+  readonly #origins = new WeakMap<Socket, Origin>()
   /** Connections whose handshakes are under way, of each server with TLS. */
   readonly #handshakes: Array<Handshakes> = []
   #sweeper: NodeJS.Timeout | undefined = undefined
@@ -202,15 +227,17 @@ class Listener implements Container {
   #drain: Promise<void> | undefined = undefined
 
   constructor(
-    serving: Serving,
+    serving: Omit<Serving, "speakHttp2">,
     relayed: ListenOptions["relayed"],
     tls: (() => PortTls | undefined) | undefined,
-    handshakeFailed: HandshakeFailed
+    handshakeFailed: HandshakeFailed,
+    proxyProtocol: () => ProxyProtocolOptions | undefined
   ) {
-    this.#serving = serving
+    this.#serving = { ...serving, speakHttp2: (connection) => this.#speakHttp2(connection) }
     this.#relayed = relayed
     this.#tls = tls
     this.#handshakeFailed = handshakeFailed
+    this.#proxyProtocol = proxyProtocol
   }
 
   /** A callback threw that belongs to no connection: there is nothing to close. */
@@ -224,10 +251,11 @@ class Listener implements Container {
       this.#tls === undefined
         ? (socket: Socket) => this.#connected(socket, undefined, undefined)
         : this.#handshaking(this.#tls)
+    const headers = this.#awaiting(begin)
     const connected = contained(this, (socket: Socket) => {
       const { overload, turnedAway } = this.#serving
       const cause = overload.enter(socket)
-      if (cause === undefined) begin(socket)
+      if (cause === undefined) this.#begin(socket, headers, begin)
       else {
         turnedAway("connection", cause)
         this.#turnAway(socket)
@@ -237,6 +265,33 @@ class Listener implements Container {
     const server = createServer({ noDelay: true, allowHalfOpen: true }, connected)
     this.#servers.push(server)
     return server
+  }
+
+  #awaiting(begin: (socket: Socket) => void): ProxyHeaders {
+    const headers = new ProxyHeaders({
+      known: (socket, origin) => {
+        if (origin !== undefined) this.#origins.set(socket, origin)
+        if (this.#accepting) begin(socket)
+        else socket.destroy()
+      },
+      failed: (socket, detail) => this.#handshakeFailed(this.#sourceOf(socket), detail, "header"),
+      defect: this.#serving.defect
+    })
+    this.#headers.push(headers)
+    return headers
+  }
+
+  #begin(socket: Socket, headers: ProxyHeaders, begin: (socket: Socket) => void): void {
+    const wanted = this.#proxyProtocol()
+    if (wanted === undefined) begin(socket)
+    else headers.accept(socket, wanted)
+  }
+
+  /** The client, for logs. */
+  #sourceOf(socket: Socket): string {
+    const { remoteAddress = "", remotePort = 0 } = socket
+    const { address, port } = this.#origins.get(socket) ?? { address: plainAddress(remoteAddress), port: remotePort }
+    return `${address}:${port}`
   }
 
   /** One connection too many. Whoever can be told so is, but nobody waits for many of them to hear it. */
@@ -266,6 +321,7 @@ class Listener implements Container {
       passed: (socket, facts) => this.#connected(socket, undefined, facts),
       overload: this.#serving.overload,
       turnedAway: (cause) => this.#serving.turnedAway("connection", cause),
+      sourceOf: (socket) => this.#sourceOf(socket),
       failed: this.#handshakeFailed,
       defect: this.#serving.defect
     })
@@ -277,7 +333,7 @@ class Listener implements Container {
   #connected(socket: Socket, secured: Secured | undefined, seen: PeerTls | undefined): void {
     const { probes } = this.#serving.limits()
     if (probes !== "none") socket.setKeepAlive(true, probes.time, probes.interval, probes.retries)
-    const peer = peerOf(socket, this.#serving.loopback, seen)
+    const peer = peerOf(socket, this.#serving.loopback, seen, this.#origins.get(secured?.transport ?? socket))
     const relay = this.#relayed?.(peer)
     if (relay !== undefined) this.#relay(socket, peer, secured, relay)
     else if (seen === secured) this.#serve(socket, peer, secured)
@@ -287,6 +343,17 @@ class Listener implements Container {
 
   #serve(socket: Socket, peer: Peer, secured: Secured | undefined): void {
     const connection = new Connection(this.#serving, socket, peer, secured)
+    this.#closing(connection)
+    connection.begin()
+  }
+
+  #speakHttp2(begun: BegunConnection): void {
+    this.#closing(new Session(this.#serving, begun))
+    this.connections.delete(begun)
+  }
+
+  /** Keeps a connection until its socket is closed. */
+  #closing(connection: Connection | Session): void {
     this.connections.add(connection)
     const closed = contained(this, () => {
       try {
@@ -295,8 +362,7 @@ class Listener implements Container {
         this.#over(connection)
       }
     })
-    socket.on("close", closed)
-    connection.begin()
+    connection.socket.on("close", closed)
   }
 
   #relay(socket: Socket, peer: Peer, secured: Secured | undefined, relay: Relay): void {
@@ -306,7 +372,7 @@ class Listener implements Container {
     connection.begin()
   }
 
-  #over(connection: Connection | RelayedConnection): void {
+  #over(connection: ClientConnection): void {
     this.connections.delete(connection)
     if (this.connections.size === 0 && !this.#accepting) for (const emptied of this.#emptied.splice(0)) emptied()
   }
@@ -351,6 +417,7 @@ class Listener implements Container {
       // Its connections live on.
       for (const server of this.#servers) server.close()
       // They have asked for nothing yet.
+      for (const headers of this.#headers) headers.cut()
       for (const handshakes of this.#handshakes) handshakes.cut()
     })
   }
@@ -369,11 +436,12 @@ class Listener implements Container {
 
   async #draining({ minimum, deadline }: DrainOptions): Promise<void> {
     this.#serving.draining = true
+    for (const connection of this.connections) connection.retire()
     // A balancer that has not noticed yet uses the connections that it keeps: none is closed under a request.
     if (minimum > 0) await this.#within(minimum, false)
     await Effect.runPromise(this.close())
     this.#serving.ending = true
-    for (const connection of this.connections) if (connection.idle) connection.socket.destroy()
+    for (const connection of this.connections) connection.finish()
     if (this.connections.size > 0) await this.#within(Math.max(0, deadline - minimum), true)
     this.cut()
   }
@@ -392,7 +460,7 @@ class Listener implements Container {
 
   cutRequests(matches: (each: Pick<Exchange, "settings">) => boolean, failure: string): number {
     let count = 0
-    for (const connection of this.connections) if (connection.cutRequest(matches, failure)) count++
+    for (const connection of this.connections) count += connection.cutRequests(matches, failure)
     return count
   }
 

@@ -9,6 +9,11 @@ export const letGo = (socket: Duplex): void => {
   else socket.end(() => socket.destroy())
 }
 
+/** Why not everything was sent: why the source broke off, unless it was whoever received. */
+export interface Unpoured {
+  readonly cause: string | undefined
+}
+
 /**
  * Sends everything that a source yields to a socket, at the pace of its reader, then closes this direction.
  * @param container told of what the source throws.
@@ -18,10 +23,10 @@ export const pour = (
   source: BodySource,
   socket: Duplex,
   container: Container,
-  over: (failure: string | undefined) => void = ignore
+  over: (failure: Unpoured | undefined) => void = ignore
 ): void => {
   let open = true
-  const conclude = (failure: string | undefined) => {
+  const conclude = (failure: Unpoured | undefined) => {
     if (!open) return
     open = false
     socket.off("drain", drained).off("close", closed)
@@ -30,7 +35,7 @@ export const pour = (
   const drained = contained(container, () => source.resume())
   const closed = contained(container, () => {
     if (!open) return
-    conclude("the receiver went away")
+    conclude({ cause: undefined })
     source.cancel()
   })
   socket.on("drain", drained).on("close", closed)
@@ -40,7 +45,7 @@ export const pour = (
       if (open) socket.end(contained(container, () => conclude(undefined)))
     },
     fail: (error) => {
-      conclude(error.message)
+      conclude({ cause: error.detail })
       socket.destroy()
     }
   })

@@ -8,12 +8,15 @@ import { type MessageFault, MessageParser, Place } from "./message-parser.ts"
 /** What of a request is not HTTP/1.1, or could be read in more than one way. */
 export type RequestFault = MessageFault | "request line" | "method" | "target" | "version" | "transfer-encoding"
 
+/** How a client begins that speaks HTTP/2 without asking (RFC 9113 3.4), up to where HTTP/1.1 sees the end of a head. */
+export const preface = "PRI * HTTP/2.0\r\n\r\n"
+
 /** The head of a request, as it came. */
 export interface RequestLines {
   readonly method: string
   readonly target: string
-  /** `other`: a version of HTTP that is not served; `foreign`: another protocol. */
-  readonly version: "1.0" | "1.1" | "other" | "foreign"
+  /** `2`: no request, but the preface of HTTP/2; `other`: a version of HTTP that is not served; `foreign`: another protocol. */
+  readonly version: "1.0" | "1.1" | "2" | "other" | "foreign"
   /** Alternating names, in lower case, and values. */
   readonly raw: ReadonlyArray<string>
 }
@@ -24,7 +27,7 @@ export type RequestFraming = number | "chunked" | undefined
 /** Lines are counted by whoever frames the request, who has words for it; extensions are bounded as by Node's parser. */
 const limits = { lines: Number.POSITIVE_INFINITY, extension: 16_384 }
 
-const methods: ReadonlySet<string> = new Set(METHODS)
+export const methods: ReadonlySet<string> = new Set(METHODS)
 /** No method is longer than this: nobody waits for the end of a word that is none. */
 const longestMethod = 32
 
@@ -94,7 +97,12 @@ export class RequestParser extends MessageParser<RequestFault> {
     // A line without a version may be one without a target.
     if (version === undefined || (to === end && text.charCodeAt(from) !== slash)) return "version"
     const method = text.slice(0, first)
-    if (version !== "foreign" && !methods.has(method)) return "method"
+    if (version !== "foreign" && !methods.has(method)) {
+      if (text !== preface) return "method"
+      this.head = { method, target: "*", version: "2", raw: [] }
+      this.stop()
+      return undefined
+    }
     const raw: Array<string> = []
     const fault = this.readLines(text, end + 2, raw)
     if (fault !== undefined) return fault

@@ -69,6 +69,8 @@ export class ResponseWriter implements BodySink, Departing {
   #whole = false
   /** HTTP is over on this connection; it is through when the socket closes. */
   #tunnel = false
+  /** Why the other end of a tunnel broke off. */
+  #cause: string | undefined = undefined
   #over = false
   /** The response says that it is the last. */
   last = false
@@ -110,7 +112,8 @@ export class ResponseWriter implements BodySink, Departing {
   /** The socket of a tunnel is closed. */
   #leave(): void {
     this.#bytes = this.#connection.socket.bytesWritten - this.#bytes
-    this.#conclude(this.#ended ? undefined : "the tunnel was cut")
+    const cause = this.#cause === undefined ? "" : `: ${this.#cause}`
+    this.#conclude(this.#ended ? undefined : `the tunnel was cut${cause}`)
   }
 
   /** Ends the connection; earlier answers that the client is still reading arrive. */
@@ -142,11 +145,18 @@ export class ResponseWriter implements BodySink, Departing {
     }
     const { status, headers, switched } = answer
     if (switched !== undefined || status < 200) {
-      if (switched !== undefined && this.#upgrading && status === 101) this.#switch(answer, switched)
+      const granted = this.#method === "CONNECT" ? 200 : 101
+      if (switched !== undefined && this.#upgrading && status === granted) this.#switch(answer, switched)
       else {
         release(answer.body)
         this.internalError(new Error(`answered with status ${status}, which is none for this request`))
       }
+      return
+    }
+    if (this.#method === "CONNECT" && status < 300) {
+      // Such a status stands for a tunnel.
+      release(answer.body)
+      this.write({ status: 500, headers: new HeaderList(["content-type", "text/plain"]), body: noTunnel })
       return
     }
     const bodiless = this.#method === "HEAD" || status === 204 || status === 304
@@ -345,15 +355,19 @@ export class ResponseWriter implements BodySink, Departing {
 
   /** Leaves HTTP: from here on bytes pass both ways until both directions have ended. */
   #switch({ headers, body }: Answer, { protocol, outbound }: Switched): void {
-    const head = interimHead(101, headers)
+    const connecting = this.#method === "CONNECT"
+    const status = connecting ? 200 : 101
+    if (connecting) headers.delete("content-length")
+    const head = interimHead(status, headers)
     if (typeof head !== "string") {
       release(body)
       this.internalError(unsendable(head.unsendable))
       return
     }
     const { socket } = this.#connection
-    this.#status = 101
-    socket.write(`${head.slice(0, -2)}connection: upgrade\r\nupgrade: ${protocol}\r\n\r\n`, "latin1")
+    this.#status = status
+    const change = connecting ? "" : `connection: upgrade\r\nupgrade: ${protocol}\r\n`
+    socket.write(`${head.slice(0, -2)}${change}\r\n`, "latin1")
     this.#bytes = socket.bytesWritten
     this.#tunnel = true
     outbound(this.#connection.leave())
@@ -361,19 +375,22 @@ export class ResponseWriter implements BodySink, Departing {
       this.#source = body
       pour(body, socket, this.#connection, (failure) => {
         this.#ended = failure === undefined
+        this.#cause = failure?.cause
       })
     } else if (body === undefined) socket.end()
     else socket.end(body)
   }
 }
 
-const unsendable = (name: string): Error => new Error(`${name} is no header that can be sent`)
+const noTunnel = "nothing here leads through a tunnel"
+
+export const unsendable = (name: string): Error => new Error(`${name} is no header that can be sent`)
 
 /**
  * Why something cannot be sent as an answer; `undefined` when it can, but for its header lines. Policies and programs around
  * the proxy need not be type-checked.
  */
-const faultOf = (answer: Answer): string | undefined => {
+export const faultOf = (answer: Answer): string | undefined => {
   if (typeof answer !== "object" || answer === null || !(answer.headers instanceof HeaderList))
     return "this is no answer"
   const { status, body } = answer
@@ -390,7 +407,12 @@ const isStartable = (body: BodySource): boolean =>
   typeof body.cancel === "function"
 
 /** What `content-length` is to say; `undefined`: nothing. */
-const lengthOf = (status: number, body: Answer["body"], bodiless: boolean, headers: HeaderList): string | undefined => {
+export const lengthOf = (
+  status: number,
+  body: Answer["body"],
+  bodiless: boolean,
+  headers: HeaderList
+): string | undefined => {
   if (status === 204) return undefined
   if (body !== undefined && !isSource(body)) return String(body.length)
   if (body === undefined && !bodiless) return "0"
@@ -407,7 +429,7 @@ export const release = (body: Answer["body"]): void => {
 }
 
 /** A small text whose characters are bytes as they are, or its bytes. */
-const written = (text: string): string | Uint8Array =>
+export const written = (text: string): string | Uint8Array =>
   text.length <= singleWrite && Buffer.byteLength(text) === text.length ? text : encoder.encode(text)
 
 const latin1 = (bytes: Uint8Array): string =>

@@ -1,11 +1,11 @@
-/** What a connection receives after it has left HTTP. It ends when the peer stops sending; the other direction stays open. */
-import type { Socket } from "node:net"
+/** What a connection, or a stream of HTTP/2, receives after it has left HTTP. It ends when the peer stops sending; the other direction stays open. */
+import type { Duplex } from "node:stream"
 import { BodyAborted, type BodySink, type BodySource } from "../../src/http/body.ts"
 import type { Container } from "../../src/services/contained.ts"
 import { letGo } from "./pour.ts"
 
 export class Tunnel implements BodySource, Container {
-  readonly #socket: Socket
+  readonly #socket: Duplex
   readonly #side: "client" | "backend"
   readonly #container: Container
   #sink: BodySink | undefined = undefined
@@ -15,7 +15,7 @@ export class Tunnel implements BodySource, Container {
   #over = false
 
   /** @param first bytes that came behind the head. @param container told of what whoever reads it throws. */
-  constructor(socket: Socket, first: Buffer, side: "client" | "backend", container: Container) {
+  constructor(socket: Duplex, first: Buffer, side: "client" | "backend", container: Container) {
     this.#socket = socket
     this.#side = side
     this.#container = container

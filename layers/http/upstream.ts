@@ -1,17 +1,23 @@
 /** The port `Upstreams` over connections of our own. */
 import { randomUUID } from "node:crypto"
 import { Effect, Layer } from "effect"
+import type { Address } from "../../spec/target.ts"
 import type { Metrics } from "../../src/services/metrics.ts"
 import type { Names } from "../../src/services/names.ts"
 import { type UpstreamOptions, type UpstreamRequest, Upstreams } from "../../src/services/upstreams.ts"
 import { pseudonymOf } from "../../src/services/via.ts"
 import { openStreams } from "../tcp/streams.ts"
+import { makeConnectCall } from "./connect-call.ts"
 import * as Pools from "./pools.ts"
 import { call } from "./upstream-call.ts"
 
 export const layer: Layer.Layer<Upstreams, never, Names | Metrics> = Layer.effect(
   Upstreams,
-  Effect.zipWith(Pools.Pools, openStreams, ({ open, openChosen }, openStreams) => {
+  Effect.gen(function* () {
+    const { open, openChosen } = yield* Pools.Pools
+    const openBytes = yield* openStreams
+    const connect = yield* makeConnectCall
+    const streamsTo = (target: Address, options: UpstreamOptions) => Effect.scoped(openBytes(target, options))
     // Made with the first backend that needs it.
     let pseudonym: string | undefined
     return {
@@ -19,7 +25,10 @@ export const layer: Layer.Layer<Upstreams, never, Names | Metrics> = Layer.effec
         Effect.map(
           bothWays(options, (one) => open(target, one)),
           ([connections, tunnelled]) => ({
-            send: (request) => call(passesOn(options, request) ? connections : tunnelled, request)
+            send: (request) =>
+              request.method === "CONNECT"
+                ? connect(streamsTo(target, options), request)
+                : call(passesOn(options, request) ? connections : tunnelled, request)
           })
         ),
       openChosen: (options) =>
@@ -29,11 +38,14 @@ export const layer: Layer.Layer<Upstreams, never, Names | Metrics> = Layer.effec
             pseudonym,
             // When it is called, for its pool may be another one by then.
             at: (target) => ({
-              send: (request) => call(passesOn(options, request) ? at(target) : tunnelled(target), request)
+              send: (request) =>
+                request.method === "CONNECT"
+                  ? connect(streamsTo(target, options), request)
+                  : call(passesOn(options, request) ? at(target) : tunnelled(target), request)
             })
           }
         }),
-      openStreams
+      openStreams: openBytes
     }
   })
 ).pipe(Layer.provide(Pools.layer))

@@ -145,8 +145,11 @@ const [major = 0, minor = 0] = process.versions.node.split(".").map(Number)
 const takesLists = major > 24 || (major === 24 && minor >= 7)
 
 /** A flat list in the form that the runtime takes for heads. */
-export const forRuntime = (list: Array<string>): Array<string> | Record<string, string | Array<string>> => {
-  if (takesLists) return list
+export const forRuntime = (list: Array<string>): Array<string> | Record<string, string | Array<string>> =>
+  takesLists ? list : asObject(list)
+
+/** The form that it takes for all others. */
+export const asObject = (list: ReadonlyArray<string>): Record<string, string | Array<string>> => {
   const fields = noFields()
   for (let i = 0; i < list.length; i += 2) {
     const before = fields[list[i]!]

@@ -6,9 +6,9 @@ import type { Relay } from "../../src/pipeline/relay.ts"
 import { errorOf } from "../../src/pipeline/run.ts"
 import type { StageError } from "../../src/pipeline/stage.ts"
 import type { Peer } from "../../src/pipeline/view.ts"
-import { type Container, contained, ignore } from "../../src/services/contained.ts"
+import { contained, ignore } from "../../src/services/contained.ts"
 import type { Stream } from "../../src/services/upstreams.ts"
-import type { Limits, Serving } from "../http/connection.ts"
+import { type ClientConnection, endUnlessAdmitted, type Limits, type Serving } from "../http/client-connection.ts"
 import { reset } from "../http/refusal.ts"
 import type { Secured } from "../tls/secured.ts"
 import { type Broken, Pump } from "./pump.ts"
@@ -39,12 +39,10 @@ export class Ended extends Data.TaggedError("Ended")<{ readonly why: string }> i
   }
 }
 
-export class RelayedConnection implements Container {
+export class RelayedConnection implements ClientConnection {
   readonly socket: Socket
   readonly peer: Peer
   readonly secured: Secured | undefined
-  /** Nobody knows whether one of its sides has something to say. */
-  readonly idle = false
   readonly #serving: Serving
   readonly #relay: Relay
   readonly #over: () => void
@@ -158,17 +156,23 @@ export class RelayedConnection implements Container {
   }
 
   readmitted(decision: Effect.Effect<boolean>, failure: string): void {
-    const decided = contained(this, (exit: Exit.Exit<boolean>) => {
-      if (Exit.isFailure(exit) || !exit.value) this.end(failure)
-    })
-    if (Exit.isExit(decision)) decided(decision as Exit.Exit<boolean>)
-    else this.#serving.run(decision).addObserver(decided)
+    endUnlessAdmitted(this, decision, failure)
   }
 
-  cutRequest(matches: (relay: Pick<Relay, "settings">) => boolean, failure: string): boolean {
-    if (!matches(this.#relay)) return false
+  get run(): Serving["run"] {
+    return this.#serving.run
+  }
+
+  /** There is no way to tell its client. */
+  retire(): void {}
+
+  /** Nobody knows whether one of its sides has something to say. */
+  finish(): void {}
+
+  cutRequests(matches: (relay: Pick<Relay, "settings">) => boolean, failure: string): number {
+    if (!matches(this.#relay)) return 0
     this.end(failure)
-    return true
+    return 1
   }
 
   /** Ends it; `why` is what is recorded. */

@@ -14,8 +14,8 @@ import { Secured } from "./secured.ts"
 import { Terminations } from "./terminations.ts"
 import { transportOf } from "./transport.ts"
 
-/** @param source the address of the client. @param why whether it has presented a certificate that is not valid. */
-export type HandshakeFailed = (source: string, detail: string, why: "handshake" | "certificate") => void
+/** @param source the address of the client. @param why what of the beginning of its connection failed: its own certificate, or the header of a balancer. */
+export type HandshakeFailed = (source: string, detail: string, why: "handshake" | "certificate" | "header") => void
 
 export interface HandshakeOptions {
   /** Asked for each connection, so that each gets what is newest. */
@@ -28,6 +28,8 @@ export interface HandshakeOptions {
   readonly passed: (socket: Socket, seen: PeerTls) => void
   /** There will be none, and why: a connection is closed. Not told of clients that leave by themselves. */
   readonly failed: HandshakeFailed
+  /** The address of the client. */
+  readonly sourceOf: (socket: Socket) => string
   /** Asked before a handshake begins: it costs more than most requests. */
   readonly overload: Bounds
   /** Too many of them are under way, or there is too much to do altogether: a connection is closed. */
@@ -145,14 +147,14 @@ export class Handshakes implements Container {
     pending.serverName = hello.serverName
     const local = plainAddress(socket.localAddress ?? "")
     const server = this.#terminations.server(tls, hello.serverName, local)
-    if (tls.clients !== undefined) this.#asked.set(socket, sourceOf(socket))
+    if (tls.clients !== undefined) this.#asked.set(socket, this.#options.sourceOf(socket))
     socket.unshift(pending.bytes)
     pending.bytes = undefined
     server.emit("connection", socket)
   }
 
   #fail(socket: Socket, detail: string): void {
-    if (this.#over(socket) !== undefined) this.#options.failed(sourceOf(socket), detail, "handshake")
+    if (this.#over(socket) !== undefined) this.#options.failed(this.#options.sourceOf(socket), detail, "handshake")
     socket.destroy()
   }
 
@@ -164,7 +166,7 @@ export class Handshakes implements Container {
     const asked = this.#asked.get(raw)
     if (typeof invalid === "string" && asked !== undefined) this.#options.failed(asked, invalid, "certificate")
     else if (pending !== undefined && code !== "ECONNRESET")
-      this.#options.failed(sourceOf(raw), code ?? message, "handshake")
+      this.#options.failed(this.#options.sourceOf(raw), code ?? message, "handshake")
     // An alert that says why may be on its way.
     raw.destroySoon()
   }
@@ -182,8 +184,8 @@ export class Handshakes implements Container {
     const now = this.#options.now()
     const isServed = newest !== undefined && newest !== "passed through"
     if (!isServed || !secured.isAdmitted(now) || !secured.isAdmittedBy(newest, now)) {
-      if (isServed) this.#options.failed(sourceOf(raw), whyInvalid(socket), "certificate")
-      else this.#options.failed(sourceOf(raw), nobodyServed, "handshake")
+      if (isServed) this.#options.failed(this.#options.sourceOf(raw), whyInvalid(socket), "certificate")
+      else this.#options.failed(this.#options.sourceOf(raw), nobodyServed, "handshake")
       socket.destroy()
       return
     }
@@ -195,9 +197,6 @@ const nobodyServed = "nobody is served under the name that it asks for"
 
 const whyInvalid = ({ authorizationError: why }: { readonly authorizationError: unknown }): string =>
   typeof why === "string" ? why : "it would not be let in any more"
-
-const sourceOf = ({ remoteAddress = "", remotePort = 0 }: Socket): string =>
-  `${plainAddress(remoteAddress)}:${remotePort}`
 
 /** One connection that is not TLS yet. */
 class Pending {

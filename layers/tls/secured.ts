@@ -15,6 +15,8 @@ export class Secured implements PeerTls {
   readonly transport: Socket
   /** The name that the client asked for. */
   readonly serverName: string | undefined
+  /** What was agreed upon to be spoken (ALPN), if anything was. */
+  readonly protocol: string | undefined
   /** The certificate that the client has presented. */
   readonly #certificate: X509Certificate | undefined
   /** Whether the runtime found that one of the listener's authorities stands for it. */
@@ -26,6 +28,7 @@ export class Secured implements PeerTls {
   constructor(socket: TLSSocket, transport: Socket, tls: ListenerTls, serverName: string | undefined) {
     this.transport = transport
     this.serverName = serverName
+    this.protocol = socket.alpnProtocol || undefined
     this.#admittedBy = tls
     this.#certificate = tls.clients === undefined ? undefined : socket.getPeerX509Certificate()
     this.#isVerified = socket.authorized

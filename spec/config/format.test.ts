@@ -143,10 +143,11 @@ const written = (value: unknown, choose: Choices): string => {
     Scalar: (key, node) => {
       if (key === "key" || choose.chance(0.9)) return
       if (typeof node.value === "string" && /^[\w/.:-]+$/.test(node.value)) {
-        // A reference ends on its line, and a long one in double quotes would be folded.
-        const quoted = node.value.length > 32 ? "QUOTE_SINGLE" : "QUOTE_DOUBLE"
+        // A reference ends on its line, and a long one in double quotes, which a plain one gets within braces, would be folded.
+        const isLong = node.value.length > 32
         node.value = choose.pick([`\${NAME${choose.below(9)}:-${node.value}}`, `$NAME`])
-        node.type = choose.pick(["PLAIN", quoted, "QUOTE_SINGLE"])
+        const type = choose.pick(["PLAIN", "QUOTE_DOUBLE", "QUOTE_SINGLE"] as const)
+        node.type = isLong ? "QUOTE_SINGLE" : type
       }
     }
   })

@@ -1,7 +1,7 @@
 /** TCP settings of connections: keep-alive probes and the time to connect. */
 import { Schema } from "effect"
 import { defaulted, object, optional } from "../field.ts"
-import { Duration, PositiveCount } from "../primitives.ts"
+import { Duration, PositiveCount, TimeLimit } from "../primitives.ts"
 
 /** Keep-alive probes of the operating system. */
 export const Keepalives = object("Keepalives", "TCP keep-alive probes.", {
@@ -22,7 +22,7 @@ export const Keepalives = object("Keepalives", "TCP keep-alive probes.", {
 export const BackendTcp = object("BackendTcp", "How TCP connections to a backend are opened.", {
   keepalives: optional(Keepalives, "Keep-alive probes."),
   connectTimeout: optional(
-    Duration,
+    TimeLimit,
     "Time to connect: name, TCP, tunnel and TLS together. That of `config.backend` when left out, which is 10s by default."
   )
 })

@@ -1,9 +1,11 @@
 /** The `mcp` and `ui` sections, and what holds for all connections: `frontendPolicies`. */
+
 import { Schema } from "effect"
+import { Connect } from "../connection/connect.ts"
 import { CipherSuite, KeyExchangeGroup, TlsVersion } from "../connection/crypto.ts"
 import { Keepalives } from "../connection/tcp.ts"
 import { defaulted, exclusive, object, optional, withAliases } from "../field.ts"
-import { ByteSize, Duration, PortNumber, PositiveCount } from "../primitives.ts"
+import { ByteSize, Duration, PortNumber, PositiveCount, TimeLimit } from "../primitives.ts"
 import { mcpAliases, mcpFields, mcpRules } from "./mcp.ts"
 import { type Policies, type PolicySpecs, policiesAt, policyFields } from "./policies.ts"
 import { gatewayRefs } from "./route.ts"
@@ -36,6 +38,11 @@ export const uiSchema = (specs: PolicySpecs) =>
     )
   })
 
+const between = (minimum: number, maximum: number) =>
+  Schema.isBetween({ minimum, maximum }, { expected: `${minimum} to ${maximum} bytes` })
+
+const Http2Window = ByteSize.check(between(1, 2_147_483_647))
+
 const FrontendHttp = object("FrontendHttp", "HTTP towards clients.", {
   maxBufferSize: defaulted(ByteSize, 2_097_152, "The largest body that is buffered where a policy must read it."),
   paths: defaulted(
@@ -45,16 +52,16 @@ const FrontendHttp = object("FrontendHttp", "HTTP towards clients.", {
   ),
   http1MaxHeaders: optional(PositiveCount, "Most headers of a request; 100 when left out."),
   http1IdleTimeout: defaulted(
-    Duration,
+    TimeLimit,
     "10m0s",
     "How long a connection may wait for the next request, and how long a client may neither send of a body that is read nor take of one that is sent. A request that stops halfway is answered with 408. Bodies that move are never cut; see the policy `timeout` for that."
   ),
   http1HeaderTimeout: optional(
-    Duration,
+    TimeLimit,
     "How long the head of a request may take from its first byte on; then it is answered with 408. When left out, a minute, or `http1IdleTimeout` where that is shorter."
   ),
   stallTimeout: optional(
-    Duration,
+    TimeLimit,
     "How long a client may take nothing of an answer that waits for it; then its connection is cut, and the backend let go. When left out, a minute, or `http1IdleTimeout` where that is shorter."
   ),
   http1HeaderCase: defaulted(
@@ -62,22 +69,37 @@ const FrontendHttp = object("FrontendHttp", "HTTP towards clients.", {
     "lowercase",
     "Case of header names that are passed on."
   ),
-  http2WindowSize: optional(ByteSize, "Flow-control window of a stream; it adapts when left out."),
-  http2ConnectionWindowSize: optional(ByteSize, "Flow-control window of a connection; it adapts when left out."),
-  http2FrameSize: optional(ByteSize, "Largest frame."),
-  http2MaxHeaderSize: optional(ByteSize, "Largest header block."),
+  http2WindowSize: optional(
+    Http2Window,
+    "How much of a body a client may send before somebody takes it (the flow-control window of a stream). When left out it begins with 64 KiB and grows with bodies that are taken as fast as they come, to 2 MiB."
+  ),
+  http2ConnectionWindowSize: optional(
+    Http2Window,
+    "The same of all bodies of a connection, at least 64 KiB. When left out it grows to 4 MiB."
+  ),
+  http2FrameSize: optional(
+    ByteSize.check(between(16_384, 16_777_215)),
+    "Largest frame that clients may send; 16 KiB when left out."
+  ),
+  http2MaxHeaderSize: optional(
+    ByteSize.check(between(1024, 16_777_216)),
+    "Most bytes of the fields of a request, 32 for each of them included; 64 KiB when left out. A request with more is ended without an answer."
+  ),
   http2KeepaliveInterval: optional(Duration, "Time between pings; none when left out."),
-  http2KeepaliveTimeout: optional(Duration, "How long a ping may stay unanswered."),
+  http2KeepaliveTimeout: optional(
+    Duration,
+    "How long a ping may stay unanswered, then the connection is closed; 20s when left out."
+  ),
   maxConnectionDuration: optional(Duration, "How long a connection lives before it is closed gracefully.")
 })
 
 const FrontendTls = object("FrontendTls", "TLS towards clients, on all listeners that say nothing else themselves.", {
-  handshakeTimeout: defaulted(Duration, "15s", "How long a handshake may take, from the moment of the connection on."),
+  handshakeTimeout: defaulted(TimeLimit, "15s", "How long a handshake may take, from the moment of the connection on."),
   alpn: optional(
     Schema.Array(
       Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 255 }, { expected: "a byte, 0 to 255" })))
     ),
-    "Protocols to offer, each a list of bytes; `http/1.1` when left out."
+    "Protocols to offer, each a list of bytes; `h2` and `http/1.1` when left out."
   ),
   minVersion: optional(TlsVersion, "Lowest version to speak; 1.2 when left out. Below 1.2 nothing is spoken."),
   maxVersion: optional(TlsVersion, "Highest version to speak; 1.3 when left out."),
@@ -102,6 +124,7 @@ export const frontendSchema = (specs: PolicySpecs): Schema.Codec<Frontend, unkno
     http: optional(FrontendHttp, "HTTP towards clients."),
     tls: optional(FrontendTls, "TLS towards clients."),
     tcp: optional(FrontendTcp, "TCP towards clients."),
+    connect: optional(Connect, "What happens with CONNECT requests."),
     ...policyFields(specs, "frontend")
   })
   const aliases = Object.entries(specs).flatMap(([name, { alias }]) =>
@@ -115,6 +138,7 @@ export interface Frontend {
   readonly http?: typeof FrontendHttp.Type
   readonly tls?: typeof FrontendTls.Type
   readonly tcp?: typeof FrontendTcp.Type
+  readonly connect?: typeof Connect.Type
 }
 
 /** The decoded `mcp` section. */

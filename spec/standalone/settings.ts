@@ -4,7 +4,7 @@ import { Keepalives } from "../connection/tcp.ts"
 import { redacted, Secret } from "../content.ts"
 import { defaulted, hinted, object, optional, required } from "../field.ts"
 import { HeaderName } from "../header.ts"
-import { ByteSize, CelExpression, Duration, LongString, PositiveCount, ShortString } from "../primitives.ts"
+import { ByteSize, CelExpression, Duration, LongString, PositiveCount, ShortString, TimeLimit } from "../primitives.ts"
 import { BindAddress } from "./address.ts"
 import { ModelCatalogSource } from "./catalog.ts"
 import { FieldExpressions, Fields, OtlpProtocol, Sampling } from "./telemetry.ts"
@@ -92,7 +92,7 @@ const Metrics = object("Metrics", "The metrics of the process.", {
 
 const BackendDefaults = object("BackendDefaults", "Connections to backends, unless a policy says otherwise.", {
   keepalives: defaulted(Keepalives, {}, "Keep-alive probes."),
-  connectTimeout: defaulted(Duration, "10s", "Time to connect."),
+  connectTimeout: defaulted(TimeLimit, "10s", "Time to connect."),
   poolIdleTimeout: defaulted(Duration, "1m30s", "How long an unused connection is kept."),
   poolMaxSize: optional(
     PositiveCount,

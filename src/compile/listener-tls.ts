@@ -59,7 +59,7 @@ type Group = (typeof KeyExchangeGroup)["Type"]
 const defaultHandshakeTimeout = 15_000
 
 /** What is offered to clients where nothing is said. */
-const offered = ["http/1.1"]
+const offered = ["h2", "http/1.1"]
 
 export const tlsDefaults = ({
   tls,
@@ -67,11 +67,11 @@ export const tlsDefaults = ({
 }: Frontends): { readonly defaults: TlsDefaults; readonly problems: ReadonlyArray<ConfigProblem> } => {
   const alpn = tls?.alpn?.map((bytes) => Buffer.from(bytes).toString("latin1"))
   const problems = (alpn ?? []).flatMap((protocol, index): ReadonlyArray<ConfigProblem> => {
+    if (offered.includes(protocol)) return []
     const at = [...path, "tls", "alpn", index]
-    if (protocol === "h2") return [unavailable(at, "HTTP/2")]
-    return protocol === "http/1.1"
-      ? []
-      : [{ path: at, message: `expected the bytes of http/1.1: no listener speaks ${JSON.stringify(protocol)}` }]
+    return [
+      { path: at, message: `expected the bytes of h2 or http/1.1: no listener speaks ${JSON.stringify(protocol)}` }
+    ]
   })
   const {
     handshakeTimeout = defaultHandshakeTimeout,

@@ -21,7 +21,7 @@ export interface Served {
 export type StreamsFor = (tls: PeerTls | undefined) => StreamListener | undefined
 
 /** Whose request it is: by the host of its authority and, with TLS, by the server name of its connection. Or why it is nobody's. */
-export type ListenerFor = (host: string, tls: PeerTls | undefined) => Listener | StageError
+export type ListenerFor = (host: string, tls: PeerTls | undefined, isTunnel?: boolean) => Listener | StageError
 
 /** TLS of a port. */
 export interface BindTls extends PortTls {
@@ -40,10 +40,11 @@ export const byHost =
 /** A client that was let in to one listener is served by no other: that one may ask for more of it. */
 export const byServerName =
   (listeners: Listeners<Served>): ListenerFor =>
-  (host, tls) => {
+  (host, tls, isTunnel) => {
     const own = listeners.forServerName(tls?.serverName)
     if (own === undefined) return misdirected
-    const mismatch = listeners.mismatch(own, host)
+    // A tunnel names whom it leads to, not whom it is asked of.
+    const mismatch = isTunnel === true ? undefined : listeners.mismatch(own, host)
     if (mismatch !== undefined) return mismatch === "misdirected" ? misdirected : notFound.route
     return own.listener ?? misdirected
   }

@@ -12,6 +12,7 @@ import {
 } from "../pipeline/compile.ts"
 import type { Admission } from "../pipeline/contact.ts"
 import type { SlotReading } from "../pipeline/expressions.ts"
+import type { ListenerOptions, ListenerPolicy } from "../pipeline/listener-policy.ts"
 import type { Registry } from "../pipeline/registry.ts"
 import type { RequestSite, Site } from "../pipeline/site.ts"
 import type { AnySlot, ConfigProblem } from "../pipeline/stage.ts"
@@ -91,3 +92,14 @@ export class Sites {
     return entry
   }
 }
+
+/** What is said of how connections of clients are taken. */
+export const listenerOptions = (listeners: ReadonlyArray<ListenerPolicy>, policies: Policies): ListenerOptions =>
+  Object.assign(
+    {},
+    ...listeners.flatMap(({ name, compile }) => {
+      // There is no request yet that a condition could be about.
+      const branch = policies[name]?.branches[0]
+      return branch === undefined ? [] : [compile(branch.config)]
+    })
+  )

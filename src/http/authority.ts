@@ -26,3 +26,11 @@ export const withoutRoot = (host: string): string | undefined => {
   if (!host.endsWith(".")) return host
   return host.endsWith("..") ? undefined : host.slice(0, -1)
 }
+
+/** Where a tunnel is to lead: a host and a port, which is always there (RFC 9110 9.3.6). */
+export const canonicalDestination = (raw: string): string | undefined => {
+  const port = /:([0-9]{1,5})$/.exec(raw)?.[1]
+  if (port === undefined || Number(port) === 0) return undefined
+  const host = canonicalAuthority(raw, "http")
+  return host === undefined || Number(port) !== 80 ? host : `${host}:80`
+}

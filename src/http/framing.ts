@@ -2,7 +2,7 @@
  * Reads the head of a request as it came off the wire: strict framing, one canonical authority, hop-by-hop headers gone.
  * Whatever two HTTP implementations could understand differently is refused here, once, for the whole proxy.
  */
-import { canonicalAuthority } from "./authority.ts"
+import { canonicalAuthority, canonicalDestination } from "./authority.ts"
 import { HeaderList } from "./header-list.ts"
 import { RequestHead, type Scheme } from "./message.ts"
 import type { Paths } from "./path.ts"
@@ -31,13 +31,16 @@ export interface Framed {
   readonly expecting: boolean
 }
 
-const malformed = (message: string, status: Malformed["status"] = 400): Malformed => ({
+export const malformed = (message: string, status: Malformed["status"] = 400): Malformed => ({
   _tag: "Malformed",
   status,
   message
 })
 
-/** CONNECT and TRACE stop here (RFC 9110 9.3.6, 9.3.8): the one makes a tunnel, the other would show what was added on the way. */
+/**
+ * TRACE stops here (RFC 9110 9.3.8): it would show what was added on the way. CONNECT, which makes a tunnel (9.3.6), does too
+ * unless a listener is told otherwise.
+ */
 export const methodNotAllowed: Malformed = {
   ...malformed("method not allowed", 405),
   allow: "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
@@ -91,6 +94,7 @@ const digits = /^[0-9]{1,15}$/
  * @param target the request target as received: origin, absolute or asterisk form.
  * @param raw names and values as received, alternating.
  * @param paths whether the path gets its normal form, or stays as received.
+ * @param connects whether there are tunnels.
  */
 export const frameRequest = (
   method: string,
@@ -98,7 +102,8 @@ export const frameRequest = (
   version: "1.0" | "1.1",
   raw: ReadonlyArray<string>,
   scheme: Scheme,
-  paths: Paths = "normalised"
+  paths: Paths = "normalised",
+  connects = false
 ): Framed | Malformed => {
   const flat: Array<string> = []
   let host: string | undefined
@@ -161,7 +166,25 @@ export const frameRequest = (
 
   let pathAndQuery = target
   let authority = host
-  if (method === "CONNECT" || method === "TRACE") return methodNotAllowed
+  if (method === "TRACE" || (method === "CONNECT" && !connects)) return methodNotAllowed
+  if (method === "CONNECT") {
+    if (encoding !== undefined || (length !== undefined && Number(length) > 0))
+      return malformed("a body of a CONNECT request")
+    const destination = canonicalDestination(target)
+    if (destination === undefined) return malformed("invalid destination of a tunnel")
+    if (host === undefined && version === "1.1") return malformed("no authority or host")
+    if (host !== undefined && !isAuthority(host, scheme)) return malformed("invalid authority or host")
+    // Nothing stands before a tunnel that can be told apart from what is in it.
+    return {
+      _tag: "Framed",
+      head: new RequestHead(method, scheme, destination, "/", headers, version),
+      body: undefined,
+      upgrade: undefined,
+      upgrading: true,
+      persistent: false,
+      expecting: false
+    }
+  }
   if (target.includes("#")) return malformed("fragment in the request target")
   if (!target.startsWith("/")) {
     if (target === "*") {
@@ -178,12 +201,8 @@ export const frameRequest = (
   }
   // HTTP/1.1 demands a host header even beside an absolute target (RFC 9112 3.2).
   if (authority === undefined || (host === undefined && version === "1.1")) return malformed("no authority or host")
-  const canonical = canonicalAuthority(authority, scheme)
-  if (canonical === undefined || (host !== authority && host !== undefined && !isAuthority(host, scheme)))
-    return malformed("invalid authority or host")
-  const head = new RequestHead(method, scheme, canonical, pathAndQuery, headers, version)
-  const unreadable = paths === "normalised" && pathAndQuery !== "*" ? head.moveTo(pathAndQuery) : undefined
-  if (unreadable !== undefined) return malformed(unreadable.fault)
+  const head = headOf({ method, authority, host, pathAndQuery, headers, version }, scheme, paths)
+  if ("_tag" in head) return head
   return {
     _tag: "Framed",
     head,
@@ -193,6 +212,31 @@ export const frameRequest = (
     persistent: !options.close && (version === "1.1" || options.keepAlive),
     expecting
   }
+}
+
+/** What both versions of the protocol say of a request, each in its own words. */
+export interface Said {
+  readonly method: string
+  readonly authority: string
+  /** The `host` header, which may be another spelling of the authority. */
+  readonly host: string | undefined
+  readonly pathAndQuery: string
+  readonly headers: HeaderList
+  readonly version: RequestHead["version"]
+}
+
+/** The head of what was said: one canonical authority, and the path in the form that is asked for. */
+export const headOf = (
+  { method, authority, host, pathAndQuery, headers, version }: Said,
+  scheme: Scheme,
+  paths: Paths
+): RequestHead | Malformed => {
+  const canonical = canonicalAuthority(authority, scheme)
+  if (canonical === undefined || (host !== authority && host !== undefined && !isAuthority(host, scheme)))
+    return malformed("invalid authority or host")
+  const head = new RequestHead(method, scheme, canonical, pathAndQuery, headers, version)
+  const unreadable = paths === "normalised" && pathAndQuery !== "*" ? head.moveTo(pathAndQuery) : undefined
+  return unreadable === undefined ? head : malformed(unreadable.fault)
 }
 
 /** The protocols of an `upgrade` header that can be passed on; `undefined` when there is none. */

@@ -89,7 +89,7 @@ export interface Answer {
   status: number
   readonly headers: HeaderList
   body: Body
-  /** With status 101, and only then: the backend has left HTTP, and `body` is everything that it sends from here on. */
+  /** With status 101, or 200 of a CONNECT, and only then: the backend has left HTTP, or never spoke it, and `body` is everything that it sends from here on. */
   switched?: Switched | undefined
 }
 

@@ -63,7 +63,7 @@ interface UnderWay {
 const underWay = new WeakMap<Backend, UnderWay>()
 
 /** As many may be repeated at once: a backend that fails altogether must not be asked several times as much. */
-const mostRepeated = (requests: number): number => Math.max(3, Math.floor(requests / 5))
+export const mostRepeated = (requests: number): number => Math.max(3, Math.floor(requests / 5))
 
 export class Attempts {
   readonly #plan: Plan

@@ -159,3 +159,10 @@ export class Defect extends Data.TaggedError("Defect")<{ readonly cause: unknown
     return "internal error"
   }
 }
+
+/** A tunnel carries bytes, and its route leads to models or tools. */
+export class NoTunnel extends Data.TaggedError("NoTunnel") implements StageError {
+  readonly status = 500
+  readonly source = "proxy"
+  override readonly message = "no tunnel leads to such a backend"
+}

@@ -54,15 +54,16 @@ export const reasonOf = ({ reason, source }: StageError): string => reason ?? re
 export const refusedConnections = (metrics: Metrics["Service"], log: RecordLog, clock: () => number) => {
   const refused = metrics.counter(
     "connections_refused_total",
-    "Connections of clients that policies have closed, or whose TLS handshakes have failed.",
+    "Connections of clients that policies have closed, or whose TLS handshakes or PROXY headers have failed.",
     ["bind", "reason"]
   )
-  /** @param source the address of the client. The internet knocks at every port, so its lines are seldom wanted. */
-  const handshake = (bind: string, source: string, error: string): void => {
-    refused.series([bind, "TLS"]).record(1)
-    if (log.enabled("debug", "connection"))
-      log.log("debug", "connection", "handshake failed", { bind, "src.addr": source, error })
+  // The internet knocks at every port, so lines of what never got so far are seldom wanted.
+  const early = (what: string, label: string) => (bind: string, source: string, error: string) => {
+    refused.series([bind, label]).record(1)
+    if (log.enabled("debug", "connection")) log.log("debug", "connection", what, { bind, "src.addr": source, error })
   }
+  const handshake = early("handshake failed", "TLS")
+  const header = early("no PROXY header", "ProxyProtocol")
   let told = Number.NEGATIVE_INFINITY
   let untold = 0
   /** Whoever presents a certificate is meant to be here, so somebody wants to know; one line a second is enough of that. */
@@ -90,7 +91,17 @@ export const refusedConnections = (metrics: Metrics["Service"], log: RecordLog, 
     const added = facts === undefined ? {} : Object.fromEntries(facts)
     log.log("info", "connection", "refused", { bind, "src.addr": source, reason, error: error.message, ...added })
   }
-  return { policy, handshake, certificate }
+  const ended = metrics.counter(
+    "http2_sessions_ended_total",
+    "Connections of clients that speak HTTP/2 and were ended for what they did.",
+    ["bind", "cause"]
+  )
+  const session = (bind: string, source: string, cause: string): void => {
+    ended.series([bind, cause]).record(1)
+    if (log.enabled("debug", "connection"))
+      log.log("debug", "connection", "session ended", { bind, "src.addr": source, error: cause })
+  }
+  return { policy, handshake, certificate, header, session }
 }
 
 export const makeRecorder = (log: RecordLog, metrics: Metrics["Service"], clock: () => number) => {

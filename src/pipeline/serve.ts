@@ -9,8 +9,9 @@ import type { Answer } from "../http/message.ts"
 import { Attempts } from "./attempts.ts"
 import { Beside, type Stop } from "./beside.ts"
 import { within } from "./deadline.ts"
-import { callStopped, Defect, NotFound, type TimedOut } from "./errors.ts"
+import { callStopped, Defect, NoTunnel, NotFound, type TimedOut } from "./errors.ts"
 import type { Exchange } from "./exchange.ts"
+import { rememberGrpcStatus } from "./grpc/ending.ts"
 import type { Passage } from "./passage.ts"
 import { render } from "./render.ts"
 import type { Backend, Listener, Route, Selection } from "./route.ts"
@@ -37,6 +38,8 @@ export interface Hooks {
   /** The answer as it leaves. */
   readonly final: (passage: Passage, error: StageError | undefined) => void
 }
+
+const noTunnel = new NoTunnel()
 
 const release = (body: Body): void => {
   if (isSource(body)) body.cancel()
@@ -112,6 +115,8 @@ const makeWays: Making<{ readonly serve: Serve; readonly reach: Reach }> = (loop
   const reach: Reach = (p, backend) => {
     p.backend = backend
     hooks.entering(p, "backend")
+    if (p.exchange.request.method === "CONNECT" && (backend.protocol === "llm" || backend.protocol === "mcp"))
+      return refuse(p, noTunnel, backend.response)
     const outcome = loop(backend.steps, p, 0)
     return outcome === next
       ? calling(p, backend)
@@ -340,6 +345,8 @@ const makeWays: Making<{ readonly serve: Serve; readonly reach: Reach }> = (loop
       if (queued[i] === "vary") addVary(answer!.headers, queued[i + 1]!)
       else answer!.headers.set(queued[i]!, queued[i + 1]!)
     }
+    // Calls of gRPC are POSTs: others are not looked through.
+    if (p.exchange.request.method === "POST") rememberGrpcStatus(p.exchange, answer!)
     hooks.final(p, error)
     return Exit.succeed(answer!)
   }

@@ -27,6 +27,9 @@ export const timeouts = slot<Timeouts>()("timeouts")
 /** Which attempts at its backend a request may take, by a policy of the route; unset where nothing says. */
 export const plan = slot<Plan>()("plan")
 
+/** Milliseconds after which a call without an answer is made once more elsewhere, by a policy of the route; unset where nothing says. */
+export const hedging = slot<number>()("hedging")
+
 /** The largest bodies that later stages may read, in bytes. */
 export interface BodyLimits {
   readonly request: number | undefined

@@ -3,6 +3,7 @@
  * of `headgate/policy`: a program brings policies of its own, not connections.
  */
 export { connectionPolicy } from "../pipeline/connection-policy.ts"
+export { listenerPolicy } from "../pipeline/listener-policy.ts"
 export { Proxies } from "../pipeline/proxies.ts"
 export { Files } from "../services/files.ts"
 export { Log } from "../services/log.ts"

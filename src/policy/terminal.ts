@@ -16,7 +16,7 @@ export { contentCodings, decoded } from "../http/content-coding.ts"
 export { queryCarrier } from "../http/credential.ts"
 export { formatTraceparent } from "../http/trace-context.ts"
 // Attempts at a backend with several endpoints.
-export { elsewhere, elsewhereAnew } from "../pipeline/attempts.ts"
+export { elsewhere, elsewhereAnew, mostRepeated } from "../pipeline/attempts.ts"
 export { bearerOf } from "../pipeline/authentication/token.ts"
 export { CallTimes } from "../pipeline/call-times.ts"
 export { Capture } from "../pipeline/capture.ts"
@@ -46,6 +46,7 @@ export { Log } from "../services/log.ts"
 export { McpStdio, type McpStdioCommand } from "../services/mcp-stdio.ts"
 export { Metrics, type Series } from "../services/metrics.ts"
 export { Random } from "../services/random.ts"
+export { Timer } from "../services/timer.ts"
 export { Tokenizer } from "../services/tokenizer.ts"
 export {
   type Chosen,

@@ -36,7 +36,6 @@ policies:
       .map((complaint) => positions.locate(complaint))
       .map(({ line, path, message }) => `${line} ${path}: ${message}`)
     assert.deepStrictEqual(lines, [
-      "2 frontendPolicies.http.http2FrameSize: HTTP/2 is not available yet",
       "2 frontendPolicies.http.http1HeaderCase: preserving the case of header names is not available yet",
       "7 routes[0].policies.delay: policy delay is not available yet",
       "8 routes[0].backends[0].policies.http: policy http is not available yet",

@@ -30,7 +30,6 @@ export type Part =
   | "hbone"
   | "tunnel"
   | "tls"
-  | "http2"
   | "headerCase"
 
 /**
@@ -54,8 +53,8 @@ export function* uses(config: Normalised, specs: PolicySpecs): Generator<Use> {
   }
 
   const { http, path } = config.frontend
-  for (const key of Object.keys(http ?? {})) if (key.startsWith("http2")) yield part("http2", [...path, "http", key])
   if (http?.http1HeaderCase === "preserve") yield part("headerCase", [...path, "http", "http1HeaderCase"])
+  if (config.frontend.connect?.mode === "tunnel") yield part("tunnel", [...path, "connect", "mode"])
   yield* policies(config.frontend.policies)
   for (const bind of config.binds) {
     if (bind.mode === "internal" || bind.tunnelProtocol !== "direct") yield part("tunnel", bind.path)
@@ -98,7 +97,6 @@ const told: Readonly<Record<Part, string>> = {
   hbone: "HBONE, the tunnel between workloads of a mesh that this proxy is no part of,",
   tunnel: "a tunnel or internal bind",
   tls: "a TLS listener",
-  http2: "HTTP/2",
   headerCase: "preserving the case of header names"
 }
 

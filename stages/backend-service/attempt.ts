@@ -14,15 +14,21 @@ import {
   type Upstream
 } from "../../src/policy/terminal.ts"
 import type { Member, Members } from "./endpoints.ts"
+import { Hedging, type Sent } from "./hedge.ts"
 
 /** The endpoint that an attempt goes to, and the call as the balancing sees it. */
 interface Attempted {
-  readonly member: Member<Upstream>
-  readonly call: OpenCall
+  member: Member<Upstream>
+  call: OpenCall
 }
 export const attempted = slot<object>()("serviceEndpoint", "attempt")
 
-export type ServiceSlots = typeof attempted | typeof slots.affinity | typeof slots.judgement | typeof slots.timeouts
+export type ServiceSlots =
+  | typeof attempted
+  | typeof slots.affinity
+  | typeof slots.hedging
+  | typeof slots.judgement
+  | typeof slots.timeouts
 type Exchange = Call<ServiceSlots>
 
 /** The longest that an endpoint is left alone: the others must not carry its share for ever. */
@@ -53,22 +59,55 @@ export const serviceCalls = (members: Members<Upstream>, clock: () => number, ra
   }
   const failed = (x: Exchange, { health }: Member<Upstream>, { attempts }: Passage, asked: number | undefined) =>
     health.failed(clock(), x.get(slots.judgement)?.eviction, asked ?? attempts?.pause, longestEviction)
+  const called = (x: Exchange, { member, call }: Attempted, passage: Passage) =>
+    Effect.tapError(callUpstream(x, passage, member.upstream), ({ source }) =>
+      Effect.sync(() => {
+        call.answered(clock())
+        if (source === "backend" && !x.aside) failed(x, member, passage, undefined)
+      })
+    )
+  const hedges = new Hedging()
+  /** What was taken is what has answered, in the end. */
+  const hedged = (x: Exchange, taken: Attempted, passage: Passage, first: Sent, after: number): Sent => {
+    const before = { ...taken }
+    let other: Attempted | undefined
+    const elsewhere = (): Sent | undefined => {
+      const untried = members.current.filter(({ key }) => key !== before.member.key)
+      const member = choose([untried], { now: clock(), random, affinity: undefined, mostEvicted: halfEvicted })
+      if (member === undefined) return undefined
+      const call = member.health.begin()
+      x.onFinish(() => call.over(clock()))
+      call.sent(clock())
+      other = { member, call }
+      x.fact("retry.hedged", true)
+      if (x.watched) x.note("hedge", { endpoint: member.key, afterMs: after })
+      return called(x, other, passage)
+    }
+    return hedges.call(first, after, elsewhere, (which) => {
+      if (other === undefined) return
+      const [counts, loses] = which === "first" ? [before, other] : [other, before]
+      // It is no sample of anything.
+      loses.call.answered(clock())
+      loses.call.over(clock())
+      taken.member = counts.member
+      taken.call = counts.call
+      passage.endpoint = passage.choice = counts.member.key
+    })
+  }
   return {
     choose: (x: Exchange, _: undefined, passage: Passage): Left<Attempted> => {
       const following = members.following()
       return following === undefined ? chosen(x, passage) : Effect.flatMap(following, () => chosen(x, passage))
     },
-    send: (x: Exchange, { member, call }: Attempted, passage: Passage): Effect.Effect<Answer, StageError> => {
+    send: (x: Exchange, taken: Attempted, passage: Passage): Effect.Effect<Answer, StageError> => {
+      const { call } = taken
       // While the client still sends, it is the client that we wait for.
       if (isSource(x.requestBody))
         x.requestBody = observe(x.requestBody, { data: ignore, end: () => call.sent(clock()) })
       else call.sent(clock())
-      return Effect.tapError(callUpstream(x, passage, member.upstream), ({ source }) =>
-        Effect.sync(() => {
-          call.answered(clock())
-          if (source === "backend" && !x.aside) failed(x, member, passage, undefined)
-        })
-      )
+      const hedging = x.get(slots.hedging)
+      const first = called(x, taken, passage)
+      return hedging === undefined || isSource(x.requestBody) ? first : hedged(x, taken, passage, first, hedging)
     },
     judge: (x: Exchange, taken: Attempted, passage: Passage): Left<Attempted> => {
       const { member, call } = taken

@@ -17,12 +17,12 @@ import { type Members, openMembers } from "./endpoints.ts"
 import { ServicePortSchema } from "./schema.ts"
 import { openServiceStreams } from "./streams.ts"
 
-const { affinity, judgement, timeouts } = slots
+const { affinity, hedging, judgement, timeouts } = slots
 
 export const backendService = terminal({
   name: "service",
   schema: ServicePortSchema,
-  reads: [affinity, judgement, timeouts],
+  reads: [affinity, hedging, judgement, timeouts],
   writes: [attempted],
   outcomes: ["next", "fail"],
   maturity: { status: "stable", untrusted: "client+backend" },
@@ -49,7 +49,7 @@ const compiledBackend = (
   const { choose, send, judge } = serviceCalls(members, clock, random)
   const graph = TerminalGraph.over<ServiceSlots>(attempted)
     .node({ name: "choose", outcomes: ["next", "fail"], reads: [affinity], run: choose })
-    .calling([judgement, timeouts], send)
+    .calling([hedging, judgement, timeouts], send)
     .node({ name: "judge", outcomes: ["next"], reads: [judgement], run: judge })
   const endpoints = () => statesOf(members.current, clock())
   return { type: "service", protocol: "http", target, keepsTime: true, endpoints, elsewhere, ...graph.laid }

@@ -8,11 +8,9 @@ export const http = connectionPolicy({
   schema: Http,
   maturity: { status: "stable", untrusted: "none" },
   compile: ({ version, requestTimeout, idleTimeout }) =>
-    idleTimeout === 0
-      ? Effect.fail([{ path: ["idleTimeout"], message: "expected more than 0; left out there is no limit" }])
-      : Effect.succeed({
-          version: version === undefined ? undefined : version === "HTTP/1.1" ? "1.1" : "2",
-          requestTimeout,
-          bodyIdleTimeout: idleTimeout
-        })
+    Effect.succeed({
+      version: version === undefined ? undefined : version === "HTTP/1.1" ? "1.1" : "2",
+      requestTimeout,
+      bodyIdleTimeout: idleTimeout
+    })
 })

@@ -23,6 +23,10 @@ export const Retry = object(
     backoff: optional(Duration, "Pause before every further try."),
     codes: required(Schema.Array(StatusCode), "Statuses of answers that are tried again."),
     precondition: optional(CelExpression, "Whether the request may be tried again at all. A failure is no."),
+    hedgeAfter: optional(
+      Duration,
+      "Time after which a call without an answer is made once more, at another endpoint; the first answer counts, and the other call is given up. For services alone, methods that do no harm twice (GET, HEAD, OPTIONS, TRACE, PUT, DELETE), and requests whose body is not on its way; at most a fifth, and at least 3, of the requests to one service at a time. `precondition` holds for it, too."
+    ),
     condition: optional(CelExpression, "Whether an answer is tried again, beside `codes`. A failure is no.")
   }
 )

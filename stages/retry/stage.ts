@@ -11,6 +11,9 @@ import {
 } from "../../src/policy/policy.ts"
 import { Retry } from "./schema.ts"
 
+/** Methods that do no harm twice (RFC 9110 9.2.2). */
+const harmless = new Set(["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"])
+
 /** The header that tells the backend which try it is. */
 const tries = "x-retry-attempt"
 
@@ -21,15 +24,15 @@ export const retry = policy({
   sites: ["route"],
   responds: [],
   reads: slots.expressionSlots,
-  writes: [slots.plan],
+  writes: [slots.plan, slots.hedging],
   outcomes: ["next"],
   maturity: { status: "stable", untrusted: "client+backend" },
-  compile: ({ attempts, backoff, codes, precondition, condition }, { site }) =>
+  compile: ({ attempts, backoff, codes, precondition, condition, hedgeAfter }, { site }) =>
     Effect.gen(function* () {
       const may =
         precondition === undefined ? undefined : yield* compileExpression(precondition, site, ["precondition"])
       const asks = condition === undefined ? undefined : yield* compileExpression(condition, "response", ["condition"])
-      if (attempts === 0) return []
+      if (attempts === 0 && hedgeAfter === undefined) return []
       const statuses = new Set<number>(codes)
       const plan: Plan = {
         attempts: attempts + 1,
@@ -57,7 +60,10 @@ export const retry = policy({
             // Which try it is nobody but this proxy says.
             x.request.headers.delete(tries)
             const decide = () => {
-              if (may === undefined || may.test(x.variables)) x.set(slots.plan, plan)
+              if (may !== undefined && !may.test(x.variables)) return next
+              if (attempts > 0) x.set(slots.plan, plan)
+              if (hedgeAfter !== undefined && harmless.has(x.request.method) && x.upgrade === undefined)
+                x.set(slots.hedging, hedgeAfter)
               return next
             }
             return prepare === undefined

@@ -12,6 +12,7 @@ import { forgery } from "./forgery.ts"
 import { guardedConversations } from "./guards.ts"
 import { headerSpelling } from "./header-spelling.ts"
 import { hostileAnswers } from "./hostile-answers.ts"
+import { http2Sessions } from "./http2-sessions.ts"
 import { interfaceAnswers } from "./interface-answers.ts"
 import { keySets } from "./key-sets.ts"
 import { mcpFloods } from "./mcp-floods.ts"
@@ -20,10 +21,13 @@ import { mcpSessions } from "./mcp-sessions.ts"
 import { mutatedConfigurations } from "./mutated-configurations.ts"
 import { oddNames } from "./odd-names.ts"
 import { pipelines } from "./pipelines.ts"
+import { proxyHeaders } from "./proxy-headers.ts"
 import { requestForms } from "./request-forms.ts"
 import { requestsByLlhttp } from "./requests-by-llhttp.ts"
 import { slowClients } from "./slow-clients.ts"
 import { pathSpellings } from "./spellings.ts"
+import { tlsHandshakes } from "./tls-handshakes.ts"
+import { tlsHellos } from "./tls-hellos.ts"
 import { tokens } from "./tokens.ts"
 import { toldSecrets } from "./told-secrets.ts"
 
@@ -33,6 +37,8 @@ export const suites: ReadonlyArray<Suite> = [
   pipelines,
   hostileAnswers,
   answersByLlhttp,
+  proxyHeaders,
+  tlsHellos,
   requestsByLlhttp,
   // Header and path spelling.
   pathSpellings,
@@ -51,6 +57,8 @@ export const suites: ReadonlyArray<Suite> = [
   decompression,
   // Slow and flooding clients.
   slowClients,
+  http2Sessions,
+  tlsHandshakes,
   mcpFloods,
   // Sessions and ids.
   mcpSessions,

@@ -159,8 +159,8 @@ export const kinds: ReadonlyArray<Kind> = [
     ends: "always"
   },
   {
-    name: "the preface of HTTP/2",
-    bytes: () => "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    name: "the preface of HTTP/2, and fields behind it",
+    bytes: () => "PRI * HTTP/2.0\r\nhost: a\r\n\r\nSM\r\n\r\n",
     statuses: [400, 505],
     refused: true,
     ends: "always",

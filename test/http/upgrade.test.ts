@@ -170,7 +170,21 @@ describe("upgrades", () => {
       yield* Effect.promise(() => second.until(({ closed, ended }) => closed || ended))
       second.socket.destroy()
       yield* Effect.promise(() => eventually(() => bound.connections() === 0 && outcomes.length === 2))
-      for (const { failure } of outcomes) assert.strictEqual(failure, "the tunnel was cut")
+      assert.deepStrictEqual(
+        outcomes.map(({ failure }) => failure),
+        ["the tunnel was cut", "the tunnel was cut: reset"]
+      )
+    })
+  )
+
+  it.live("one that stands still for too long is cut, and the log says so", () =>
+    Effect.gen(function* () {
+      const backend = yield* switching("x")
+      const { port, outcomes } = yield* proxyTo(backend.port, { upstream: { bodyIdleTimeout: 30 } })
+      const client = yield* Effect.promise(() => upgraded(port, wish("x")))
+      yield* Effect.promise(() => client.until(({ closed, ended }) => closed || ended))
+      yield* Effect.promise(() => eventually(() => outcomes.length === 1))
+      assert.deepStrictEqual(outcomes, [{ status: 101, failure: "the tunnel was cut: nothing has moved for too long" }])
     })
   )
 

@@ -83,7 +83,7 @@ describe("a listener with TLS", () => {
       const { port, log, gateway } = yield* serving(`gateways: { default: { port: 8443, ${listeners} } }`)
       yield* asked(port, "localhost")
       yield* asked(port, "localhost", { servername: "elsewhere.example" })
-      yield* asked(port, "localhost", { ...as("client"), ALPNProtocols: ["h2"] })
+      yield* asked(port, "localhost", { ...as("client"), ALPNProtocols: ["h3"] })
       for (const line of [
         /handshake failed bind=bind\/8443 src\.addr=127\.0\.0\.1:\d+ error="ERR_SSL_PEER_DID_NOT_RETURN_A_CERTIFICATE"/,
         /error="nobody is served under the name that it asks for"/,

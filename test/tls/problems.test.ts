@@ -86,7 +86,7 @@ describe("problems of TLS of listeners", () => {
     Effect.gen(function* () {
       const plain = "gateways: { default: { port: 8080 } }\n"
       assert.deepStrictEqual(yield* problemsOf(`${plain}frontendPolicies: { tls: { alpn: [[102, 116, 112]] } }`), [
-        '2:35 frontendPolicies.tls.alpn[0]: expected the bytes of http/1.1: no listener speaks "ftp"'
+        '2:35 frontendPolicies.tls.alpn[0]: expected the bytes of h2 or http/1.1: no listener speaks "ftp"'
       ])
       const tls = `tls: { cert: ${at("server.pem")}, key: ${at("server.key")} }`
       assert.deepStrictEqual(

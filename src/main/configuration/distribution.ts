@@ -5,7 +5,7 @@
 import { Effect, Redacted, Result, type Scope } from "effect"
 import type { PolicySpecs } from "../../../spec/standalone/policies.ts"
 import { standalone } from "../../../spec/standalone.ts"
-import { connections, policies, terminals } from "../../../stages/registry.ts"
+import { connections, listeners, policies, terminals } from "../../../stages/registry.ts"
 import { schemas } from "../../../stages/schemas.ts"
 import type { CustomFunctions } from "../../cel/custom-functions.ts"
 import { declaredFunctions, parseFunctions } from "../../cel/function-source.ts"
@@ -106,7 +106,7 @@ export const makeDistribution = <const L extends ReadonlyArray<AnyPolicy>>(
       .map((policy) => [policy.name, { ...policy, places: policy.sites.map((site) => sites[site].place) }])
   )
   const specs = { ...schemas, ...foreign }
-  const parts = { registry, specs, terminals, connections }
+  const parts = { registry, specs, terminals, connections, listeners }
   return {
     specs,
     schema: Object.keys(foreign).length === 0 ? language.schema : standalone(specs),

@@ -12,17 +12,26 @@ export interface Frontend {
   readonly bodyLimit: number
 }
 
-export const frontendOf = ({ http, tcp }: Frontends): Frontend => {
+export const frontendOf = ({ http, tcp, connect }: Frontends): Frontend => {
   const idleTimeout = http?.http1IdleTimeout ?? defaultLimits.idleTimeout
   return {
     limits: {
       paths: http?.paths ?? defaultLimits.paths,
       maxHeaders: http?.http1MaxHeaders ?? defaultLimits.maxHeaders,
+      connects: connect?.mode ?? defaultLimits.connects,
       idleTimeout,
       stallTimeout: http?.stallTimeout ?? Math.min(defaultLimits.stallTimeout, idleTimeout),
       headTimeout: http?.http1HeaderTimeout ?? Math.min(defaultLimits.headTimeout, idleTimeout),
       maxConnectionDuration: http?.maxConnectionDuration,
-      probes: tcp?.keepalives === undefined ? defaultLimits.probes : probesOf(tcp.keepalives)
+      probes: tcp?.keepalives === undefined ? defaultLimits.probes : probesOf(tcp.keepalives),
+      http2: {
+        window: http?.http2WindowSize,
+        connectionWindow: http?.http2ConnectionWindowSize,
+        frameSize: http?.http2FrameSize,
+        maxHeaderSize: http?.http2MaxHeaderSize,
+        pingInterval: http?.http2KeepaliveInterval,
+        pingTimeout: http?.http2KeepaliveTimeout ?? defaultLimits.http2.pingTimeout
+      }
     },
     streamIdleTimeout: tcp?.idleTimeout,
     bodyLimit: http?.maxBufferSize ?? defaultBodyLimit

@@ -18,13 +18,12 @@ const problemsOf = (section: string) =>
 
 describe("what this build reads but does not serve", () => {
   it.effect.each([
+    ["frontendPolicies: { connect: { mode: tunnel } }", "3: a tunnel or internal bind is not available yet"],
     ["frontendPolicies: { accessLog: {} }", "3: policy accessLog is not available yet"],
-    ["frontendPolicies: { http: { http2FrameSize: 16384 } }", "3: HTTP/2 is not available yet"],
     [
       "frontendPolicies: { http: { http1HeaderCase: preserve } }",
       "3: preserving the case of header names is not available yet"
     ],
-    ["frontendPolicies: { tls: { alpn: [[104, 50]] } }", "3: HTTP/2 is not available yet"],
     [
       "binds: [{ port: 1, listeners: [{ protocol: TCP, tcpRoutes: [{ backends: [{ dynamic: {} }] }] }] }]",
       "3: a dynamic backend of a TCP route is not available yet"
@@ -34,8 +33,6 @@ describe("what this build reads but does not serve", () => {
       "3: HBONE, the tunnel between workloads of a mesh that this proxy is no part of, is not available yet"
     ],
     ["llm: { port: 1, tls: { spiffe: {} }, models: [] }", "3: spiffe is not available yet"],
-    ["frontendPolicies: { connect: { mode: route } }", "3: policy connect is not available yet"],
-    ["frontendPolicies: { connect: { mode: tunnel } }", "3: policy connect is not available yet"],
     ["workloads: [{}]", "3: a workload of a mesh is not available yet"],
     [
       `backends: [{ name: b, mcp: { targets: [{ name: t, stdio: { cmd: x } }] } }]
@@ -79,11 +76,12 @@ policies: [{ name: { name: p, namespace: n }, target: { backend: { backend: { na
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* problemsOf("services: []"), [])
       // What happens to CONNECT anyway.
-      assert.deepStrictEqual(yield* problemsOf("frontendPolicies: { connect: { mode: deny } }"), [])
+      for (const mode of ["deny", "route"])
+        assert.deepStrictEqual(yield* problemsOf(`frontendPolicies: { connect: { mode: ${mode} } }`), [])
       const http =
-        "{ maxBufferSize: 1, http1MaxHeaders: 1, http1IdleTimeout: 1s, http1HeaderTimeout: 1s, http1HeaderCase: lowercase, maxConnectionDuration: 1s }"
+        "{ maxBufferSize: 1, http1MaxHeaders: 1, http1IdleTimeout: 1s, http1HeaderTimeout: 1s, http1HeaderCase: lowercase, maxConnectionDuration: 1s, http2WindowSize: 1Mi, http2ConnectionWindowSize: 4Mi, http2FrameSize: 32Ki, http2MaxHeaderSize: 32Ki, http2KeepaliveInterval: 1s, http2KeepaliveTimeout: 1s }"
       const tls =
-        "{ handshakeTimeout: 1s, alpn: [[104, 116, 116, 112, 47, 49, 46, 49]], minVersion: TLS_V1_2, maxVersion: TLS_V1_3, cipherSuites: [TLS13_AES_256_GCM_SHA384], keyExchangeGroups: [X25519] }"
+        "{ handshakeTimeout: 1s, alpn: [[104, 50], [104, 116, 116, 112, 47, 49, 46, 49]], minVersion: TLS_V1_2, maxVersion: TLS_V1_3, cipherSuites: [TLS13_AES_256_GCM_SHA384], keyExchangeGroups: [X25519] }"
       const frontend = `frontendPolicies: { http: ${http}, tls: ${tls}, tcp: { keepalives: {} } }`
       assert.deepStrictEqual(yield* problemsOf(frontend), [])
     })

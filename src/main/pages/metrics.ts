@@ -48,7 +48,7 @@ const registered = (register: (metrics: Metrics["Service"]) => void): ReadonlyAr
 }
 
 const quiet = ConsoleLog.make({ filter: "off", format: "text", write: () => {}, now: () => 0 })
-const nothing: Assembled = { binds: [], routes: [], streams: [], admission: undefined, choosing: [] }
+const nothing: Assembled = { binds: [], routes: [], streams: [], admission: undefined, listening: {}, choosing: [] }
 
 const sections: ReadonlyArray<readonly [title: string, register: (metrics: Metrics["Service"]) => void]> = [
   [

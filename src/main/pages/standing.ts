@@ -1,6 +1,6 @@
 /** How far the policies and terminals of this build have come, in words for the reference pages. */
 import type { Standing } from "../../../spec/generate/reference.ts"
-import { connections, policies, terminals } from "../../../stages/registry.ts"
+import { connections, listeners, policies, terminals } from "../../../stages/registry.ts"
 import type { Maturity } from "../../pipeline/stage.ts"
 
 const hardened: Readonly<Record<Maturity["untrusted"], string>> = {
@@ -19,7 +19,9 @@ const ofTerminals = terminals.flatMap(({ name, applies = [] }) =>
 export const standing: Standing = {
   policies: Object.fromEntries([
     ...ofTerminals,
-    ...[...policies.policies, ...connections].map(({ name, maturity }) => [name, words(maturity)] as const)
+    ...[...policies.policies, ...connections, ...listeners].map(
+      ({ name, maturity }) => [name, words(maturity)] as const
+    )
   ]),
   backends: Object.fromEntries(terminals.map(({ name, maturity }) => [name, words(maturity)]))
 }

@@ -149,9 +149,18 @@ const listedOtherwise = ({ events, stages }: Played, { byName }: Registry): Read
     const ran = stages.flatMap(({ step: { policy, phase } }) =>
       phase === message.phase ? (byName.get(policy)?.traceKey ?? []) : []
     )
-    return ran
-      .filter((key, index) => index > 0 && listed.indexOf(key) < listed.indexOf(ran[index - 1]!))
-      .map((key) => `${key} ran after ${ran[ran.indexOf(key) - 1]}, and policySelection lists it before`)
+    const problems: Array<string> = []
+    let attempt: Array<string> = []
+    for (const key of ran) {
+      const previous = attempt.at(-1)
+      if (previous === key) continue
+      // What has run already runs in another attempt now.
+      if (attempt.includes(key)) attempt = []
+      else if (previous !== undefined && listed.indexOf(key) < listed.indexOf(previous))
+        problems.push(`${key} ran after ${previous}, and policySelection lists it before`)
+      attempt.push(key)
+    }
+    return problems
   })
 
 const textOf = (body: { readonly chunks: ReadonlyArray<string> } | undefined) => body?.chunks.join("") ?? ""

@@ -33,6 +33,7 @@ export const vocabulary: Vocabulary = {
   KeyHash: [`sha256:${createHash("sha256").update(hashed).digest("hex")}`],
   ModelPattern: ["*", "small-*"],
   Duration: ["0", "5ms", "1h"],
+  TimeLimit: ["5ms", "1h"],
   RefillInterval: ["1s", "1h"],
   HttpUrl: [issuer, "https://mcp.example/mcp"],
   CelExpression: [

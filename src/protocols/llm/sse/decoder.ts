@@ -6,12 +6,12 @@
  * would pass or fail by how it happened to be cut; it also drops the unfinished last event (see `end`). It is the oracle of the tests.
  */
 import { Buffer, isAscii } from "node:buffer"
+import type { SseEvent } from "../formats/stream.ts"
 import { defaultSseLimits, type SseLimits, SseTooLarge } from "./limit.ts"
 
-/** One event. `event` and `id` are what this event said of itself, `undefined` when it did not. */
-export interface SseEvent {
+/** One event as it was read. `event` and `id` are what it said of itself, `undefined` when it did not. */
+export interface DecodedEvent extends SseEvent {
   readonly event: string | undefined
-  readonly data: string
   readonly id: string | undefined
 }
 
@@ -48,7 +48,7 @@ const fewEvents = 1024
 
 /** One stream. `onEvent` is called for every event, in order, from within `push` and `end`. Failure: `SseTooLarge`. */
 export class SseDecoder {
-  private readonly onEvent: (event: SseEvent) => void
+  private readonly onEvent: (event: DecodedEvent) => void
   private readonly limits: SseLimits
   private failure: SseTooLarge | undefined
   /** Pieces of a line whose end has not come yet; joined once, so that a long line in small chunks stays linear. */
@@ -64,7 +64,7 @@ export class SseDecoder {
   private pushedBytes = 0
   private boundary = 0
 
-  constructor(onEvent: (event: SseEvent) => void, limits: SseLimits = defaultSseLimits) {
+  constructor(onEvent: (event: DecodedEvent) => void, limits: SseLimits = defaultSseLimits) {
     this.onEvent = onEvent
     this.limits = limits
   }

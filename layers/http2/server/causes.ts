@@ -1,0 +1,14 @@
+/** Why the runtime has ended a session, in a few words that can be counted by. */
+
+/** By what its library calls them, and by its own. */
+const known: Readonly<Record<string, string>> = {
+  "-902": "invalid frames",
+  "-903": "flood",
+  "-904": "header fields",
+  "-905": "continuations",
+  "-908": "memory"
+}
+
+/** `undefined`: its client has ended it, or is gone. */
+export const causeOf = ({ code = "", errno = 0 }: NodeJS.ErrnoException): string | undefined =>
+  code === "ERR_HTTP2_ERROR" || code.startsWith("ERR_HTTP2_TOO_MANY") ? (known[errno] ?? "protocol") : undefined
