@@ -14,6 +14,7 @@ import { text } from "node:stream/consumers"
 import { parseArgs } from "node:util"
 import { open } from "../../src/main/library.ts"
 import { install } from "../debian.ts"
+import { balancers } from "./balancers.ts"
 import { h2load, h2spec } from "./http2.ts"
 
 /** What became of one question. */
@@ -252,11 +253,11 @@ const testssl = async (port: number): Promise<ReadonlyArray<Verdict>> => {
 
 install("testssl.sh", "curl", "openssl", "nghttp2-client")
 const verdicts: Array<Verdict> = []
+const all = given.only === ""
 try {
   await certificates()
   const gateway = await open(configuration(), { ephemeral: true, host: "127.0.0.1" })
   const ports = Object.fromEntries([8080, 8443, 8444, 8445].map((port) => [port, gateway.port(port)!]))
-  const all = given.only === ""
   if (all || given.only === "clients") for (const question of clients(ports)) verdicts.push(await asked(question))
   if (all || given.only === "http2") {
     const secure = { certificate: readFileSync(at("server.pem"), "utf8"), key: readFileSync(at("server.key"), "utf8") }
@@ -266,6 +267,7 @@ try {
   }
   if (all || given.only === "testssl") verdicts.push(...(await testssl(ports[8443]!)))
   await gateway.close()
+  if (all || given.only === "balancers") verdicts.push(...(await balancers(folder)))
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import type { BodySink, BodySource } from "../../src/http/body.ts"
+import type { BodySink } from "../../src/http/body.ts"
+import { driven } from "../../test/driven-body.ts"
 import { FakeClock } from "../../test/fake-clock.ts"
 import { AwaitedBody, Patience } from "./patience.ts"
 
@@ -9,22 +10,6 @@ const patient = (milliseconds: number) => {
   const ended: Array<number> = []
   const patience = new Patience(milliseconds, () => ended.push(clock.now()), clock.after, clock.now)
   return { clock, ended, patience }
-}
-
-/** A body that somebody else drives. */
-const driven = () => {
-  let sink: BodySink | undefined
-  let resumed = 0
-  const source: BodySource = {
-    start: (to) => {
-      sink = to
-    },
-    resume: () => {
-      resumed++
-    },
-    cancel: () => {}
-  }
-  return { source, sink: () => sink!, resumed: () => resumed }
 }
 
 const takes = (answers: Array<boolean>): BodySink => ({

@@ -2,6 +2,7 @@ import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, Exit, Fiber, Schema } from "effect"
+import { driven } from "../../test/driven-body.ts"
 import {
   type Body,
   BodyAborted,
@@ -246,24 +247,14 @@ describe("bodies", () => {
     "a source is asked to wait while nobody takes what was read, and loses nothing that it pushes all the same",
     () =>
       Effect.gen(function* () {
-        let sink!: BodySink
-        let resumed = 0
-        const source: BodySource = {
-          start: (to) => {
-            sink = to
-          },
-          resume: () => {
-            resumed++
-          },
-          cancel: () => {}
-        }
+        const { source, sink, resumed } = driven()
         const reading = yield* Effect.forkChild(read(source, 2), { startImmediately: true })
-        assert.isTrue(sink.data(Uint8Array.from([1])))
-        assert.isFalse(sink.data(Uint8Array.from([2, 3])))
+        assert.isTrue(sink().data(Uint8Array.from([1])))
+        assert.isFalse(sink().data(Uint8Array.from([2, 3])))
         const { complete, body } = yield* Fiber.join(reading)
         assert.isFalse(complete)
-        assert.isFalse(sink.data(Uint8Array.from([4])))
-        assert.strictEqual(resumed, 0)
+        assert.isFalse(sink().data(Uint8Array.from([4])))
+        assert.strictEqual(resumed(), 0)
         const taken: Array<number> = []
         const reader: BodySink = {
           data: (chunk) => {
@@ -275,9 +266,9 @@ describe("bodies", () => {
         }
         if (!isSource(body)) return assert.fail("a longer body goes on as a source")
         body.start(reader)
-        assert.deepStrictEqual([...taken, resumed], [1, 2, 3, 4, 1])
-        assert.isTrue(sink.data(Uint8Array.from([5])))
-        sink.end()
+        assert.deepStrictEqual([...taken, resumed()], [1, 2, 3, 4, 1])
+        assert.isTrue(sink().data(Uint8Array.from([5])))
+        sink().end()
         assert.deepStrictEqual(taken, [1, 2, 3, 4, 5, -1])
       })
   )

@@ -7,6 +7,7 @@ import type { Bindings } from "../cel/bindings.ts"
 import type { HostVariable } from "../cel/phases.ts"
 import { type Body, isSource } from "../http/body.ts"
 import type { Exchange } from "./exchange.ts"
+import { grpcStatusOf } from "./grpc/ending.ts"
 import * as slots from "./slots.ts"
 import { destinationOf, sourceOf } from "./source.ts"
 
@@ -65,8 +66,7 @@ class ResponseVariable implements HostVariable<"response"> {
     return this.#x.response?.status
   }
   get grpcStatus() {
-    const status = Number(this.#x.response?.headers.get("grpc-status"))
-    return Number.isInteger(status) ? status : undefined
+    return this.#x.grpcStatus ?? grpcStatusOf(this.#x.response?.headers)
   }
   get headers() {
     return this.#x.response?.headers.flat

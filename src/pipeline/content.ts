@@ -5,6 +5,7 @@
 import { type Effect, Exit } from "effect"
 import type { BodyAborted } from "../http/body.ts"
 import { contentCodings, decoded } from "../http/content-coding.ts"
+import { fieldsOfBytes, weakenTag } from "../http/validators.ts"
 import {
   type BodyTooLarge,
   type BuffersFull,
@@ -30,8 +31,7 @@ export const undoCodings = (x: Coded): boolean | "unknown" => {
   if (codings === "unknown") return codings
   if (codings.length === 0) return false
   x.requestBody = decoded(x.requestBody, codings, "client")
-  headers.delete("content-encoding")
-  headers.delete("content-length")
+  headers.deleteAll(fieldsOfBytes)
   return true
 }
 
@@ -75,8 +75,8 @@ const undoAnswerCodings = ({ response }: ReadableAnswer): boolean | "unknown" =>
   if (codings === "unknown") return codings
   if (codings.length === 0) return false
   response.body = decoded(response.body, codings, "backend")
-  response.headers.delete("content-encoding")
-  response.headers.delete("content-length")
+  response.headers.deleteAll(fieldsOfBytes)
+  weakenTag(response.headers)
   return true
 }
 

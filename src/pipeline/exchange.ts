@@ -71,6 +71,8 @@ export class Exchange implements View<AnySlot, AnySlot> {
   place: Place = nowhere
   /** Why the request was refused, if it was. */
   error: StageError | undefined = undefined
+  /** How a call of gRPC has ended, once it is known. */
+  grpcStatus: number | undefined = undefined
   /** What protocols and policies add to the log line of this request. */
   facts: Map<string, string | number | boolean> | undefined = undefined
   /** Takes what nodes tell by themselves. Absent when nobody wants it. */

@@ -26,7 +26,8 @@ const ofRequest: ReadonlyArray<Field> = [
   ["http.host", (p) => p.exchange.receivedAuthority],
   ["http.path", (p) => shownUri(p.exchange.receivedPath, p.exchange.settings.hidden)],
   ["http.version", (p) => `HTTP/${p.exchange.request.version}`],
-  ["http.status", (_, outcome) => outcome.status]
+  ["http.status", (_, outcome) => outcome.status],
+  ["grpc.status", (p) => p.exchange.grpcStatus]
 ]
 
 const ofBoth = [...ofWay, ...ofRequest]

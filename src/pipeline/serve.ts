@@ -11,6 +11,7 @@ import { Beside, type Stop } from "./beside.ts"
 import { within } from "./deadline.ts"
 import { callStopped, Defect, NoTunnel, NotFound, type TimedOut } from "./errors.ts"
 import type { Exchange } from "./exchange.ts"
+import { rememberGrpcStatus } from "./grpc/ending.ts"
 import type { Passage } from "./passage.ts"
 import { render } from "./render.ts"
 import type { Backend, Listener, Route, Selection } from "./route.ts"
@@ -344,6 +345,8 @@ const makeWays: Making<{ readonly serve: Serve; readonly reach: Reach }> = (loop
       if (queued[i] === "vary") addVary(answer!.headers, queued[i + 1]!)
       else answer!.headers.set(queued[i]!, queued[i + 1]!)
     }
+    // Calls of gRPC are POSTs: others are not looked through.
+    if (p.exchange.request.method === "POST") rememberGrpcStatus(p.exchange, answer!)
     hooks.final(p, error)
     return Exit.succeed(answer!)
   }

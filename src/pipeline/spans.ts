@@ -2,6 +2,7 @@
  * The spans of a sampled request, made from recorded times: one for the request, one for each node that ran and for each call
  * that it made, one for the call of the backend, or one for each call of a backend that is a relay. Nothing of this exists for a request that is not sampled.
  */
+import { isGrpc } from "../http/grpc.ts"
 import { formatTraceparent, newSpanId, newTraceId, type TraceContext } from "../http/trace-context.ts"
 import type { FinishedSpan } from "../services/span-sink.ts"
 import type { Exchange } from "./exchange.ts"
@@ -198,10 +199,11 @@ export class Spans implements Watch {
 /** Whether the backend is a relay in this process: then its own calls are what leaves it. */
 const isRelay = (p: Passage): boolean => p.backend?.protocol === "mcp"
 
-/** By what is asked: the method of an MCP message, else the method and the path that a route was matched by. */
+/** By what is asked: the method of an MCP message or of gRPC, else the method and the path that a route was matched by. */
 const nameOf = (x: Exchange): string => {
   const rpc = x.facts?.get("mcp.method.name")
   if (rpc !== undefined) return String(rpc)
+  if (isGrpc(x.request.headers)) return x.receivedPath
   const prefix = x.matchedPrefix?.replace(/\/$/, "")
   return `${x.receivedMethod} ${prefix === undefined ? x.receivedPath.split("?", 1)[0] : `${prefix}/*`}`
 }

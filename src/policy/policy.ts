@@ -41,6 +41,7 @@ export { compileHeaderMatch, type HeaderTest } from "../http/header-match.ts"
 export { type Answer, RequestHead, type Scheme, type Switched } from "../http/message.ts"
 export { octetsOf, type PathFault, readTarget } from "../http/path.ts"
 export { type AuthorityReplacement, type PathReplacement, rewriteAuthority, rewritePath } from "../http/rewrite.ts"
+export { fieldsOfBytes, weakenTag } from "../http/validators.ts"
 export * as jsonText from "../json/text.ts"
 // Attempts at a backend, where a policy asks for more than one.
 export type { EndedAttempt, Plan } from "../pipeline/attempts.ts"

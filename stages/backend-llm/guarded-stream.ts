@@ -9,6 +9,7 @@ import {
   type GuardWindow,
   type WindowStep
 } from "../../src/protocols/llm/guard/window.ts"
+import { SpokenLines } from "../../src/protocols/llm/sse/spoken.ts"
 import type { EventBody } from "./event-body.ts"
 import type { Exchange } from "./exchange.ts"
 import { GuardRejected } from "./refused.ts"
@@ -46,6 +47,8 @@ export interface Guarding {
 export class GuardedStream extends PassingBody {
   readonly #events: EventBody
   readonly #guarding: Guarding
+  /** Nothing passes that nobody judges. */
+  readonly #lines = new SpokenLines()
   #judging: Fiber.Fiber<StageError | undefined> | undefined
   /** What is judged, while it is. */
   #text: string | undefined
@@ -174,8 +177,10 @@ export class GuardedStream extends PassingBody {
   #release(chunks: ReadonlyArray<Uint8Array>): void {
     for (const chunk of chunks) {
       this.#giveBack(Math.min(chunk.length, this.#taken))
-      this.#passedBytes += chunk.length
-      if (!this.sink!.data(chunk)) this.#full = true
+      const spoken = this.#lines.push(chunk)
+      if (spoken.length === 0) continue
+      this.#passedBytes += spoken.length
+      if (!this.sink!.data(spoken)) this.#full = true
     }
   }
 

@@ -10,9 +10,11 @@ import {
   type ConfigProblem,
   compileExpression,
   type Expression,
+  fieldsOfBytes,
   type HeaderList,
   settled,
-  slots
+  slots,
+  weakenTag
 } from "../../src/policy/policy.ts"
 import type { Message, Seen } from "./message.ts"
 import type { Changes } from "./schema.ts"
@@ -89,8 +91,8 @@ export const compileChanges = (
     if (body !== undefined) {
       const content = yield* compiled(body, "body")
       const named = new Set(Object.keys({ ...add, ...set }).map((name) => name.toLowerCase()))
-      const stale = new Set(describing.filter((name) => !named.has(name)))
-      if (content !== undefined) changes.push(["body", rewriting(message, content, stale)])
+      if (content !== undefined)
+        changes.push(["body", rewriting(message, content, fieldsOfBytes.difference(named), !named.has("etag"))])
     }
 
     if (problems.length > 0) return yield* Effect.fail(problems)
@@ -179,11 +181,9 @@ const setting = (headers: HeaderList, name: string, text: string): void => heade
 
 const nothingForIt: Unusable = { because: "no value that it may have" }
 
-/** What is said of a body that is not there any more. */
-const describing = ["content-length", "content-encoding", "content-md5", "digest", "content-digest", "repr-digest"]
-
+/** @param stale what is said of a body that is not there any more. @param weakens whether its tag is one of them. */
 const rewriting =
-  (message: Message, content: Expression, stale: ReadonlySet<string>): Change =>
+  (message: Message, content: Expression, stale: ReadonlySet<string>, weakens: boolean): Change =>
   (x) => {
     let failed: Unusable | undefined
     message.setBody(x, () => {
@@ -192,6 +192,8 @@ const rewriting =
       if (body === undefined) failed = { because: value instanceof CelError ? value.code : "limit" }
       return body === undefined || body.length === 0 ? undefined : body
     })
-    message.headers(x).deleteAll(stale)
+    const headers = message.headers(x)
+    headers.deleteAll(stale)
+    if (weakens) weakenTag(headers)
     return failed
   }

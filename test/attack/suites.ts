@@ -26,6 +26,8 @@ import { requestForms } from "./request-forms.ts"
 import { requestsByLlhttp } from "./requests-by-llhttp.ts"
 import { slowClients } from "./slow-clients.ts"
 import { pathSpellings } from "./spellings.ts"
+import { tlsHandshakes } from "./tls-handshakes.ts"
+import { tlsHellos } from "./tls-hellos.ts"
 import { tokens } from "./tokens.ts"
 import { toldSecrets } from "./told-secrets.ts"
 
@@ -36,6 +38,7 @@ export const suites: ReadonlyArray<Suite> = [
   hostileAnswers,
   answersByLlhttp,
   proxyHeaders,
+  tlsHellos,
   requestsByLlhttp,
   // Header and path spelling.
   pathSpellings,
@@ -55,6 +58,7 @@ export const suites: ReadonlyArray<Suite> = [
   // Slow and flooding clients.
   slowClients,
   http2Sessions,
+  tlsHandshakes,
   mcpFloods,
   // Sessions and ids.
   mcpSessions,

@@ -2,12 +2,12 @@ import { Buffer } from "node:buffer"
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
 import { createParser } from "eventsource-parser"
-import { SseDecoder, type SseEvent } from "./decoder.ts"
+import { type DecodedEvent, SseDecoder } from "./decoder.ts"
 import { encodeSse } from "./encoder.ts"
 import type { SseLimits } from "./limit.ts"
 
 const decode = (chunks: ReadonlyArray<Uint8Array>, limits?: SseLimits) => {
-  const events: Array<SseEvent> = []
+  const events: Array<DecodedEvent> = []
   const decoder = new SseDecoder((event) => events.push(event), limits)
   for (const chunk of chunks) decoder.push(chunk)
   return { events, failure: decoder.end() }
@@ -173,7 +173,7 @@ describe("SSE decoder", () => {
     "agrees with an independent parser",
     { stream },
     ({ stream }) => {
-      const expected: Array<SseEvent> = []
+      const expected: Array<DecodedEvent> = []
       // The other parser drops an unfinished event; ours gives it out: finish it for both.
       const whole = `${stream}\n\n`
       const other = createParser({ onEvent: (e) => expected.push({ event: e.event, id: e.id, data: e.data }) })
