@@ -125,6 +125,7 @@ routes: [{ backends: [{ dynamic: { target: '(${expression}) ? "127.0.0.1:${backe
     body: "{}"
   },
   apiKey: located("apiKey", 'keys: [{ key: "k" }], location'),
+  basicAuth: located("basicAuth", 'htpasswd: "cy:{SHA}I7dElEdfX4dJgLdnbVEeI9iG2mQ=", authorizationLocation'),
   jwtAuth: located("jwtAuth", `${issuer}, location`),
   mcpAuthentication: located(
     "mcpAuthentication",

@@ -76,6 +76,32 @@ describe("networkAuthorization", () => {
     })
   )
 
+  it.live("for one port hold there, and a reload of them asks the connections of that port alone", () =>
+    Effect.gen(function* () {
+      const ruled = (rules: string) => `
+policies:
+- name: { name: inner, namespace: default }
+  target: { gateway: { gatewayName: default, gatewayNamespace: default, port: 8081 } }
+  policy: { networkAuthorization: { rules: [${rules}] } }
+gateways: { default: { port: 8080 }, inner: { port: 8081 } }
+routes: [{ gateways: [default, inner], policies: { directResponse: { status: 200, body: hello } } }]
+`
+      const gateway = yield* start(ruled(ownOnly), { ephemeral: true, host: "127.0.0.1" })
+      const [open, inner] = [gateway.port(8080)!, gateway.port(8081)!]
+      assert.include(yield* asked(open, "127.0.0.2"), "hello")
+      assert.strictEqual(yield* asked(inner, "127.0.0.2"), "")
+      const clients = [open, inner].map((port) => new RawClient(port, "127.0.0.1", "127.0.0.1").send(request))
+      for (const client of clients) yield* Effect.promise(() => client.until(({ text }) => text.endsWith("hello")))
+      yield* gateway.reload(ruled(`{ allow: 'source.address == "127.0.0.2"' }`))
+      yield* Effect.promise(() => clients[1]!.until(({ closed, ended }) => closed || ended))
+      assert.strictEqual(yield* asked(inner, "127.0.0.1"), "")
+      assert.include(yield* asked(inner, "127.0.0.2"), "hello")
+      clients[0]!.send(request)
+      yield* Effect.promise(() => clients[0]!.until(({ text }) => text.split("hello").length === 3))
+      for (const { socket } of clients) socket.destroy()
+    })
+  )
+
   it.live("is told in the trace of a request, with its rules", () =>
     Effect.gen(function* () {
       const gateway = yield* opened(ownOnly)

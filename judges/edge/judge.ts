@@ -14,6 +14,7 @@ import { text } from "node:stream/consumers"
 import { parseArgs } from "node:util"
 import { open } from "../../src/main/library.ts"
 import { install } from "../debian.ts"
+import { balancers } from "./balancers.ts"
 import { slowClients } from "./slow.ts"
 
 /** What became of one question. */
@@ -248,6 +249,7 @@ try {
   if (wants("slow")) verdicts.push(...(await slowClients(run, shown("server"))))
   if (wants("testssl")) verdicts.push(...(await testssl(ports[8443]!)))
   await gateway.close()
+  if (wants("balancers")) verdicts.push(...(await balancers(folder)))
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }

@@ -23,7 +23,7 @@ export const layer: Layer.Layer<Upstreams, never, Names | Metrics> = Layer.effec
     return {
       open: (target, options) =>
         Effect.map(
-          bothWays(options, (one) => open(target, one)),
+          bothWays(options, isSecured(target, options), (one) => open(target, one)),
           ([connections, tunnelled]) => ({
             send: (request) =>
               request.method === "CONNECT"
@@ -32,7 +32,7 @@ export const layer: Layer.Layer<Upstreams, never, Names | Metrics> = Layer.effec
           })
         ),
       openChosen: (options) =>
-        Effect.map(bothWays(options, openChosen), ([at, tunnelled]) => {
+        Effect.map(bothWays(options, options.tls !== undefined, openChosen), ([at, tunnelled]) => {
           pseudonym ??= pseudonymOf(randomUUID().slice(0, 8))
           return {
             pseudonym,
@@ -54,13 +54,18 @@ export const layer: Layer.Layer<Upstreams, never, Names | Metrics> = Layer.effec
 const passesOn = ({ version }: UpstreamOptions, request: UpstreamRequest<unknown>): boolean =>
   request.upgrade === undefined && (version ?? request.version) !== "2"
 
+/** Whether it is spoken to in TLS: then a tunnel leads there in any case. */
+const isSecured = (target: Address, { tls }: UpstreamOptions): boolean =>
+  tls !== undefined || (target.kind === "tcp" && target.tls)
+
 /** A proxy passes on what is HTTP, and what leaves HTTP goes through a tunnel, where they are not the same anyway. */
 const bothWays = <A, R>(
   { tunnel, ...options }: UpstreamOptions,
+  isSecured: boolean,
   opened: (options: UpstreamOptions) => Effect.Effect<A, never, R>
 ): Effect.Effect<readonly [http: A, other: A], never, R> =>
   Effect.flatMap(opened({ ...options, tunnel }), (http) =>
-    tunnel?.mode === "auto"
+    tunnel?.mode === "auto" && !isSecured
       ? Effect.map(opened({ ...options, tunnel: { ...tunnel, mode: "connect" } }), (other) => [http, other] as const)
       : Effect.succeed([http, http] as const)
   )

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs"
 import { createSecureServer } from "node:http2"
+import { connect } from "node:net"
 import { join } from "node:path"
 import { createServer as createTlsServer, type TLSSocket } from "node:tls"
 import { assert, describe, it } from "@effect/vitest"
@@ -139,6 +140,50 @@ describe("the version of HTTP that a backend is spoken to in", () => {
       assert.strictEqual((yield* send(upstreamRequest({ upgrade: "websocket" }))).status, 200)
       const plain = yield* upstreamTo(backend.port)
       assert.strictEqual((yield* plain.send(upstreamRequest({ version: "2" }))).status, 200)
+    })
+  )
+  it.live("passes through tunnels, with and without TLS inside", () =>
+    Effect.gen(function* () {
+      const plain = yield* http2Backend((stream) => {
+        stream.respond({ ":status": 200, "x-version": "2.0" })
+        stream.end()
+      })
+      const secure = yield* secureBackend(true)
+      const asked: Array<string | undefined> = []
+      const proxy = yield* httpBackend(() => {})
+      proxy.on("connect", ({ url }, client) => {
+        asked.push(url)
+        const way = connect(Number(url?.split(":").at(-1)), "127.0.0.1")
+        way.on("error", () => client.destroy())
+        client.on("error", () => way.destroy())
+        // The backend's first words may come with the answer of the proxy.
+        way.once("data", (first: Buffer) => {
+          client.write(Buffer.concat([Buffer.from("HTTP/1.1 200 OK\r\n\r\n"), first]))
+          way.pipe(client)
+        })
+        if (url?.endsWith(`:${secure.port}`) === true) {
+          client.write("HTTP/1.1 200 OK\r\n\r\n")
+          way.removeAllListeners("data")
+          way.pipe(client)
+        }
+        client.pipe(way)
+      })
+      for (const mode of ["auto", "connect"] as const) {
+        const tunnel = {
+          proxy: { kind: "tcp", host: "127.0.0.1", port: portOf(proxy.address()), tls: false },
+          mode
+        } as const
+        const inside = yield* upstreamTo(plain.port, { tunnel })
+        assert.deepStrictEqual(yield* spoken(inside, "2", "2"), ["2.0", "2.0"])
+        const secured = yield* to(secure.port, { alpn: ["h2", "http/1.1"] }, { tunnel })
+        assert.deepStrictEqual(yield* spoken(secured, "1.1", "2"), ["2.0", "2.0"])
+      }
+      assert.deepStrictEqual(asked, [
+        `127.0.0.1:${plain.port}`,
+        `localhost:${secure.port}`,
+        `127.0.0.1:${plain.port}`,
+        `localhost:${secure.port}`
+      ])
     })
   )
   it.live("does not multiply the connections that there may be", () =>

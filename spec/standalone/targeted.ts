@@ -70,9 +70,18 @@ export const PolicyTarget = exactlyOneOf("PolicyTarget", "What the policy applie
   )
 })
 
+/** Those that decide about connections: of what is said of the connections of clients, they alone differ from port to port. */
+const ofConnections = (specs: PolicySpecs): PolicySpecs =>
+  Object.fromEntries(Object.entries(specs).filter(([, { decides }]) => decides === "connection"))
+
 /** The section. */
 export const targetedSchema = (specs: PolicySpecs) => {
-  const Policy = ruled(Schema.Struct({ ...policyFields(specs, "backend"), ...policyFields(specs, "route") }), {
+  const fields = {
+    ...policyFields(specs, "backend"),
+    ...policyFields(specs, "route"),
+    ...policyFields(ofConnections(specs), "frontend")
+  }
+  const Policy = ruled(Schema.Struct(fields), {
     check: (form) => (Object.keys(form).length === 1 ? undefined : "'policies' must contain exactly 1 policy"),
     jsonSchema: { minProperties: 1, maxProperties: 1 }
   })

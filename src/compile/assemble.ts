@@ -14,7 +14,7 @@ import type { Backend, Listener, Route } from "../pipeline/route.ts"
 import type { Step } from "../pipeline/run.ts"
 import { type ConfigPath, type ConfigProblem, unavailable } from "../pipeline/stage.ts"
 import { makeWays, type Ways } from "../pipeline/sub-call.ts"
-import { type Attached, attachments } from "../routing/attach.ts"
+import { type Attached, attachments, frontendAttachments } from "../routing/attach.ts"
 import { compileListeners } from "../routing/listeners.ts"
 import { isAbsent, namedBy } from "../routing/lookup.ts"
 import { type Merging, merging } from "../routing/merge.ts"
@@ -50,6 +50,8 @@ export interface AssembledBind {
   readonly path: ConfigPath
   /** What its connections are, before anything is known of one. */
   readonly protocol: Normalised.Bind["protocol"]
+  /** What decides about its connections, if anything does. */
+  readonly admission: Admission | undefined
   readonly listenerFor: ListenerFor
   /** Absent: all of them bear requests. */
   readonly streamsFor: StreamsFor | undefined
@@ -68,7 +70,7 @@ export interface Assembled {
   readonly binds: ReadonlyArray<AssembledBind>
   readonly routes: ReadonlyArray<ServedRoute>
   readonly streams: ReadonlyArray<ServedStreamRoute>
-  /** What decides about the connections of clients, if anything does. */
+  /** What decides about the connections of clients at any port, if anything does. */
   readonly admission: Admission | undefined
   /** How connections of clients are taken, before anything decides about them. */
   readonly listening: ListenerOptions
@@ -104,6 +106,7 @@ class Assembly {
   readonly #problems = new Problems()
   readonly #lookup: Lookup
   readonly #sites: Sites
+  readonly #attachedToPort: ReturnType<typeof frontendAttachments>
   readonly #attachedTo: (listener: Normalised.Listener | undefined) => Attached
   readonly #backends: Backends
   readonly #routes: Array<ServedRoute> = []
@@ -123,6 +126,7 @@ class Assembly {
     this.#lookup = lookup
     this.#sites = sites
     this.#attachedTo = attachedTo
+    this.#attachedToPort = frontendAttachments(config)
     this.#tlsDefaults = tlsDefaults(config.frontend)
     const attached = attachedTo(undefined)
     const problems = this.#problems
@@ -160,11 +164,12 @@ class Assembly {
     return Effect.gen({ self: this }, function* () {
       if (bind.mode !== "standard" || bind.tunnelProtocol !== "direct")
         this.#problems.add(unavailable(bind.path, "a tunnel or internal bind"))
+      const admission = yield* this.#admissionOf(bind)
       const listeners: Array<{ readonly hostname: string; readonly value: Served }> = []
       for (const listener of bind.listeners)
-        listeners.push({ hostname: listener.hostname, value: yield* this.#served(bind, listener) })
+        listeners.push({ hostname: listener.hostname, value: yield* this.#served(bind, listener, admission) })
       const { key, port, address, protocol, path } = bind
-      const one = { key, port, address, protocol, path }
+      const one = { key, port, address, protocol, path, admission }
       if (protocol === "tcp") {
         if (listeners.length !== 1)
           this.#problems.add({
@@ -189,11 +194,18 @@ class Assembly {
     })
   }
 
-  #served(bind: Normalised.Bind, source: Normalised.Listener): Compiling<Served> {
+  #admissionOf(bind: Normalised.Bind): Compiling<Admission | undefined> {
+    const attached = this.#attachedToPort(bind)
+    return attached.length === 1
+      ? Effect.succeed(this.#admission)
+      : this.#sites.admission(this.#merge.frontend(attached))
+  }
+
+  #served(bind: Normalised.Bind, source: Normalised.Listener, admission: Admission | undefined): Compiling<Served> {
     return Effect.gen({ self: this }, function* () {
       const tls = yield* this.#tlsOf(source)
       if (source.protocol !== "TCP" && source.protocol !== "TLS")
-        return { listener: yield* this.#listener(bind, source), tls }
+        return { listener: yield* this.#listener(bind, source, admission), tls }
       const sources = {
         backends: this.#backends,
         lookup: this.#lookup,
@@ -201,7 +213,7 @@ class Assembly {
         random: this.#parts.random
       }
       const attached = this.#attachedTo(source)
-      const compiled = yield* compileStreamListener(sources, bind, source, attached, this.#admission)
+      const compiled = yield* compileStreamListener(sources, bind, source, attached, admission)
       this.#streams.push(...compiled.routes)
       return { streams: compiled.listener, tls, passesThrough: source.protocol === "TLS" && source.tls === undefined }
     })
@@ -244,7 +256,7 @@ class Assembly {
     }
   }
 
-  #listener(bind: Normalised.Bind, source: Normalised.Listener): Compiling<Listener> {
+  #listener(bind: Normalised.Bind, source: Normalised.Listener, admission: Admission | undefined): Compiling<Listener> {
     return Effect.gen({ self: this }, function* () {
       const attached = this.#attachedTo(source)
       const gateway = yield* this.#sites.compile("gateway", this.#merge.gateway(attached.gateway))
@@ -256,7 +268,7 @@ class Assembly {
         bind: bind.key,
         gateway: `${source.gatewayNamespace}/${source.gatewayName}`,
         namesHosts: namesHosts([source.hostname]),
-        admission: this.#admission,
+        admission,
         steps: gateway.request,
         response: responseSteps(this.#parts.registry, "response", [gateway]),
         effective: gateway.effective,

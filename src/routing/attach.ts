@@ -3,7 +3,7 @@
  * is written there or targeted at it, with its level. Merging tells what of them is in force.
  */
 
-import type { BackendLevel, GatewayLevel, PolicyAttachment, RouteLevel } from "./merge.ts"
+import type { BackendLevel, FrontendLevel, GatewayLevel, PolicyAttachment, RouteLevel } from "./merge.ts"
 import type {
   Backend,
   BackendReference,
@@ -71,6 +71,20 @@ export const isOfSection = (
 ) => {
   const target = backend?.backend
   return target?.name === name && target.namespace === namespace && target.section === section
+}
+
+/** Prepares a configuration: what is attached to the connections of a port. */
+export const frontendAttachments = ({ targeted, frontend }: Pick<Normalised, "targeted" | "frontend">) => {
+  const everywhere = written<FrontendLevel>("gateway", frontend.policies)
+  const ofPorts = targeted.filter(({ phase }) => phase === "frontend")
+  return (bind: Bind): ReadonlyArray<PolicyAttachment<FrontendLevel>> => [
+    everywhere,
+    ...ofPorts.flatMap((policy) => {
+      const levels = bind.listeners.map((listener) => gatewayLevel(policy.target, bind, listener))
+      const level = levels.find((each) => each === "gateway" || each === "gatewayPort")
+      return level === undefined ? [] : [targetedAt(policy, level)]
+    })
+  ]
 }
 
 /** Prepares a configuration: what is targeted at a part of a backend. What stands on the part itself wins over it. */

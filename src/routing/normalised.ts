@@ -54,7 +54,7 @@ export interface TargetedPolicy {
   readonly key: string
   readonly target: typeof PolicyTarget.Type
   /** Before or after a route is chosen, or for each call of a backend. */
-  readonly phase: "gateway" | "route" | "backend"
+  readonly phase: "frontend" | "gateway" | "route" | "backend"
   readonly policy: AttachedPolicy
   readonly path: Path
 }

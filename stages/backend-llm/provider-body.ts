@@ -49,7 +49,7 @@ export const addressed = (
  * @param read what the bytes were parsed to.
  */
 export const edited = (bytes: Buffer, read: JsonObject, addressed: JsonObject): Buffer | undefined => {
-  if (!isUnambiguous(bytes)) return undefined
+  if (!isUnambiguous(bytes, read)) return undefined
   if (read === addressed) return bytes
   let out: Buffer | undefined = bytes
   if (addressed["model"] !== read["model"]) out = setModel(out, String(addressed["model"]))

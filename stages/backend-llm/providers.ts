@@ -140,6 +140,6 @@ const requestedIn = (type: RouteType, x: Exchange, bytes: Buffer, json: JsonObje
 /** The bytes stay as they are: a name counts only if every reader finds the same one. */
 const requestedUnread = (x: Exchange, bytes: Buffer): RequestedModel | undefined => {
   const found = requestedModel("", x.request.headers.get("content-type"), bytes)
-  if (found.type === "refused" || (found.type === "body" && !isUnambiguous(bytes))) return undefined
+  if (found.type === "refused" || (found.type === "body" && !isUnambiguous(bytes, found.body))) return undefined
   return found
 }

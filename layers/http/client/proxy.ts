@@ -58,8 +58,9 @@ export const askForTunnel = (
   // Whatever a success says of its length, what follows is of the backend (RFC 9110 9.3.6).
   parser.begin(true, false)
   let length = 0
-  const over = (failure: TunnelRefused | ConnectionClosed | undefined): void => {
+  const over = (failure: TunnelRefused | ConnectionClosed | undefined, rest?: Buffer): void => {
     socket.off("data", read).off("end", ended).pause()
+    if (rest !== undefined) socket.unshift(rest)
     answered(failure)
   }
   const read = contained(container, (bytes: Buffer) => {
@@ -70,10 +71,7 @@ export const askForTunnel = (
       if (fault !== undefined || length > maxHeadBytes) over(new TunnelRefused({ status: undefined }))
     } else if (head.status < 200 || head.status > 299) over(new TunnelRefused({ status: head.status }))
     else if (consumed < bytes.length && !mayBegin) over(new TunnelRefused({ status: undefined }))
-    else {
-      if (consumed < bytes.length) socket.unshift(bytes.subarray(consumed))
-      over(undefined)
-    }
+    else over(undefined, consumed < bytes.length ? bytes.subarray(consumed) : undefined)
   })
   const ended = contained(container, () => over(new ConnectionClosed()))
   socket.on("data", read).once("end", ended)

@@ -98,6 +98,8 @@ export class Session implements Container {
       // What a request says twice is for its backend to judge.
       strictSingleValueFields: false
     }
+    // Whoever had it before, such as the way through a proxy, may have stopped reading, and nobody below goes on by itself.
+    socket.read(0)
     this.#http2 = connect(`${scheme}://backend`, options)
     this.#http2
       .on(

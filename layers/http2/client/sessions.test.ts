@@ -186,6 +186,27 @@ describe("a backend that speaks HTTP/2", () => {
     })
   )
 
+  it.live("says of bodies that are none how long they would be, and is believed", () =>
+    Effect.gen(function* () {
+      const backend = yield* http2Backend((stream, fields) => {
+        const status = fields[fields.indexOf(":path") + 1]!.slice(1)
+        stream.respond({ ":status": Number(status), "content-length": 5 }, { endStream: true })
+      })
+      const { send } = yield* to(backend.port)
+      for (const [method, status] of [
+        ["HEAD", 200],
+        ["GET", 304]
+      ] as const) {
+        const answer = yield* send(upstreamRequest({ method, pathAndQuery: `/${status}` }))
+        assert.deepStrictEqual(
+          [answer.status, answer.body, answer.headers.get("content-length")],
+          [status, undefined, "5"]
+        )
+      }
+      assert.strictEqual(backend.sessions.length, 1)
+    })
+  )
+
   it.live("may answer while it is still being sent to: the rest stays behind, and the session goes on", () =>
     Effect.gen(function* () {
       const backend = yield* http2Backend((stream) => {

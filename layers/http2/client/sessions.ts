@@ -10,6 +10,9 @@ import { ConnectionClosed, ConnectTimedOut, PoolClosed, PoolExhausted } from "..
 import { mostWaiting, oldest } from "../../http/client/pool.ts"
 import { mostStreams, Session, type SessionHome } from "./session.ts"
 
+/** Milliseconds between two looks at who has waited for too long, at least. */
+const soon = 20
+
 export interface SessionsSettings {
   /** Opens a connection; `undefined`: it speaks something else, and others have it. */
   readonly dial: (done: (made: Opened | Error | undefined) => void) => void
@@ -35,7 +38,7 @@ export class Sessions implements Carriers, SessionHome, Container {
   readonly #settings: SessionsSettings
   /** Those that stand, and those that wait for their peer's settings. */
   readonly #sessions = new Set<Session>()
-  /** Those of them that take nothing new: they are of no account for limits of new ones, but for that of the backend. */
+  /** In the order in which they came, with the time at which they give up. */
   readonly #waiting = new Map<Waiter, number>()
   #addresses: ReadonlySet<string> | undefined = undefined
   #stopFollowing: (() => void) | undefined = undefined
@@ -63,13 +66,13 @@ export class Sessions implements Carriers, SessionHome, Container {
     }
     const { now, acquireTimeout } = this.#settings
     const mayGrow = this.#wantsMore(1) && this.#settings.hasRoom()
-    if (!mayGrow && this.#pending === 0 && this.#waiting.size >= mostWaiting) {
+    if (!mayGrow && this.waiting >= mostWaiting) {
       this.#refuse(waiter, "queue")
       return
     }
     this.#waiting.set(waiter, now() + acquireTimeout)
     this.grow()
-    if (this.#pending === 0) this.#armExpiry()
+    this.#armExpiry()
   }
 
   forget(waiter: Waiter): void {
@@ -89,7 +92,7 @@ export class Sessions implements Carriers, SessionHome, Container {
 
   /** How many calls wait while all sessions are full. */
   get waiting(): number {
-    return this.#pending > 0 ? Math.max(0, this.#waiting.size - this.#pending * this.#usual) : this.#waiting.size
+    return Math.max(0, this.#waiting.size - this.#pending * this.#usual)
   }
 
   /** Gives those up who wait, for others to serve. */
@@ -243,22 +246,24 @@ export class Sessions implements Carriers, SessionHome, Container {
     const next = this.#waiting.values().next().value
     if (next === undefined) return
     this.#expiring = true
-    this.#settings.later(Math.max(1, Math.ceil(next - this.#settings.now())), () => {
+    // Those that are waited for with a connection that is being made may be older: that has a time of its own.
+    this.#settings.later(Math.max(soon, Math.ceil(next - this.#settings.now())), () => {
       this.#expiring = false
       this.#expire()
     })
   }
 
-  /** Refuses those who have waited for too long while all sessions were full. What is being opened has a time of its own. */
+  /** Refuses those who have waited for too long while all sessions were full. */
   #expire(): void {
     const now = this.#settings.now()
-    if (this.#pending === 0)
-      for (const [waiter, deadline] of this.#waiting) {
-        if (deadline > now) break
-        this.#waiting.delete(waiter)
-        this.#refuse(waiter, "time")
-      }
-    if (this.#waiting.size > 0) this.#armExpiry()
+    let covered = this.#pending * this.#usual
+    for (const [waiter, deadline] of this.#waiting) {
+      if (covered-- > 0) continue
+      if (deadline > now) break
+      this.#waiting.delete(waiter)
+      this.#refuse(waiter, "time")
+    }
+    this.#armExpiry()
   }
 
   #rests(session: Session): void {

@@ -226,6 +226,9 @@ export class Stream implements Carrier, Container, Uploading {
   #failure(): Error {
     const code = this.#stream?.rstCode
     if (this.unprocessed || code === NGHTTP2_REFUSED_STREAM) return new StreamRefused()
+    // The session had ended when it was asked, which shows later.
+    if (this.#error !== undefined && "code" in this.#error && unasked.has(String(this.#error.code)))
+      return new StreamRefused()
     const { failure } = this.#session
     if (failure !== undefined) return failure
     if (this.#error !== undefined && !isOfStream(this.#error)) return this.#error
@@ -307,6 +310,9 @@ export class Stream implements Carrier, Container, Uploading {
 }
 
 const finish = containing((stream: Stream) => stream.finish())
+
+/** A session says so that has sent nothing. */
+const unasked: ReadonlySet<string> = new Set(["ERR_HTTP2_GOAWAY_SESSION", "ERR_HTTP2_INVALID_SESSION"])
 
 /** Whether it says no more than the code of the stream. */
 const isOfStream = (error: Error): boolean => "code" in error && error.code === "ERR_HTTP2_STREAM_ERROR"

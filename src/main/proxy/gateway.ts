@@ -179,7 +179,8 @@ export const startGateway = <R>(
     const refusals = refusedConnections(metrics, log, clocks.monotonic)
     const overload = new Overload(options.overload, clocks.monotonic, (cause) => tell("connection", cause))
     const turnedAway = reportOverload(metrics, log, overload)
-    const admitting = (bind: string) => {
+    /** @param place where a port of that key listens. */
+    const admitting = (bind: string, place: string) => {
       const admit = makeAdmit(
         clocks.monotonic,
         (contact, error) => {
@@ -190,7 +191,7 @@ export const startGateway = <R>(
       )
       return (peer: Peer): Effect.Effect<boolean> | undefined => {
         const snapshot = current
-        const { admission } = snapshot.assembled
+        const { admission } = bindsByPlace.get(place) ?? snapshot.assembled
         if (admission === undefined) return undefined
         const { wall, monotonic } = clocks
         const decision = admit(new Contact(peer, wall(), monotonic(), admission, options.env, watchers.waiting))
@@ -213,7 +214,7 @@ export const startGateway = <R>(
           address: options.ephemeral && place._tag !== "Unix" ? { ...place, port: 0 } : place,
           setting: settingOf(bind),
           handle: handle(key),
-          admit: admitting(bind.key),
+          admit: admitting(bind.key, key),
           relayed: relaying(bind, () => bindsByPlace.get(key)),
           tls: bind.tls === undefined ? undefined : () => bindsByPlace.get(key)?.tls ?? bind.tls,
           overload,
@@ -308,7 +309,8 @@ export const startGateway = <R>(
       )
 
     const publish = (next: Snapshot, opened: ReadonlyMap<string, Open>) => {
-      const isDecidedOtherwise = decidesOtherwise(current, next)
+      const before = bindsByPlace
+      const isOtherwise = decidesOtherwise(current.assembled, next.assembled)
       currentSettings = settingsOf(next)
       snapshots.set(next, currentSettings)
       held.record(snapshots.size)
@@ -318,7 +320,11 @@ export const startGateway = <R>(
         bind.tls?.whenReplaced(() => readmit(place))
         readmit(place)
       }
-      if (isDecidedOtherwise) for (const { bound } of [...sockets.values(), ...givenUp]) bound.decideAnew(notAdmitted)
+      for (const [place, { bound }] of sockets) {
+        const bind = bindsByPlace.get(place)
+        if (bind === undefined ? isOtherwise : decidesOtherwise(before.get(place), bind)) bound.decideAnew(notAdmitted)
+      }
+      if (isOtherwise) for (const { bound } of givenUp) bound.decideAnew(notAdmitted)
       for (const [place, open] of opened) {
         sockets.set(place, open)
         log.log("info", "proxy", "started bind", { bind: open.bind.key, address: open.bound.addresses.join(",") })
@@ -424,8 +430,11 @@ const spoken: Readonly<Record<AssembledBind["protocol"], string>> = { http: "", 
 const notAdmitted = "its connection is not admitted any more"
 
 /** Whether policies may decide otherwise of connections that stand. */
-const decidesOtherwise = ({ assembled: before }: Snapshot, { assembled: { admission } }: Snapshot): boolean =>
-  admission !== undefined && revealedText(admission.effective()) !== revealedText(before.admission?.effective())
+const decidesOtherwise = (
+  before: Pick<AssembledBind, "admission"> | undefined,
+  { admission }: Pick<AssembledBind, "admission">
+): boolean =>
+  admission !== undefined && revealedText(admission.effective()) !== revealedText(before?.admission?.effective())
 
 /** What is left of a port that the configuration does not have any more. */
 const noBind = new NotFound({ what: "listener" })

@@ -1,7 +1,7 @@
 /** The `policies` and `frontendPolicies` sections, and the demands of `config` on itself. */
 import { Redacted } from "effect"
 import type { Path } from "../../../spec/config/path.ts"
-import { isConditional, type PolicySpecs } from "../../../spec/standalone/policies.ts"
+import { isConditional, type PolicyPlace, type PolicySpecs } from "../../../spec/standalone/policies.ts"
 import type { Standalone } from "../../../spec/standalone.ts"
 import type { Frontends, TargetedPolicy } from "../normalised.ts"
 import type { Complaints } from "./complaints.ts"
@@ -14,7 +14,7 @@ export const targetedPolicies = (
   { specs, problems }: Context
 ): ReadonlyArray<TargetedPolicy> => {
   const keys = new Set<string>()
-  return (configs ?? []).flatMap(({ name, target, phase, policy: holder }, index) => {
+  return (configs ?? []).flatMap(({ name, target, phase, policy: holder }, index): ReadonlyArray<TargetedPolicy> => {
     const path: Path = ["policies", index]
     const key = `${name.namespace}/${name.name}`
     if (keys.has(key)) problems.add([...path, "name"], `policy ${key} is defined twice`)
@@ -30,10 +30,26 @@ export const targetedPolicies = (
       problems.add(policy.path, `${policy.name} cannot be attached to a backend`)
     if (target.backend !== undefined && isConditional(holder[policy.name]))
       problems.add(policy.path, "a policy of a backend cannot be conditional")
+    if (isOfConnections(places)) {
+      if (target.gateway === undefined)
+        problems.add(
+          policy.path,
+          `${policy.name} is for connections: it is targeted at a gateway, or at one of its ports`
+        )
+      if (target.gateway?.listenerName !== undefined)
+        problems.add(
+          [...path, "target", "gateway", "listenerName"],
+          `${policy.name} decides before it is known which listener a connection is for; name a port`
+        )
+      return [{ key, target, phase: "frontend", policy, path }]
+    }
     const atBackend = target.backend !== undefined || onRoute === "backend" || !places.includes("route")
     return [{ key, target, phase: phase === "route" && atBackend ? "backend" : phase, policy, path }]
   })
 }
+
+/** Whether it stands nowhere but on the connections of clients. */
+const isOfConnections = (places: ReadonlyArray<PolicyPlace>): boolean => places.every((place) => place === "frontend")
 
 /** What holds for the connections of all listeners. */
 export const frontends = (config: Standalone["frontendPolicies"], specs: PolicySpecs): Frontends => {

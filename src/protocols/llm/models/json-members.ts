@@ -3,6 +3,7 @@
  * keys and white space survive, and a large prompt is not serialised again.
  */
 import { Buffer } from "node:buffer"
+import type { JsonObject } from "../formats/json.ts"
 
 /** Byte offsets; `end` is behind the value. */
 export interface ByteSpan {
@@ -117,21 +118,25 @@ export const memberSpans = (json: Buffer, name: string): ReadonlyArray<ByteSpan>
   return whole ? spans : undefined
 }
 
+/** Whether one of the bytes between is a backslash. A key is short: the native search would take longer to call. */
+const hasEscape = (json: Buffer, from: number, to: number): boolean => {
+  for (let at = from; at < to; at++) if (json[at] === BACKSLASH) return true
+  return false
+}
+
 /**
  * Whether every reader finds the same value under every top-level key. Not so where a key stands twice, or is written with escapes, which
  * might hide that it does.
+ * @param read what the text was parsed to: of a key that stands twice it has one member.
  */
-export const isUnambiguous = (json: Buffer): boolean => {
-  const keys = new Set<string>()
+export const isUnambiguous = (json: Buffer, read: JsonObject): boolean => {
   let members = 0
   let escaped = false
   const whole = eachMember(json, (keyStart, keyEnd) => {
-    const key = json.toString("latin1", keyStart + 1, keyEnd - 1)
-    keys.add(key)
     members++
-    escaped ||= key.includes("\\")
+    escaped ||= hasEscape(json, keyStart, keyEnd)
   })
-  return whole && !escaped && keys.size === members
+  return whole && !escaped && members === Object.keys(read).length
 }
 
 /** The text of an object that has no member of that name, with one. */

@@ -1,8 +1,8 @@
 import { Buffer } from "node:buffer"
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
-import { mapSame, member, parseJson, withMember, withoutMembers } from "../formats/json.ts"
-import { memberSpans, setMember, setModel } from "./json-members.ts"
+import { isObject, mapSame, member, parseJson, withMember, withoutMembers } from "../formats/json.ts"
+import { isUnambiguous, memberSpans, setMember, setModel } from "./json-members.ts"
 
 describe("open JSON objects", () => {
   it("inherited names are no members, and a hostile name stays a plain member", () => {
@@ -131,5 +131,30 @@ describe("changing one member of a JSON text", () => {
       setModel(Buffer.from('{"model":"a","x":0,"model":"b"}'), "b")!.toString(),
       '{"model":"b","x":0,"model":"b"}'
     )
+  })
+})
+
+describe("a text in which everybody finds the same", () => {
+  const verdictOf = (bytes: Buffer) => {
+    const read = parseJson(bytes.toString("utf8"))
+    return isUnambiguous(bytes, isObject(read) ? read : {})
+  }
+
+  it.each(["{}", '{"a":1}', '{"a":1,"A":2,"":3}', '{"__proto__":1,"a":{"a":1,"a":2}}', '{"1":0,"01":0}'])(
+    "is %s",
+    (text) => assert.isTrue(verdictOf(Buffer.from(text)))
+  )
+
+  it.each([
+    '{"a":1,"a":1}',
+    '{"a":1,"b":2,"a":3}',
+    '{"__proto__":1,"__proto__":2}',
+    '{"\\u0061":1}',
+    '{"a":1,"\\u0061":1}',
+    "[]"
+  ])("is not %s", (text) => assert.isFalse(verdictOf(Buffer.from(text))))
+
+  it("is not one whose keys are the same where bytes that are no text are replaced", () => {
+    assert.isFalse(verdictOf(Buffer.from('{"\u00ff":1,"\u00fe":2}', "latin1")))
   })
 })
