@@ -12,6 +12,7 @@ import { text } from "node:stream/consumers"
 import { parseArgs } from "node:util"
 import { open } from "../../src/main/library.ts"
 import { install } from "../debian.ts"
+import { balancers } from "./balancers.ts"
 
 /** What became of one question. */
 interface Verdict {
@@ -243,6 +244,7 @@ try {
   if (given.only !== "testssl") for (const question of clients(ports)) verdicts.push(await asked(question))
   if (given.only !== "clients") verdicts.push(...(await testssl(ports[8443]!)))
   await gateway.close()
+  if (given.only === "" || given.only === "balancers") verdicts.push(...(await balancers(folder)))
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }

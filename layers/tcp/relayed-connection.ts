@@ -8,7 +8,7 @@ import type { StageError } from "../../src/pipeline/stage.ts"
 import type { Peer } from "../../src/pipeline/view.ts"
 import { contained, ignore } from "../../src/services/contained.ts"
 import type { Stream } from "../../src/services/upstreams.ts"
-import { type ClientConnection, endUnlessAdmitted, type Limits, type Serving } from "../http/client-connection.ts"
+import { type ClientConnection, endUnlessAdmitted, type Serving } from "../http/client-connection.ts"
 import { reset } from "../http/refusal.ts"
 import type { Secured } from "../tls/secured.ts"
 import { type Broken, Pump } from "./pump.ts"
@@ -50,8 +50,7 @@ export class RelayedConnection implements ClientConnection {
   #fiber: Fiber.Fiber<unknown> | undefined = undefined
   #failure: StageError | undefined = undefined
   #refused = false
-  #moved = 0
-  #stillSince: number
+  #looking: NodeJS.Timeout | undefined = undefined
 
   /** @param over told when both of its sides are closed. */
   constructor(
@@ -68,7 +67,6 @@ export class RelayedConnection implements ClientConnection {
     this.peer = peer
     this.secured = secured
     this.#relay = relay
-    this.#stillSince = serving.clocks.monotonic()
     const closed = contained(this, () => this.#closed())
     socket.on("error", ignore).on("close", closed)
   }
@@ -128,7 +126,8 @@ export class RelayedConnection implements ClientConnection {
       this.#concluded()
     }
     this.#pump = new Pump(this.socket, backend, over, this.#serving.defect)
-    this.#stillSince = this.#serving.clocks.monotonic()
+    const { idleTimeout } = this.#relay
+    if (idleTimeout !== undefined) this.#watchIdle(this.#pump, idleTimeout)
     this.#pump.begin()
   }
 
@@ -141,6 +140,7 @@ export class RelayedConnection implements ClientConnection {
   }
 
   #concluded(): void {
+    clearTimeout(this.#looking)
     const { received = 0, sent = 0 } = this.#pump ?? {}
     try {
       this.#relay.over({ received, sent, failure: this.#failure }, this.#refused)
@@ -191,21 +191,31 @@ export class RelayedConnection implements ClientConnection {
     else this.#pump.cut()
   }
 
-  /** Tells what has passed, and ends it when nothing has for too long. */
-  sweep(now: number, _: Limits): void {
-    const pump = this.#pump
-    if (pump === undefined) return
-    this.#relay.moved(pump.received, pump.sent)
-    const { moved } = pump
-    if (moved !== this.#moved) {
-      this.#moved = moved
-      this.#stillSince = now
-    } else if (now - this.#stillSince >= (this.#relay.idleTimeout ?? Number.POSITIVE_INFINITY)) {
-      this.#failure ??= new StoodStill({ by: pump.silent })
-      this.#close()
-    }
+  /** Tells what has passed. */
+  sweep(): void {
+    if (this.#pump !== undefined) this.#relay.moved(this.#pump.received, this.#pump.sent)
+  }
+
+  /** Ends it when nothing has moved for too long: looked at now and then, so that it costs nothing when bytes pass. */
+  #watchIdle(pump: Pump, milliseconds: number): void {
+    let { moved } = pump
+    let still = 0
+    const look = contained(this, () => {
+      if (pump.moved !== moved) still = 0
+      else if (++still === looks) {
+        this.#failure ??= new StoodStill({ by: pump.silent })
+        this.#close()
+        return
+      }
+      moved = pump.moved
+      this.#looking = setTimeout(look, Math.max(10, milliseconds / looks)).unref()
+    })
+    this.#looking = setTimeout(look, Math.max(10, milliseconds / looks)).unref()
   }
 }
+
+/** How often a connection is looked at in the time for which nothing may move on it. */
+const looks = 4
 
 const failureOf = (cause: Cause.Cause<StageError>, defect: (cause: unknown) => void): StageError => {
   const error = errorOf(cause)

@@ -114,8 +114,6 @@ export class Relay {
   readonly peer: Peer
   readonly listener: StreamListener
   readonly settings: Settings
-  /** Milliseconds for which nothing may move on it; `undefined`: any time. */
-  readonly idleTimeout: number | undefined
   readonly arrived: number
   route: StreamRoute | undefined = undefined
   backend: StreamBackend | undefined = undefined
@@ -123,6 +121,7 @@ export class Relay {
   endpoint: StreamEndpoint | undefined = undefined
   /** When that was called. */
   called: number | undefined = undefined
+  readonly #idleTimeout: number | undefined
   readonly #hooks: RelayHooks
   #watch: RelayWatch | undefined = undefined
   #received = 0
@@ -139,7 +138,7 @@ export class Relay {
     this.peer = peer
     this.listener = listener
     this.settings = settings
-    this.idleTimeout = idleTimeout
+    this.#idleTimeout = idleTimeout
     this.#hooks = hooks
     this.arrived = hooks.clock()
   }
@@ -178,6 +177,12 @@ export class Relay {
         return this.#attempt(next, error)
       }
     })
+  }
+
+  /** Milliseconds for which nothing may move on it, by what holds for its client and for its endpoint; `undefined`: any time. */
+  get idleTimeout(): number | undefined {
+    const least = Math.min(this.#idleTimeout ?? Infinity, this.endpoint?.streams.idleTimeout ?? Infinity)
+    return least === Infinity ? undefined : least
   }
 
   /** How many bytes have passed so far. */

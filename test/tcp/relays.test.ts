@@ -1,4 +1,9 @@
 /** Connections that are passed on as they are, between real sockets and through a whole proxy. */
+import { spawnSync } from "node:child_process"
+import { mkdtempSync, rmSync } from "node:fs"
+import { connect } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { connect as connectTls } from "node:tls"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Stream } from "effect"
@@ -17,6 +22,18 @@ ${more}
 const host = (port: number, more = "") => `{ host: "127.0.0.1:${port}"${more} }`
 const until = (holds: () => boolean) => Effect.promise(() => eventually(holds))
 const shown = { cert: pem("server.pem"), key: pem("server.key") }
+
+/** A folder for sockets, which goes with the test. */
+const rooms = Effect.map(
+  Effect.acquireRelease(
+    Effect.sync(() => mkdtempSync(join(tmpdir(), "relays-"))),
+    (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
+  ),
+  (folder) => ({ folder, path: (name: string) => join(folder, name) })
+)
+
+/** Leaves the file of a socket behind. */
+const leaving = 'require("node:net").createServer().listen(process.argv[1], () => process.kill(process.pid, "SIGKILL"))'
 
 /** A client that speaks TLS: what it is told up to the end, after it has said something. */
 const toldOverTls = (port: number, servername: string, said: string) =>
@@ -169,14 +186,26 @@ services:
   it.live("on which nothing moves for too long is ended", () =>
     Effect.gen(function* () {
       const db = yield* backend(greeting("db"))
-      const { port, log } = yield* proxy(
-        tcp(host(db.port), "frontendPolicies: { tcp: { idleTimeout: 200ms }, http: { http1IdleTimeout: 400ms } }")
-      )
+      const { port, log } = yield* proxy(tcp(host(db.port), "frontendPolicies: { tcp: { idleTimeout: 200ms } }"))
       const one = yield* client(port)
       yield* Effect.promise(() => one.until(({ closed }) => closed))
       assert.strictEqual(one.text, "db:")
       yield* until(() => log.some((line) => line.includes('error="nothing has moved for too long" reason=Timeout')))
       yield* until(() => db.seen[0]!.closed())
+    })
+  )
+
+  it.live("is ended as well when nothing moves for as long as its backend says", () =>
+    Effect.gen(function* () {
+      const db = yield* backend(greeting("db"))
+      const { port } = yield* proxy(`
+gateways: { default: { port: 7000, protocol: TCP } }
+tcpRoutes: [{ backends: [{ backend: /db }] }]
+backends: [{ name: db, host: "127.0.0.1:${db.port}", policies: { http: { idleTimeout: 200ms } } }]
+`)
+      const one = yield* client(port)
+      yield* Effect.promise(() => one.until(({ closed }) => closed))
+      assert.strictEqual(one.text, "db:")
     })
   )
 
@@ -271,6 +300,67 @@ services:
         selectedRoute: "gateway/default/default/db"
       })
       assert.deepInclude(events.at(-2)!.message, { details: { received: 1, sent: 4 } })
+    })
+  )
+})
+
+describe("a socket of the machine", () => {
+  it.live("takes connections, and is where they are passed on to", () =>
+    Effect.gen(function* () {
+      const { path } = yield* rooms
+      const db = yield* backend(greeting("db"), undefined, path("db"))
+      // One that nobody serves any more.
+      spawnSync(process.execPath, ["-e", leaving, path("in")])
+      const text = (more: string) => `
+gateways: { default: { port: 7000, address: "unix:${path("in")}", protocol: TCP } }
+tcpRoutes: [{ name: db, backends: [{ host: "unix:${path("db")}" ${more} }] }]
+`
+      const { gateway, log } = yield* proxy(text(""))
+      const asked = Effect.promise(
+        () =>
+          new Promise<string>((resolve) => {
+            let said = ""
+            const socket = connect(path("in"), () => socket.end("hello"))
+            socket.setEncoding("latin1").on("data", (chunk: string) => {
+              said += chunk
+            })
+            socket.on("close", () => resolve(said)).on("error", () => {})
+          })
+      )
+      assert.strictEqual(yield* asked, "db:hello")
+      yield* Effect.orDie(gateway.reload(text(", weight: 2")))
+      assert.strictEqual(yield* asked, "db:hello")
+      assert.lengthOf(db.seen, 2)
+      yield* until(() => log.some((line) => line.includes(`endpoint=unix:${path("db")}`)))
+    })
+  )
+
+  it.live("carries requests in and out as well", () =>
+    Effect.gen(function* () {
+      const { path } = yield* rooms
+      yield* backend(
+        (socket) => socket.once("data", () => socket.end("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nup")),
+        undefined,
+        path("up")
+      )
+      yield* proxy(`
+gateways: { default: { port: 7000, address: "unix:${path("in")}" } }
+routes: [{ backends: [{ host: "unix:${path("up")}" }] }]
+`)
+      const answered = Effect.promise(
+        () =>
+          new Promise<string>((resolve) => {
+            let said = ""
+            const socket = connect(path("in"), () =>
+              socket.write("GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
+            )
+            socket.setEncoding("latin1").on("data", (chunk: string) => {
+              said += chunk
+            })
+            socket.on("close", () => resolve(said)).on("error", () => {})
+          })
+      )
+      assert.match(yield* answered, /^HTTP\/1\.1 200 [\s\S]*up$/)
     })
   )
 })
