@@ -2,9 +2,11 @@
  * The gateway's edge as other programs see it: testssl.sh finds nothing above LOW in what is spoken, curl and OpenSSL are served
  * and refused as configured, by name, by certificate, by version, suite and group, and resume sessions where they may.
  *
- * h2spec finds no fault with HTTP/2 that the runtime does not have by itself, and h2load gets an answer to each request.
+ * h2spec finds no fault with HTTP/2 that the runtime does not have by itself, h2load gets an answer to each request, and
+ * slowhttptest finds it available all the time.
  *
- * `--only testssl`, `--only clients` or `--only http2` is one of them. testssl.sh takes two minutes. h2spec is built with Go.
+ * `--only testssl`, `clients`, `http2`, `balancers` or `slow` is one of them. testssl.sh takes two minutes, slowhttptest three.
+ * h2spec is built with Go.
  */
 import { spawn } from "node:child_process"
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
@@ -16,6 +18,7 @@ import { open } from "../../src/main/library.ts"
 import { install } from "../debian.ts"
 import { balancers } from "./balancers.ts"
 import { h2load, h2spec } from "./http2.ts"
+import { slowClients } from "./slow.ts"
 
 /** What became of one question. */
 interface Verdict {
@@ -251,23 +254,24 @@ const testssl = async (port: number): Promise<ReadonlyArray<Verdict>> => {
     }))
 }
 
-install("testssl.sh", "curl", "openssl", "nghttp2-client")
+install("testssl.sh", "curl", "openssl", "nghttp2-client", "slowhttptest")
 const verdicts: Array<Verdict> = []
-const all = given.only === ""
 try {
   await certificates()
   const gateway = await open(configuration(), { ephemeral: true, host: "127.0.0.1" })
   const ports = Object.fromEntries([8080, 8443, 8444, 8445].map((port) => [port, gateway.port(port)!]))
-  if (all || given.only === "clients") for (const question of clients(ports)) verdicts.push(await asked(question))
-  if (all || given.only === "http2") {
+  const wants = (what: string) => given.only === "" || given.only === what
+  if (wants("clients")) for (const question of clients(ports)) verdicts.push(await asked(question))
+  if (wants("http2")) {
     const secure = { certificate: readFileSync(at("server.pem"), "utf8"), key: readFileSync(at("server.key"), "utf8") }
     verdicts.push(...(await h2spec({ plain: ports[8080]!, secure: ports[8443]! }, secure, run)))
     for (const url of [`https://localhost:${ports[8443]}/`, `http://localhost:${ports[8080]}/`])
       verdicts.push(await h2load(url, run))
   }
-  if (all || given.only === "testssl") verdicts.push(...(await testssl(ports[8443]!)))
+  if (wants("slow")) verdicts.push(...(await slowClients(run, shown("server"))))
+  if (wants("testssl")) verdicts.push(...(await testssl(ports[8443]!)))
   await gateway.close()
-  if (all || given.only === "balancers") verdicts.push(...(await balancers(folder)))
+  if (wants("balancers")) verdicts.push(...(await balancers(folder)))
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }
