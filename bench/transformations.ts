@@ -52,9 +52,6 @@ const measured = (policy: unknown): number => {
   return best
 }
 
-const nothing = measured({ request: {} })
 const three = measured(config)
-console.log(
-  `three header transformations: ${Math.round(three)} ns, of which the loop and its clock ${Math.round(nothing)} ns`
-)
-process.exitCode = three - nothing <= 2_000 ? 0 : 1
+console.log(`three header transformations: ${Math.round(three)} ns, the loop and its clock included`)
+process.exitCode = three <= 2_000 ? 0 : 1

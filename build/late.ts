@@ -31,8 +31,10 @@ export const loadedLate = (expression: string, whole: Readonly<Record<string, un
     "let loaded",
     `const own = () => (loaded ??= ${expression})`,
     ...names.map((name, i) => `let _${i} = /* @__PURE__ */ (() => ${standIn(`_${i}`, name, whole[name])})()`),
+    // Some import a module of Node as a whole, for one function of it.
+    "const all = /* @__PURE__ */ (() => new Proxy({}, { get: (_, key) => own()[key] }))()",
     // A name may be a reserved word, so each is exported under an alias.
-    `export { ${names.map((name, i) => `_${i} as ${name}`).join(", ")} }`
+    `export { ${["all as default", ...names.map((name, i) => `_${i} as ${name}`)].join(", ")} }`
   ].join("\n")
 }
 

@@ -5,6 +5,7 @@
  * Records the verdicts in `verdicts.json`, which `npm test` replays.
  */
 import { writeFileSync } from "node:fs"
+import { setTimeout } from "node:timers/promises"
 import { Effect, Exit, Scope } from "effect"
 import { canary, forms, requestFormsTo } from "../../test/attack/request-forms.ts"
 import { type StrictOrigin, shown, strictOrigin } from "../../test/attack/strict-origin.ts"
@@ -58,6 +59,8 @@ for (const name of serverNames) {
   for (const form of forms)
     all[form.title]!.verdicts[name] = await judged(server, origin, form.cut ? form.send : form.send + canary)
 
+  // What was given up on may still be on its way to the origin.
+  await setTimeout(patience)
   // The same through the gateway: what comes out behind both is what the gateway alone would have let through, or less.
   const trial = await open(requestFormsTo({ ...origin, port: server.port }))
   let refused = 0

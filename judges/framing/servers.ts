@@ -104,6 +104,8 @@ http://:${port} {
     file: "proxy.mjs",
     text: (_, port, backend) => `
 import { createServer, request } from "node:http"
+// A request that this program cannot handle must not end it: whatever came later would count as refused.
+process.on("uncaughtException", () => {})
 createServer((asked, answer) => {
   const { connection, ...headers } = asked.headers
   const call = request({ host: "127.0.0.1", port: ${backend}, method: asked.method, path: asked.url, headers, agent: false })

@@ -1,4 +1,5 @@
 /** Whether a password is the one of a hash, for each kind of hash. It takes its time, up to more than a second: it is for a thread of its own. */
+/// <reference path="./unix-crypt.d.ts" />
 import { Buffer } from "node:buffer"
 import { createHash, timingSafeEqual } from "node:crypto"
 import { hashSync } from "bcryptjs"

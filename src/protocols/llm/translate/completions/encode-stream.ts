@@ -48,6 +48,7 @@ class CompletionsStreamEncoder implements StreamEncoder {
   private serviceTier: string | undefined
   private roleSent = false
   private failed = false
+  private finished = false
   /** Tool blocks in the order of their opening. */
   private readonly calls = new Map<number, { readonly index: number; hasArguments: boolean }>()
 
@@ -81,7 +82,8 @@ class CompletionsStreamEncoder implements StreamEncoder {
   }
 
   end(): ReadonlyArray<SseEvent> {
-    return this.failed ? [] : [done]
+    // An answer that was cut off must not look whole.
+    return this.failed || !this.finished ? [] : [done]
   }
 
   private gather(delta: Delta, into: Gathered): void {
@@ -119,6 +121,7 @@ class CompletionsStreamEncoder implements StreamEncoder {
         break
       case "finish":
         into.finish = delta.finish
+        this.finished = true
         break
       case "usage":
         into.usage = encodeUsage(delta.usage)
