@@ -2,7 +2,9 @@
  * The gateway's edge as other programs see it: testssl.sh finds nothing above LOW in what is spoken, curl and OpenSSL are served
  * and refused as configured, by name, by certificate, by version, suite and group, and resume sessions where they may.
  *
- * `--only testssl` or `--only clients` is one of them. testssl.sh takes two minutes.
+ * slowhttptest finds it available all the time.
+ *
+ * `--only testssl`, `--only clients` or `--only slow` is one of them. testssl.sh takes two minutes, slowhttptest three.
  */
 import { spawn } from "node:child_process"
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
@@ -13,6 +15,7 @@ import { parseArgs } from "node:util"
 import { open } from "../../src/main/library.ts"
 import { install } from "../debian.ts"
 import { balancers } from "./balancers.ts"
+import { slowClients } from "./slow.ts"
 
 /** What became of one question. */
 interface Verdict {
@@ -235,16 +238,18 @@ const testssl = async (port: number): Promise<ReadonlyArray<Verdict>> => {
     }))
 }
 
-install("testssl.sh", "curl", "openssl")
+install("testssl.sh", "curl", "openssl", "slowhttptest")
 const verdicts: Array<Verdict> = []
 try {
   await certificates()
   const gateway = await open(configuration(), { ephemeral: true, host: "127.0.0.1" })
   const ports = Object.fromEntries([8443, 8444, 8445].map((port) => [port, gateway.port(port)!]))
-  if (given.only !== "testssl") for (const question of clients(ports)) verdicts.push(await asked(question))
-  if (given.only !== "clients") verdicts.push(...(await testssl(ports[8443]!)))
+  const wants = (what: string) => given.only === "" || given.only === what
+  if (wants("clients")) for (const question of clients(ports)) verdicts.push(await asked(question))
+  if (wants("slow")) verdicts.push(...(await slowClients(run, shown("server"))))
+  if (wants("testssl")) verdicts.push(...(await testssl(ports[8443]!)))
   await gateway.close()
-  if (given.only === "" || given.only === "balancers") verdicts.push(...(await balancers(folder)))
+  if (wants("balancers")) verdicts.push(...(await balancers(folder)))
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }

@@ -20,9 +20,10 @@ export const backendTunnel = connectionPolicy({
     return Effect.gen(function* () {
       const { resolve } = yield* Proxies
       const found = yield* resolve({ ...proxy, policies }, at)
-      const { tunnel, requestTimeout, bodyIdleTimeout, tls, connectTimeout, probes } = found.connections
+      const { tunnel, version, requestTimeout, bodyIdleTimeout, tls, connectTimeout, probes } = found.connections
       const problems: Array<ConfigProblem> = []
       if (tunnel !== undefined) problems.push({ path: at, message: "a proxy is not reached through another one" })
+      if (version === "2") problems.push({ path: at, message: "a proxy is spoken to in HTTP/1.1" })
       if (requestTimeout !== undefined)
         problems.push({ path: at, message: "a proxy is asked for connections: connectTimeout bounds how long" })
       if (bodyIdleTimeout !== undefined)
