@@ -43,7 +43,8 @@ export const RequestState = Schema.Struct({
     subjectAltNames: Schema.optionalKey(
       Schema.Array(Schema.String).annotate({ description: "The alternative names of its subject." })
     ),
-    spiffeId: Schema.optionalKey(text("The SPIFFE identity among them."))
+    spiffeId: Schema.optionalKey(text("The SPIFFE identity among them.")),
+    tunnel: Schema.optionalKey(text("Where the CONNECT request wanted to go whose tunnel it came through."))
   }),
   env: Schema.Struct({
     podName: nullable(Schema.String),

@@ -14,6 +14,7 @@ import { plainRequest, whole } from "../src/main/testing/whole.ts"
 import { Exchange } from "../src/pipeline/exchange.ts"
 import { mcpAuthorizer } from "../src/pipeline/mcp-rules.ts"
 import { compileRules } from "../src/pipeline/rules.ts"
+import { RawClient } from "./http/raw-client.ts"
 import { origin } from "./origin.ts"
 import { as, at, connected, showing } from "./tls/edge.ts"
 
@@ -21,7 +22,6 @@ import { as, at, connected, showing } from "./tls/edge.ts"
 const awaited: Readonly<Record<string, ReadonlyArray<string>>> = {
   "others that decide": ["extauthz.*", "extproc.*"],
   "tools, whole": ["mcpGuardrails.*"],
-  "every protocol at the edge": ["source.connectHeaders"],
   "the control plane": [
     "source.unverifiedWorkload.name",
     "source.unverifiedWorkload.namespace",
@@ -111,6 +111,22 @@ routes:
   return setIn(JSON.parse(body))
 })
 
+/** A request that comes through a tunnel. */
+const ofTunnels = Effect.gen(function* () {
+  const text = `
+frontendPolicies: { connect: { mode: tunnel } }
+gateways: { default: { port: 8080 } }
+routes:
+- policies: { directResponse: { status: 200, body: "" }, transformations: { response: { body: variables() } } }
+`
+  const gateway = yield* start(text, { ephemeral: true, host: "127.0.0.1", log: () => {} })
+  const client = new RawClient(gateway.port(8080)!)
+    .send("CONNECT a.example:8080 HTTP/1.1\r\nhost: a.example:8080\r\nx-team: blue\r\n\r\n")
+    .send("GET / HTTP/1.1\r\nhost: a.example\r\nconnection: close\r\n\r\n")
+  yield* Effect.promise(() => client.toEnd())
+  return setIn(JSON.parse(client.text.slice(client.text.indexOf("\r\n\r\n{") + 4)))
+})
+
 /** A call of a model: what is known before it, in the body that its provider receives, and afterwards. */
 const ofModels = Effect.gen(function* () {
   const usage = {
@@ -182,7 +198,7 @@ const ofItems = Effect.gen(function* () {
 describe("every variable of expressions", () => {
   it.live("is set, or awaited with the subject that brings it", () =>
     Effect.gen(function* () {
-      const set = [yield* ofRequests, yield* ofModels, yield* ofItems].flat()
+      const set = [yield* ofRequests, yield* ofTunnels, yield* ofModels, yield* ofItems].flat()
       const later = Object.values(awaited).flat()
       assert.deepStrictEqual([...new Set([...set, ...later])].toSorted(), declared.toSorted())
       assert.deepStrictEqual(

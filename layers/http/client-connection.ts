@@ -34,10 +34,22 @@ export interface ClientConnection extends Container {
   readonly sweep: (now: number, limits: Limits) => void
 }
 
-/** One that nobody has said anything on. */
+/** One that nobody has said anything on, or that has left HTTP. */
 export interface BegunConnection extends ClientConnection {
   /** When it was made, on the monotonic clock. */
   readonly opened: number
+}
+
+/** Another listener of the process, for a connection that comes out of a tunnel. */
+export interface TunnelEnd {
+  /** Takes the socket over, of which nothing was read that is not put back. `carrier` is told whose it is from then on. */
+  readonly enter: (socket: Socket, peer: Peer, carrier: Carrier) => void
+}
+
+/** What keeps the outer side of a tunnel. */
+export interface Carrier {
+  /** This is what it carries now. */
+  readonly carries: (inner: ClientConnection) => void
 }
 
 /** Where the time comes from. */
@@ -52,8 +64,8 @@ export interface Clocks {
 export interface Limits {
   /** Whether paths get their normal form before anybody sees them. Default: they do. */
   readonly paths: Paths
-  /** What happens with CONNECT. Default: it is refused. */
-  readonly connects: "deny" | "route" | "tunnel"
+  /** What happens with CONNECT; `tunnels alone`: nothing else is served. Default: it is refused. */
+  readonly connects: "deny" | "route" | "tunnel" | "tunnels alone"
   /** The most header lines of a request. Default 100. */
   readonly maxHeaders: number
   /**
@@ -103,6 +115,10 @@ export interface Serving {
   readonly http2Ended: (source: string, cause: string) => void
   /** The client of a connection speaks HTTP/2: whoever takes it over is in its place from here on. */
   readonly speakHttp2: (connection: BegunConnection) => void
+  /** Where a tunnel to a port ends; `undefined`: there is no such place. */
+  readonly tunnelEnd: (port: number) => TunnelEnd | undefined
+  /** A connection has become a tunnel: whatever is in it goes to its end. */
+  readonly tunnel: (connection: BegunConnection, end: TunnelEnd, peer: Peer) => void
   /** Asked before anything begins. */
   readonly overload: Bounds
   readonly turnedAway: (what: "request" | "connection", cause: TurnedAway) => void

@@ -5,8 +5,8 @@
 import type { Socket } from "node:net"
 import { type Effect, Exit } from "effect"
 import type { Body } from "../../src/http/body.ts"
-import { type Framed, frameRequest, type Malformed } from "../../src/http/framing.ts"
-import type { Scheme } from "../../src/http/message.ts"
+import { type Framed, frameRequest, type Malformed, tunnelsAlone } from "../../src/http/framing.ts"
+import type { RequestHead, Scheme } from "../../src/http/message.ts"
 import { Exchange } from "../../src/pipeline/exchange.ts"
 import type { Peer } from "../../src/pipeline/view.ts"
 import { contained, ignore } from "../../src/services/contained.ts"
@@ -25,7 +25,8 @@ import { retryAfter } from "./overload.ts"
 import { closeGently, parserRefusal, type Refusal, refusalText, refuse, reset } from "./refusal.ts"
 import { type Incoming, RequestBody } from "./request-body.ts"
 import { preface, type RequestFault, type RequestLines, RequestParser } from "./request-parser.ts"
-import { lasting, readShared } from "./shared-reads.ts"
+import { statusLine } from "./response-head.ts"
+import { lasting, readAlone, readShared } from "./shared-reads.ts"
 import { Tunnel } from "./tunnel.ts"
 
 /** Why a connection takes no further request: what its client sent is none, or ended within one. */
@@ -42,6 +43,7 @@ export class Connection implements ClientConnection, Host, Incoming, Beginning {
   readonly flushed: (error?: unknown) => void
   readonly #serving: Serving
   readonly #parser: RequestParser
+  readonly #reading: (bytes: Buffer) => void
   #active: ActiveRequest | undefined = undefined
   /** A body that is not whole yet: that of the active request, or what is left of one that nobody wanted. */
   #upload: RequestBody | undefined = undefined
@@ -53,7 +55,7 @@ export class Connection implements ClientConnection, Host, Incoming, Beginning {
   /** What came behind it, or behind a request that changes the protocol. */
   #rest: Buffer | undefined = undefined
   #tunnel: Tunnel | undefined = undefined
-  #paused = false
+  #paused: boolean
   /** Whether it was tried to read into the buffer that all connections share. */
   #sharing = false
   /** Nobody has said yet whether the client may be here. */
@@ -69,6 +71,8 @@ export class Connection implements ClientConnection, Host, Incoming, Beginning {
   #closing = false
   /** What the client sends from here on is no request. */
   #sealed = false
+  /** Its socket is somebody else's. */
+  #left = false
   /** What the parser choked on while an earlier request was still being answered. */
   #broken: Broken | undefined = undefined
 
@@ -80,16 +84,18 @@ export class Connection implements ClientConnection, Host, Incoming, Beginning {
     this.scheme = secured === undefined ? "http" : "https"
     this.#parser = new RequestParser(serving.maxHeadBytes)
     this.peer = peer
+    // Out of a tunnel it comes as it was left there.
+    this.#paused = socket.isPaused()
     this.flushed = contained(this, (error?: unknown) => {
       // What was cut off has not left: `close` follows, and tells.
       if (error === undefined || error === null) this.#active?.flushed()
     })
     this.opened = this.#idleSince = serving.clocks.monotonic()
-    const received = contained(this, (bytes: Buffer) => this.#received(bytes))
+    this.#reading = contained(this, (bytes: Buffer) => this.#received(bytes))
     const ended = contained(this, () => this.#ended())
     const drained = contained(this, () => this.#active?.drained())
     // The reason of an error is always the same: the connection is gone, and `close` follows.
-    socket.on("data", received).on("end", ended).on("drain", drained).on("error", ignore)
+    socket.on("data", this.#reading).on("end", ended).on("drain", drained).on("error", ignore)
   }
 
   /** Asks whether the client may be here, where anybody decides about it; until that is known nothing is read of it. */
@@ -249,6 +255,7 @@ export class Connection implements ClientConnection, Host, Incoming, Beginning {
   }
 
   #ended(): void {
+    if (this.#left) return
     if (this.#tunnel !== undefined) {
       this.#tunnel.ended()
       return
@@ -288,6 +295,10 @@ export class Connection implements ClientConnection, Host, Incoming, Beginning {
     parser.letGo()
     // Whatever becomes of the wish, what comes behind it may be of another protocol.
     if (framed.upgrading) this.#sealed = true
+    if (admitted && framed.head.method === "CONNECT" && this.#serving.limits().connects !== "route") {
+      this.#enter(framed.head, bytes.subarray(at))
+      return bytes.length
+    }
     if (framed.body === undefined) {
       if (admitted) this.#begin(framed, undefined, undefined, framed.expecting)
       else this.#turnAway(framed, framed.persistent && !framed.upgrading)
@@ -325,13 +336,39 @@ export class Connection implements ClientConnection, Host, Incoming, Beginning {
 
   /** Its client speaks HTTP/2: the connection goes on as a session of that. @param first what was read of it. */
   #handOver(first: Buffer): void {
+    this.#leave(first)
+    this.#serving.speakHttp2(this)
+  }
+
+  /** Its socket is for somebody else. @param first what was read and is theirs. */
+  #leave(first: Buffer): void {
     const { socket } = this
-    // The other listeners do no harm.
-    socket.removeAllListeners("data").pause()
+    // The other listeners do no harm. Taken off all at once the runtime would not notice, and go on letting it flow.
+    socket.off("data", this.#reading).pause()
     // Nobody lets it flow from here any more: what is put back would be lost.
     this.#undecided = this.#paused = true
-    if (first.length > 0) socket.unshift(first)
-    this.#serving.speakHttp2(this)
+    if (first.length > 0) socket.unshift(lasting(first))
+  }
+
+  /** A tunnel that ends in the proxy itself: what is in it is a connection to another of its ports. */
+  #enter({ authority, headers }: RequestHead, first: Buffer): void {
+    const { socket, peer } = this
+    const depth = (peer.tunnel?.depth ?? 0) + 1
+    if (depth > deepest) {
+      this.#refuse(tooDeep)
+      return
+    }
+    const end = this.#serving.tunnelEnd(Number(authority.slice(authority.lastIndexOf(":") + 1)))
+    if (end === undefined) {
+      this.#refuse(noTunnelEnd)
+      return
+    }
+    if (this.#sharing) readAlone(socket)
+    this.#leave(first)
+    this.#left = true
+    socket.write(`${statusLine(200)}\r\n`, "latin1")
+    const { tls: _, ...way } = peer
+    this.#serving.tunnel(this, end, { ...way, tunnel: { to: authority, depth }, connectHeaders: headers.flat })
   }
 
   #frame({ method, target, version, raw }: RequestLines): Framed | Malformed {
@@ -340,6 +377,7 @@ export class Connection implements ClientConnection, Host, Incoming, Beginning {
     if (version === "foreign") return { _tag: "Malformed", status: 400, message: "not HTTP" }
     if (version === "other" || version === "2")
       return { _tag: "Malformed", status: 505, message: "unsupported HTTP version" }
+    if (connects === "tunnels alone" && method !== "CONNECT") return tunnelsAlone
     return frameRequest(method, target, version, raw, this.scheme, paths, connects !== "deny")
   }
 
@@ -348,6 +386,7 @@ export class Connection implements ClientConnection, Host, Incoming, Beginning {
     const { clocks } = this.#serving
     const exchange = new Exchange(framed.head, body, this.peer, clocks.wall(), clocks.monotonic())
     if (this.secured !== undefined) this.secured.identify(exchange)
+    if (this.peer.tunnel !== undefined) exchange.fact("tunnel", this.peer.tunnel.to)
     // A body would have to end before the protocol changes.
     if (framed.body === undefined) exchange.upgrade = framed.upgrade
     const active = new ActiveRequest(this, exchange, upload, framed.persistent, expecting)
@@ -547,6 +586,12 @@ const droppedAtMost = 1024 * 1024
 
 /** What is said instead of an answer where there is more to do than can be done. */
 export const overloaded: Refusal = { status: 503, message: "the gateway is overloaded", retryAfter }
+
+/** How many tunnels may be in each other. */
+const deepest = 2
+
+const tooDeep: Refusal = { status: 508, message: "too many tunnels in tunnels" }
+const noTunnelEnd: Refusal = { status: 404, message: "bind not found" }
 
 const requestTimeout: Refusal = { status: 408, message: "request timeout" }
 

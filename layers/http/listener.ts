@@ -21,13 +21,22 @@ import { RelayedConnection } from "../tcp/relayed-connection.ts"
 import { type HandshakeFailed, Handshakes } from "../tls/handshakes.ts"
 import type { Secured } from "../tls/secured.ts"
 import { type Address, BindFailed, bind, clearSocketFile, show } from "./address.ts"
-import type { BegunConnection, ClientConnection, Clocks, Limits, Serving } from "./client-connection.ts"
+import type {
+  BegunConnection,
+  Carrier,
+  ClientConnection,
+  Clocks,
+  Limits,
+  Serving,
+  TunnelEnd
+} from "./client-connection.ts"
 import { Connection, overloaded } from "./connection.ts"
 import { type Bounds, defaultOverloadLimits, Overload, type TurnedAway } from "./overload.ts"
 import { refuse } from "./refusal.ts"
+import { TunnelledConnection } from "./tunnelled-connection.ts"
 
 export { type Address, BindFailed } from "./address.ts"
-export type { Clocks, Limits } from "./client-connection.ts"
+export type { Clocks, Limits, TunnelEnd } from "./client-connection.ts"
 
 /** 100 header lines (seed), 10 minutes of idleness, a minute for a head and for who takes nothing of an answer, no bound on the age of a connection, no probes. */
 export const defaultLimits: Limits = {
@@ -50,7 +59,8 @@ export const defaultLimits: Limits = {
 }
 
 export interface ListenOptions {
-  readonly address: Address
+  /** `undefined`: it listens nowhere, and connections come out of tunnels alone. */
+  readonly address: Address | undefined
   /** The configuration that names the address: what to change when it cannot be bound. */
   readonly setting: string
   /** The engine. A ready `Exit` is written at once, without a fiber. */
@@ -78,6 +88,8 @@ export interface ListenOptions {
   readonly turnedAway?: ((what: "request" | "connection", cause: TurnedAway) => void) | undefined
   /** Told of a session of HTTP/2 that was ended for what its client did, and why. Default: nobody is. */
   readonly http2Ended?: ((source: string, cause: string) => void) | undefined
+  /** Where tunnels to a port end. Default: nowhere. */
+  readonly tunnelEnd?: ((port: number) => TunnelEnd | undefined) | undefined
   /** How the scope's end drains, if nobody did before. */
   readonly drain: DrainOptions
 }
@@ -90,7 +102,7 @@ export interface DrainOptions {
   readonly deadline: number
 }
 
-export interface Bound {
+export interface Bound extends TunnelEnd {
   /** The addresses as bound, with the port that the system chose. */
   readonly addresses: ReadonlyArray<string>
   /** The port as bound; `undefined` for a unix socket. */
@@ -132,7 +144,8 @@ export const listen = (options: ListenOptions): Effect.Effect<Bound, BindFailed,
         http2Ended: options.http2Ended ?? ignore,
         overload: options.overload ?? new Overload(defaultOverloadLimits, options.clocks.monotonic, options.defect),
         turnedAway: options.turnedAway ?? ignore,
-        loopback: options.address._tag !== "Unix" && isLocal(options.address),
+        tunnelEnd: options.tunnelEnd ?? nowhere,
+        loopback: options.address !== undefined && options.address._tag !== "Unix" && isLocal(options.address),
         draining: false,
         ending: false
       },
@@ -147,12 +160,16 @@ export const listen = (options: ListenOptions): Effect.Effect<Bound, BindFailed,
 
 const everybody = () => undefined
 const noHeader = () => undefined
+const nowhere = () => undefined
 
 const open = (listener: Listener, { address, setting }: ListenOptions): Effect.Effect<Bound, BindFailed> =>
   Effect.gen(function* () {
-    const refused = ({ code }: { readonly code: string }) => new BindFailed({ address: show(address), setting, code })
+    const refused = ({ code }: { readonly code: string }) =>
+      new BindFailed({ address: address === undefined ? "" : show(address), setting, code })
     let port: number | undefined
-    switch (address._tag) {
+    switch (address?._tag) {
+      case undefined:
+        break
       case "Unix":
         if (address.path === "") return yield* Effect.fail(refused({ code: "EINVAL" }))
         yield* Effect.mapError(clearSocketFile(address.path), refused)
@@ -180,8 +197,9 @@ const open = (listener: Listener, { address, setting }: ListenOptions): Effect.E
     }
     listener.opened()
     return {
-      addresses: listener.addresses(address),
+      addresses: address === undefined ? [] : listener.addresses(address),
       port,
+      enter: (socket, peer, carrier) => listener.enter(socket, peer, carrier),
       connections: () => listener.connections.size,
       drain: (options) => listener.drain(options),
       close: listener.close(),
@@ -216,6 +234,10 @@ class Listener implements Container {
   readonly #headers: Array<ProxyHeaders> = []
   /** Clients that balancers have told of. */
   readonly #origins = new WeakMap<Socket, Origin>()
+  /** Connections that came out of tunnels: who is at the other end, and what keeps the outer side. */
+  readonly #entered = new WeakMap<Socket, { readonly peer: Peer; readonly carrier: Carrier }>()
+  /** Begins such a connection. */
+  #beginEntered: ((socket: Socket) => void) | undefined = undefined
   /** Connections whose handshakes are under way, of each server with TLS. */
   readonly #handshakes: Array<Handshakes> = []
   #sweeper: NodeJS.Timeout | undefined = undefined
@@ -227,13 +249,17 @@ class Listener implements Container {
   #drain: Promise<void> | undefined = undefined
 
   constructor(
-    serving: Omit<Serving, "speakHttp2">,
+    serving: Omit<Serving, "speakHttp2" | "tunnel">,
     relayed: ListenOptions["relayed"],
     tls: (() => PortTls | undefined) | undefined,
     handshakeFailed: HandshakeFailed,
     proxyProtocol: () => ProxyProtocolOptions | undefined
   ) {
-    this.#serving = { ...serving, speakHttp2: (connection) => this.#speakHttp2(connection) }
+    this.#serving = {
+      ...serving,
+      speakHttp2: (connection) => this.#speakHttp2(connection),
+      tunnel: (connection, end, peer) => this.#tunnel(connection, end, peer)
+    }
     this.#relayed = relayed
     this.#tls = tls
     this.#handshakeFailed = handshakeFailed
@@ -247,10 +273,7 @@ class Listener implements Container {
 
   /** A server that is not bound yet. */
   server(): Server {
-    const begin =
-      this.#tls === undefined
-        ? (socket: Socket) => this.#connected(socket, undefined, undefined)
-        : this.#handshaking(this.#tls)
+    const begin = this.#beginning()
     const headers = this.#awaiting(begin)
     const connected = contained(this, (socket: Socket) => {
       const { overload, turnedAway } = this.#serving
@@ -265,6 +288,23 @@ class Listener implements Container {
     const server = createServer({ noDelay: true, allowHalfOpen: true }, connected)
     this.#servers.push(server)
     return server
+  }
+
+  #beginning(): (socket: Socket) => void {
+    return this.#tls === undefined
+      ? (socket: Socket) => this.#connected(socket, undefined, undefined)
+      : this.#handshaking(this.#tls)
+  }
+
+  /** Takes a connection out of a tunnel. Who its client is was told to the outer listener. */
+  enter(socket: Socket, peer: Peer, carrier: Carrier): void {
+    if (!this.#accepting) {
+      socket.destroy()
+      return
+    }
+    this.#entered.set(socket, { peer, carrier })
+    this.#beginEntered ??= this.#beginning()
+    this.#beginEntered(socket)
   }
 
   #awaiting(begin: (socket: Socket) => void): ProxyHeaders {
@@ -290,6 +330,8 @@ class Listener implements Container {
   /** The client, for logs. */
   #sourceOf(socket: Socket): string {
     const { remoteAddress = "", remotePort = 0 } = socket
+    const entered = this.#entered.get(socket)
+    if (entered !== undefined) return `${entered.peer.address}:${entered.peer.port}`
     const { address, port } = this.#origins.get(socket) ?? { address: plainAddress(remoteAddress), port: remotePort }
     return `${address}:${port}`
   }
@@ -333,7 +375,12 @@ class Listener implements Container {
   #connected(socket: Socket, secured: Secured | undefined, seen: PeerTls | undefined): void {
     const { probes } = this.#serving.limits()
     if (probes !== "none") socket.setKeepAlive(true, probes.time, probes.interval, probes.retries)
-    const peer = peerOf(socket, this.#serving.loopback, seen, this.#origins.get(secured?.transport ?? socket))
+    const transport = secured?.transport ?? socket
+    const entered = this.#entered.get(transport)
+    const peer =
+      entered === undefined
+        ? peerOf(socket, this.#serving.loopback, seen, this.#origins.get(transport))
+        : { ...entered.peer, tls: seen }
     const relay = this.#relayed?.(peer)
     if (relay !== undefined) this.#relay(socket, peer, secured, relay)
     else if (seen === secured) this.#serve(socket, peer, secured)
@@ -352,9 +399,30 @@ class Listener implements Container {
     this.connections.delete(begun)
   }
 
+  /** Its connection closes with the one that is in it. */
+  #tunnel(begun: BegunConnection, end: TunnelEnd, peer: Peer): void {
+    const outer = new TunnelledConnection(this.#serving, begun)
+    this.#carried(outer)
+    this.connections.add(outer)
+    this.connections.delete(begun)
+    const closed = contained(this, () => this.#over(outer))
+    outer.socket.on("close", closed)
+    const enter = contained(outer, () => {
+      if (!outer.socket.destroyed) end.enter(outer.socket, peer, outer)
+    })
+    // A turn later the socket is one again that nobody is reading from.
+    setImmediate(enter)
+  }
+
+  /** Says whose connection it is that came out of a tunnel. */
+  #carried(connection: ClientConnection): void {
+    this.#entered.get(connection.secured?.transport ?? connection.socket)?.carrier.carries(connection)
+  }
+
   /** Keeps a connection until its socket is closed. */
   #closing(connection: Connection | Session): void {
     this.connections.add(connection)
+    this.#carried(connection)
     const closed = contained(this, () => {
       try {
         connection.closed()
@@ -369,6 +437,7 @@ class Listener implements Container {
     const over = () => this.#over(connection)
     const connection: RelayedConnection = new RelayedConnection(this.#serving, socket, peer, secured, relay, over)
     this.connections.add(connection)
+    this.#carried(connection)
     connection.begin()
   }
 

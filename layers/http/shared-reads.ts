@@ -5,6 +5,7 @@
  * a request (docs/decisions/http-server.md). A runtime that has no such fields reads as it always did.
  */
 import type { Socket } from "node:net"
+import { transportOf } from "../tls/transport.ts"
 
 const shared = Buffer.allocUnsafeSlow(65_536)
 
@@ -37,7 +38,8 @@ const isHandle = (value: unknown): value is Handle =>
  */
 export const readShared = (socket: Socket, received: (bytes: Buffer) => void): boolean => {
   const handle: unknown = Reflect.get(socket, "_handle")
-  if (!isHandle(handle)) return false
+  // TLS reads into memory of its own.
+  if (!isHandle(handle) || transportOf(socket) !== undefined) return false
   if (fields === "unknown") fields = fieldsOf(socket)
   if (fields === undefined) return false
   const take = (length: number): boolean => {
@@ -48,6 +50,14 @@ export const readShared = (socket: Socket, received: (bytes: Buffer) => void): b
   Reflect.set(socket, fields.callback, take)
   handle.useUserBuffer(shared)
   return true
+}
+
+/** Undoes it for whoever takes the socket over: what is read from here on comes as on any other socket. */
+export const readAlone = (socket: Socket): void => {
+  if (fields === "unknown" || fields === undefined || Reflect.get(socket, fields.buffer) !== shared) return
+  // The runtime goes on reading into the buffer: it takes none away.
+  const take = (length: number): boolean => socket.push(Buffer.from(shared.subarray(0, length)))
+  Reflect.set(socket, fields.callback, take)
 }
 
 /** The same bytes, for whoever keeps them longer than the call that brought them. */

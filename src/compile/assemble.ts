@@ -47,6 +47,10 @@ export interface AssembledBind {
   readonly port: number
   /** As the configuration writes it; `undefined` where it says nothing. */
   readonly address: string | undefined
+  /** It opens no socket: whoever reaches it came through a tunnel. */
+  readonly internal: boolean
+  /** Nothing is served there but tunnels. */
+  readonly tunnels: boolean
   readonly path: ConfigPath
   /** What its connections are, before anything is known of one. */
   readonly protocol: Normalised.Bind["protocol"]
@@ -162,14 +166,16 @@ class Assembly {
 
   #bind(bind: Normalised.Bind): Compiling<AssembledBind | undefined> {
     return Effect.gen({ self: this }, function* () {
-      if (bind.mode !== "standard" || bind.tunnelProtocol !== "direct")
-        this.#problems.add(unavailable(bind.path, "a tunnel or internal bind"))
+      const { mode, tunnelProtocol } = bind
+      if (tunnelProtocol !== "direct" && tunnelProtocol !== "connect")
+        this.#problems.add(unavailable([...bind.path, "tunnelProtocol"], `tunnelProtocol ${tunnelProtocol}`))
+      const tunnels = tunnelProtocol === "connect"
       const admission = yield* this.#admissionOf(bind)
       const listeners: Array<{ readonly hostname: string; readonly value: Served }> = []
       for (const listener of bind.listeners)
         listeners.push({ hostname: listener.hostname, value: yield* this.#served(bind, listener, admission) })
       const { key, port, address, protocol, path } = bind
-      const one = { key, port, address, protocol, path, admission }
+      const one = { key, port, address, protocol, path, admission, internal: mode === "internal", tunnels }
       if (protocol === "tcp") {
         if (listeners.length !== 1)
           this.#problems.add({

@@ -46,6 +46,9 @@ export const methodNotAllowed: Malformed = {
   allow: "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
 }
 
+/** What a port says that has nothing but tunnels. */
+export const tunnelsAlone: Malformed = { ...methodNotAllowed, allow: "CONNECT" }
+
 /**
  * Whether a header, named in lower case, concerns one connection and never passes on (RFC 9110 7.6.1, and the older names).
  * `proxy-authorization` stays, since a policy may read it; `expect` is answered by whoever holds the connection. Asked of

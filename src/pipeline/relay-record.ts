@@ -86,6 +86,7 @@ const fieldsOf = (
     ["src.addr", `${peer.address}:${peer.port}`],
     ["src.identity", certificate?.spiffeId ?? certificate?.subject],
     ["tls.sni", peer.tls?.serverName],
+    ["tunnel", peer.tunnel?.to],
     ["protocol", listener.protocol],
     ["tcp.received_bytes", received],
     ["tcp.sent_bytes", sent],

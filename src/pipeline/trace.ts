@@ -367,7 +367,7 @@ const shownHeaders = (list: HeaderList, hidden: Hidden): Record<string, string |
 const severityOf = (status: number | null, error: string | undefined): TraceEvent["severity"] =>
   error !== undefined || (status ?? 0) >= 500 ? "error" : (status ?? 0) >= 400 ? "warn" : "info"
 
-const sourceOf = ({ address, port, rawAddress, rawPort, tls }: Peer): RequestState["source"] => {
+const sourceOf = ({ address, port, rawAddress, rawPort, tls, tunnel }: Peer): RequestState["source"] => {
   const { serverName, clientCertificate } = tls ?? {}
   const { subject, issuer, subjectAltNames, spiffeId } = clientCertificate ?? {}
   return {
@@ -379,6 +379,7 @@ const sourceOf = ({ address, port, rawAddress, rawPort, tls }: Peer): RequestSta
     ...(subject === undefined ? {} : { subject }),
     ...(issuer === undefined ? {} : { issuer }),
     ...(subjectAltNames === undefined ? {} : { subjectAltNames }),
-    ...(spiffeId === undefined ? {} : { spiffeId })
+    ...(spiffeId === undefined ? {} : { spiffeId }),
+    ...(tunnel === undefined ? {} : { tunnel: tunnel.to })
   }
 }

@@ -21,6 +21,18 @@ export interface Peer {
   readonly loopback?: { readonly port: number; readonly only: boolean } | undefined
   /** What its TLS handshake has said of it; absent without TLS. */
   readonly tls?: PeerTls | undefined
+  /** The tunnel through which it came in; absent where there is none. */
+  readonly tunnel?: TunnelWay | undefined
+  /** Header fields of the CONNECT request that opened that tunnel, alternating names and values. */
+  readonly connectHeaders?: ReadonlyArray<string> | undefined
+}
+
+/** A tunnel that ends in the proxy itself. */
+export interface TunnelWay {
+  /** Where its CONNECT request wanted to go, as `host:port`. */
+  readonly to: string
+  /** How many of them are in each other, this one counted. */
+  readonly depth: number
 }
 
 /** What is known of a client by its TLS handshake. */

@@ -21,16 +21,8 @@ export interface Available {
   readonly parts: ReadonlySet<Part>
 }
 
-/** Parts of the language beside policies and backends. `tunnel` are binds that take connections out of a tunnel or have no socket. */
-export type Part =
-  | "tcpRoutes"
-  | "routeGroups"
-  | "sectionTarget"
-  | "workload"
-  | "hbone"
-  | "tunnel"
-  | "tls"
-  | "headerCase"
+/** Parts of the language beside policies and backends. */
+export type Part = "tcpRoutes" | "routeGroups" | "sectionTarget" | "workload" | "hbone" | "tls" | "headerCase"
 
 /**
  * Everything that a configuration uses, in the order of the normalised form. What is on several listeners comes several
@@ -54,10 +46,8 @@ export function* uses(config: Normalised, specs: PolicySpecs): Generator<Use> {
 
   const { http, path } = config.frontend
   if (http?.http1HeaderCase === "preserve") yield part("headerCase", [...path, "http", "http1HeaderCase"])
-  if (config.frontend.connect?.mode === "tunnel") yield part("tunnel", [...path, "connect", "mode"])
   yield* policies(config.frontend.policies)
   for (const bind of config.binds) {
-    if (bind.mode === "internal" || bind.tunnelProtocol !== "direct") yield part("tunnel", bind.path)
     for (const listener of bind.listeners) {
       if (listener.protocol === "HBONE") yield part("hbone", listener.path)
       if (listener.protocol === "TLS") yield part("tls", listener.path)
@@ -95,7 +85,6 @@ const told: Readonly<Record<Part, string>> = {
   sectionTarget: "a policy of one target of an MCP backend",
   workload: "a workload of a mesh",
   hbone: "HBONE, the tunnel between workloads of a mesh that this proxy is no part of,",
-  tunnel: "a tunnel or internal bind",
   tls: "a TLS listener",
   headerCase: "preserving the case of header names"
 }

@@ -10,7 +10,8 @@ import {
   type Malformed,
   malformed,
   methodNotAllowed,
-  reservedPrefix
+  reservedPrefix,
+  tunnelsAlone
 } from "../../../src/http/framing.ts"
 import { HeaderList } from "../../../src/http/header-list.ts"
 import type { RequestHead, Scheme } from "../../../src/http/message.ts"
@@ -45,7 +46,7 @@ const unreadable = malformed("malformed request")
 export const frameFields = (
   raw: ReadonlyArray<string>,
   scheme: Scheme,
-  { maxHeaders, paths }: Limits
+  { maxHeaders, paths, connects }: Limits
 ): FramedFields | Malformed => {
   const read = readFields(raw)
   if (typeof read === "string") return unreadable
@@ -53,6 +54,8 @@ export const frameFields = (
   if (flat.length > 2 * maxHeaders) return malformed("too many request headers", 431)
   const { ":method": method, ":scheme": said, ":path": path, ":authority": named, ":protocol": protocol } = pseudo
   if (method === undefined || !methods.has(method)) return unreadable
+  // Tunnels of HTTP/2 there are none yet.
+  if (connects === "tunnels alone") return tunnelsAlone
   if (method === "TRACE" || (method === "CONNECT" && protocol === undefined)) return methodNotAllowed
   if (path === undefined || pseudo[":status"] !== undefined || notVisible.test(path)) return unreadable
   // Whoever ends TLS before us says what its client sees; what counts here is what reached us.

@@ -18,7 +18,10 @@ const problemsOf = (section: string) =>
 
 describe("what this build reads but does not serve", () => {
   it.effect.each([
-    ["frontendPolicies: { connect: { mode: tunnel } }", "3: a tunnel or internal bind is not available yet"],
+    [
+      "binds: [{ port: 1, tunnelProtocol: hboneGateway, listeners: [{ routes: [] }] }]",
+      "3: tunnelProtocol hboneGateway is not available yet"
+    ],
     ["frontendPolicies: { accessLog: {} }", "3: policy accessLog is not available yet"],
     [
       "frontendPolicies: { http: { http1HeaderCase: preserve } }",

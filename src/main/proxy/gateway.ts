@@ -3,8 +3,8 @@
  * is compiled and its sockets are opened before anything changes; one assignment publishes it.
  */
 import { Effect, Exit, Result, Scope, Semaphore } from "effect"
-import { addressOf, type BindFailed, show } from "../../../layers/http/address.ts"
-import { type Bound, type Clocks, type DrainOptions, listen } from "../../../layers/http/listener.ts"
+import { type Address, addressOf, type BindFailed, show } from "../../../layers/http/address.ts"
+import { type Bound, type Clocks, type DrainOptions, listen, type TunnelEnd } from "../../../layers/http/listener.ts"
 import { Overload, type OverloadLimits } from "../../../layers/http/overload.ts"
 import { formatPath } from "../../../spec/config/path.ts"
 import type { Code } from "../../../spec/warnings.ts"
@@ -118,7 +118,8 @@ export const startGateway = <R>(
     /** Where a bind listens, by the port of the configuration: what its socket is known by from one snapshot to the next. */
     const placeOf = ({ address, port }: AssembledBind) => addressOf(address ?? options.host, port)
     /** What a socket speaks is the same as long as it is open. */
-    const keyOf = (bind: AssembledBind) => `${show(placeOf(bind))}${spoken[bind.protocol]}`
+    const keyOf = (bind: AssembledBind) =>
+      `${bind.internal ? `internal ${bind.key}` : show(placeOf(bind))}${spoken[bind.protocol]}`
     const indexed = ({ assembled }: Snapshot) => new Map(assembled.binds.map((bind) => [keyOf(bind), bind]))
     let bindsByPlace = indexed(current)
     const sockets = new Map<string, Open>()
@@ -205,13 +206,31 @@ export const startGateway = <R>(
       }
     }
 
+    /**
+     * Where a tunnel to a port ends. A port of one address alone is for those who reach that address, and a tunnel leads nobody
+     * around it.
+     */
+    const tunnelEnd = (from: AssembledBind, port: number): TunnelEnd | undefined => {
+      const { binds } = current.assembled
+      const isOpen = (bind: AssembledBind) =>
+        bind.internal || isEverywhere(placeOf(bind)) || (bind.address === undefined && from.address === undefined)
+      const bind =
+        binds.find((bind) => bind.port === port && isOpen(bind)) ??
+        binds.find((bind) => bind.internal && bind.port === 0)
+      return bind && sockets.get(keyOf(bind))?.bound
+    }
+
     const openSocket = (bind: AssembledBind): Effect.Effect<Open, BindFailed> =>
       Effect.gen(function* () {
         const scope = yield* Scope.make()
         const place = placeOf(bind)
         const key = keyOf(bind)
         const bound = yield* listen({
-          address: options.ephemeral && place._tag !== "Unix" ? { ...place, port: 0 } : place,
+          address: bind.internal
+            ? undefined
+            : options.ephemeral && place._tag !== "Unix"
+              ? { ...place, port: 0 }
+              : place,
           setting: settingOf(bind),
           handle: handle(key),
           admit: admitting(bind.key, key),
@@ -223,7 +242,11 @@ export const startGateway = <R>(
           handshakeFailed: (source, detail, why) => refusals[why](bind.key, source, detail),
           http2Ended: (source, cause) => refusals.session(bind.key, source, cause),
           clocks,
-          limits: () => current.frontend.limits,
+          limits: () => {
+            const { limits, tunnelLimits } = current.frontend
+            return bindsByPlace.get(key)?.tunnels === true ? tunnelLimits : limits
+          },
+          tunnelEnd: (port) => tunnelEnd(bindsByPlace.get(key) ?? bind, port),
           defect: (cause) => tell("connection", cause),
           drain: options.drain
         }).pipe(
@@ -327,7 +350,8 @@ export const startGateway = <R>(
       if (isOtherwise) for (const { bound } of givenUp) bound.decideAnew(notAdmitted)
       for (const [place, open] of opened) {
         sockets.set(place, open)
-        log.log("info", "proxy", "started bind", { bind: open.bind.key, address: open.bound.addresses.join(",") })
+        const address = open.bind.internal ? "internal" : open.bound.addresses.join(",")
+        log.log("info", "proxy", "started bind", { bind: open.bind.key, address })
       }
       synchronized.record(1)
     }
@@ -423,6 +447,10 @@ export const startGateway = <R>(
       )
     }
   })
+
+/** Whether whoever reaches the machine reaches it. */
+const isEverywhere = (place: Address): boolean =>
+  place._tag === "Tcp" && (place.host === "::" || place.host === "0.0.0.0")
 
 /** What is said of a socket in what it is known by. */
 const spoken: Readonly<Record<AssembledBind["protocol"], string>> = { http: "", tls: " with TLS", tcp: " of TCP" }
