@@ -19,6 +19,9 @@ import { StreamUpload } from "./upload.ts"
 /** As many as a connection of HTTP/1.1 takes. */
 const mostInterims = 1_000
 
+/** Milliseconds that a peer has for the end of an answer that has no body: its caller has gone on, and nobody else would end it. */
+const endTime = 10_000
+
 export class Stream implements Carrier, Container, Uploading {
   readonly used: boolean
   readonly #session: Session
@@ -142,9 +145,26 @@ export class Stream implements Carrier, Container, Uploading {
     // Trailers that came with it are told next.
     if (this.#whole) process.nextTick(finish, this)
     else {
+      if (this.#bodiless) this.#awaitEnd()
       this.#giveEarly()
       this.#caller?.onPiece()
     }
+  }
+
+  /** A head without a body says it all: whoever does not end it, in time, does not keep its place. */
+  #awaitEnd(): void {
+    this.#session.later(
+      endTime,
+      contained(this, () => {
+        if (this.#caller === undefined || this.#whole) return
+        if (this.#upload !== undefined && !this.#upload.over) this.#awaitEnd()
+        else {
+          this.#whole = true
+          this.finish()
+          this.#reset()
+        }
+      })
+    )
   }
 
   #onTrailers(raw: Array<string>): void {
