@@ -16,9 +16,10 @@ import { join } from "node:path"
 import { setTimeout } from "node:timers/promises"
 import { parseArgs } from "node:util"
 import { installEnvoy } from "./envoy.ts"
+import type { Http2Request } from "./load-http2.ts"
 import { accessLog, type Load, type ProxyProcess, startLoad, startOrigin, startProxy } from "./processes.ts"
 import { measureReload, type ReloadCost } from "./reload.ts"
-import { type Budget, base, bytesOf, type Peer, type Scenario, scenarios } from "./scenarios.ts"
+import { type Budget, base, bytesOf, fieldsOf, type Peer, type Scenario, scenarios } from "./scenarios.ts"
 import { quantile, type Spread, spread } from "./spread.ts"
 import { attack, installVegeta } from "./vegeta.ts"
 
@@ -76,12 +77,13 @@ interface Row {
 interface Asked {
   readonly requests: ReadonlyArray<string>
   readonly secure: boolean | undefined
+  readonly http2: Http2Request | undefined
 }
 
 /** One burst: CPU microseconds per request. */
-const cost = async (load: Load, proxy: ProxyProcess, { requests, secure }: Asked, duration: number) => {
+const cost = async (load: Load, proxy: ProxyProcess, asked: Asked, duration: number) => {
   const before = await proxy.usage()
-  const done = await load.run({ port: proxy.port, connections, duration, requests, rate: undefined, secure })
+  const done = await load.run({ port: proxy.port, connections, duration, ...asked, rate: undefined })
   // What is in flight when a burst ends belongs to it: a session would meet its own open request in the next one.
   await setTimeout(20)
   const after = await proxy.usage()
@@ -135,7 +137,8 @@ const measure = async (load: Load, scenario: Scenario, upstream: number): Promis
     for (const each of contenders) proxies.push(await startProxy(each, upstream, each.name === baseName ? "null" : log))
     const own = proxies[1]!
     const requests = ((await scenario.begin?.(own.port, connections)) ?? [scenario.request]).map(bytesOf)
-    const asked: Asked = { requests, secure: scenario.secure }
+    const http2 = scenario.http2 === true ? fieldsOf(scenario.request) : undefined
+    const asked: Asked = { requests, secure: scenario.secure, http2 }
     // What the compiler has not yet seen is not what is measured.
     for (const one of proxies) await cost(load, one, asked, 2 * burst)
     const costs = proxies.map((): Array<Awaited<ReturnType<typeof cost>>> => [])

@@ -2,7 +2,11 @@
  * The gateway's edge as other programs see it: testssl.sh finds nothing above LOW in what is spoken, curl and OpenSSL are served
  * and refused as configured, by name, by certificate, by version, suite and group, and resume sessions where they may.
  *
- * `--only testssl` or `--only clients` is one of them. testssl.sh takes two minutes.
+ * h2spec finds no fault with HTTP/2 that the runtime does not have by itself, h2load gets an answer to each request, and
+ * slowhttptest finds it available all the time.
+ *
+ * `--only testssl`, `clients`, `http2`, `balancers` or `slow` is one of them. testssl.sh takes two minutes, slowhttptest three.
+ * h2spec is built with Go.
  */
 import { spawn } from "node:child_process"
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
@@ -13,6 +17,8 @@ import { parseArgs } from "node:util"
 import { open } from "../../src/main/library.ts"
 import { install } from "../debian.ts"
 import { balancers } from "./balancers.ts"
+import { h2load, h2spec } from "./http2.ts"
+import { slowClients } from "./slow.ts"
 
 /** What became of one question. */
 interface Verdict {
@@ -85,6 +91,7 @@ gateways:
     listeners:
     - { name: any, tls: { ${shown("server")} } }
     - { name: other, hostname: other.localhost, tls: { ${shown("other")} } }
+  plain: { port: 8080 }
   clients: { port: 8444, tls: { ${shown("server")}, root: ${at("ca.pem")} } }
   narrow:
     port: 8445
@@ -95,7 +102,7 @@ gateways:
       cipherSuites: [TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384]
       keyExchangeGroups: [P-256]
 routes:
-- gateways: [default, narrow]
+- gateways: [default, narrow, plain]
   policies:
     responseHeaderModifier:
       set:${headers}
@@ -114,6 +121,7 @@ interface Question {
 }
 
 const clients = (ports: { readonly [configured: number]: number }): ReadonlyArray<Question> => {
+  const plain = `http://localhost:${ports[8080]}/`
   const url = (configured: number, host = "localhost") => `https://${host}:${ports[configured]}/`
   const curl = (...args: ReadonlyArray<string>): Question["command"] => [
     "curl",
@@ -140,23 +148,29 @@ const clients = (ports: { readonly [configured: number]: number }): ReadonlyArra
   const refused = /alert|errno|no peer certificate available/
   const request = "GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
   return [
-    { about: "curl", command: curl(url(8443)), says: /^hello\n 200 1\.1$/ },
-    { about: "curl by TLS 1.2", command: curl("--tls-max", "1.2", url(8443)), says: /^hello\n 200 1\.1$/ },
-    { about: "curl by TLS 1.3", command: curl("--tlsv1.3", url(8443)), says: /^hello\n 200 1\.1$/ },
-    { about: "curl that would like HTTP/2", command: curl("--http2", url(8443)), says: /^hello\n 200 1\.1$/ },
-    { about: "curl for another name", command: curl(url(8443, "other.localhost")), says: /^hello\n 200 1\.1$/ },
+    { about: "curl", command: curl(url(8443)), says: /^hello\n 200 2$/ },
+    { about: "curl by TLS 1.2", command: curl("--tls-max", "1.2", url(8443)), says: /^hello\n 200 2$/ },
+    { about: "curl by TLS 1.3", command: curl("--tlsv1.3", url(8443)), says: /^hello\n 200 2$/ },
+    { about: "curl that wants HTTP/1.1", command: curl("--http1.1", url(8443)), says: /^hello\n 200 1\.1$/ },
+    {
+      about: "curl that knows of HTTP/2 without TLS",
+      command: curl("--http2-prior-knowledge", plain),
+      says: /^hello\n 200 2$/
+    },
+    { about: "curl that offers an upgrade to it", command: curl("--http2", plain), says: /^hello\n 200 1\.1$/ },
+    { about: "curl for another name", command: curl(url(8443, "other.localhost")), says: /^hello\n 200 2$/ },
     {
       about: "curl for the host of another listener",
       command: curl("-H", "host: other.localhost", url(8443)),
-      says: /^misdirected request 421 1\.1$/
+      says: /^misdirected request 421 2$/
     },
-    { about: "curl with a certificate", command: curl(...asCurl, url(8444)), says: /^client 200 1\.1$/ },
+    { about: "curl with a certificate", command: curl(...asCurl, url(8444)), says: /^client 200 2$/ },
     {
       about: "curl with a certificate by TLS 1.2",
       command: curl(...asCurl, "--tls-max", "1.2", url(8444)),
-      says: /^client 200 1\.1$/
+      says: /^client 200 2$/
     },
-    { about: "curl without one", command: curl(url(8444)), says: /curl: \((?:35|56)\)/ },
+    { about: "curl without one", command: curl(url(8444)), says: /curl: \((?:35|55|56)\)/ },
     {
       about: "OpenSSL is shown the chain",
       command: client(8443, "-verify_return_error", "-brief"),
@@ -166,13 +180,18 @@ const clients = (ports: { readonly [configured: number]: number }): ReadonlyArra
     { about: "OpenSSL with CBC", command: client(8443, "-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-SHA"), says: refused },
     {
       about: "OpenSSL with another protocol",
-      command: client(8443, "-alpn", "h2"),
+      command: client(8443, "-alpn", "h3"),
       says: /alert no application protocol|alert number 120/
     },
     {
       about: "OpenSSL agrees on HTTP/1.1",
-      command: client(8443, "-alpn", "h2,http/1.1"),
+      command: client(8443, "-alpn", "http/1.1"),
       says: /ALPN protocol: http\/1\.1/
+    },
+    {
+      about: "OpenSSL agrees on HTTP/2, which comes first",
+      command: client(8443, "-alpn", "http/1.1,h2"),
+      says: /ALPN protocol: h2/
     },
     {
       about: "OpenSSL may not renegotiate",
@@ -235,16 +254,24 @@ const testssl = async (port: number): Promise<ReadonlyArray<Verdict>> => {
     }))
 }
 
-install("testssl.sh", "curl", "openssl")
+install("testssl.sh", "curl", "openssl", "nghttp2-client", "slowhttptest")
 const verdicts: Array<Verdict> = []
 try {
   await certificates()
   const gateway = await open(configuration(), { ephemeral: true, host: "127.0.0.1" })
-  const ports = Object.fromEntries([8443, 8444, 8445].map((port) => [port, gateway.port(port)!]))
-  if (given.only !== "testssl") for (const question of clients(ports)) verdicts.push(await asked(question))
-  if (given.only !== "clients") verdicts.push(...(await testssl(ports[8443]!)))
+  const ports = Object.fromEntries([8080, 8443, 8444, 8445].map((port) => [port, gateway.port(port)!]))
+  const wants = (what: string) => given.only === "" || given.only === what
+  if (wants("clients")) for (const question of clients(ports)) verdicts.push(await asked(question))
+  if (wants("http2")) {
+    const secure = { certificate: readFileSync(at("server.pem"), "utf8"), key: readFileSync(at("server.key"), "utf8") }
+    verdicts.push(...(await h2spec({ plain: ports[8080]!, secure: ports[8443]! }, secure, run)))
+    for (const url of [`https://localhost:${ports[8443]}/`, `http://localhost:${ports[8080]}/`])
+      verdicts.push(await h2load(url, run))
+  }
+  if (wants("slow")) verdicts.push(...(await slowClients(run, shown("server"))))
+  if (wants("testssl")) verdicts.push(...(await testssl(ports[8443]!)))
   await gateway.close()
-  if (given.only === "" || given.only === "balancers") verdicts.push(...(await balancers(folder)))
+  if (wants("balancers")) verdicts.push(...(await balancers(folder)))
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }

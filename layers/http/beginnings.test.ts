@@ -12,6 +12,8 @@ interface Play {
   /** Requests a second, at each time. */
   readonly rate: (now: number) => number
   readonly duration: number
+  /** They cannot wait, as streams of HTTP/2. */
+  readonly urgent?: boolean
   /** Milliseconds for which the loop stands still, whoever waits, now and then. */
   readonly pause?: { readonly every: number; readonly takes: number }
 }
@@ -22,7 +24,16 @@ interface Ended {
   readonly took: number | undefined
 }
 
-const play = ({ before, after, backend, most = 100, rate, duration, pause }: Play): ReadonlyArray<Ended> => {
+const play = ({
+  before,
+  after,
+  backend,
+  most = 100,
+  rate,
+  duration,
+  urgent = false,
+  pause
+}: Play): ReadonlyArray<Ended> => {
   let now = 0
   let idle = 0
   let seed = 7
@@ -88,7 +99,8 @@ const play = ({ before, after, backend, most = 100, rate, duration, pause }: Pla
         }
       }
       now += 0.01
-      if (load.begin({ begins, contain: (cause) => defects.push(cause) })) begins(true)
+      if (urgent) begins(load.admits())
+      else if (load.begin({ begins, contain: (cause) => defects.push(cause) })) begins(true)
     }
     for (const end of ending.splice(0)) end()
   }
@@ -129,6 +141,38 @@ describe("what begins in a loop", () => {
     assert.isAbove(during.goodput, 0.85 * 476)
     assert.isBelow(during.p99, 300)
     assert.strictEqual(within(all, 42_000, 50_000).turnedAway, 0)
+  })
+
+  it("so it does where nobody can wait in the row", () => {
+    const all = play({ before: 0.1, after: 2, rate: burst(300, 2380), duration: 50_000, urgent: true })
+    const during = within(all, 7000, 40_000)
+    assert.isAbove(during.goodput, 0.8 * 476)
+    assert.isBelow(during.p99, 500)
+    assert.strictEqual(within(all, 42_000, 50_000).turnedAway, 0)
+  })
+
+  it("when those that waited too long are gone, what cannot wait begins again", () => {
+    let now = 0
+    const ending: Array<() => void> = []
+    const load = new Beginnings({
+      most: 100,
+      clock: () => now,
+      idle: () => now,
+      atEndOfTurn: (ended, of) => ending.push(() => ended(of)),
+      defect: (cause) => assert.fail(String(cause))
+    })
+    const wait = { begins: () => {}, contain: (cause: unknown) => assert.fail(String(cause)) }
+    for (let i = 0; i < 50; i++) {
+      now += 2
+      for (let j = 0; j < 10; j++) load.enqueue(wait)
+    }
+    now += 200
+    for (const end of ending.splice(0)) end()
+    now += 10_000
+    while (ending.length > 0) for (const end of ending.splice(0)) end()
+    assert.strictEqual(load.waiting, 0)
+    now += 10_000
+    assert.isTrue(load.admits())
   })
 
   it("a pause turns nobody away, however long, where what has waited is done soon", () => {

@@ -99,7 +99,7 @@ export class Beginnings implements Container {
   /** Whether something may begin at once that cannot wait, a handshake or a stream. */
   admits(): boolean {
     const now = this.#mark()
-    if (this.#isTooLong(now)) return false
+    if (this.#isTooLong(now) || !this.#takesToken(now)) return false
     this.#began++
     return true
   }
@@ -187,6 +187,7 @@ export class Beginnings implements Container {
       }
       now = clock()
     }
+    if (this.waiting === 0) this.#tooLongSince = undefined
     return now
   }
 

@@ -328,6 +328,8 @@ export class Connection implements ClientConnection, Host, Incoming, Beginning {
     const { socket } = this
     // The other listeners do no harm.
     socket.removeAllListeners("data").pause()
+    // Nobody lets it flow from here any more: what is put back would be lost.
+    this.#undecided = this.#paused = true
     if (first.length > 0) socket.unshift(first)
     this.#serving.speakHttp2(this)
   }

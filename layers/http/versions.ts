@@ -5,7 +5,7 @@
 import type { Later } from "../../src/services/timer.ts"
 import type { Version } from "../../src/services/upstreams.ts"
 import { Sessions } from "../http2/client/sessions.ts"
-import type { Carriers } from "./client/carrier.ts"
+import type { Carriers, Waiter } from "./client/carrier.ts"
 import { Connection } from "./client/connection.ts"
 import { type Dialler, Opened } from "./client/dial.ts"
 import type { PoolExhausted } from "./client/failures.ts"
@@ -78,6 +78,12 @@ export class Versions {
   /** Connections for what leaves HTTP: it takes them along. */
   get forUpgrades(): Carriers {
     return this.#http1
+  }
+
+  /** Whoever waits no longer, in whichever version: that may be another one by now than it was to be sent in. */
+  forget(waiter: Waiter): void {
+    this.#http1.forget(waiter)
+    this.#http2.forget(waiter)
   }
 
   /** What a call will be sent in, unless the backend turns out to speak the other one. */

@@ -207,6 +207,19 @@ describe("buckets of a configuration", () => {
   const run = <A, E>(effect: Effect.Effect<A, E, RateLimits>) =>
     Effect.provideService(Effect.provide(effect, layer, { local: true }), Monotonic, () => 0)
 
+  it.effect("of one that stays where it stood are its own, when an equal one in front of it goes", () =>
+    Effect.gen(function* () {
+      const { open } = yield* RateLimits
+      const [before, after] = [yield* Scope.make(), yield* Scope.make()]
+      const one = yield* Scope.provide(open(rule(), "routes[0]"), before)
+      const other = yield* Scope.provide(open(rule(), "routes[1]"), before)
+      assert.notStrictEqual(one, other)
+      assert.strictEqual(yield* Scope.provide(open(rule(), "routes[1]"), after), other)
+      yield* Scope.close(before, Exit.void)
+      yield* Scope.close(after, Exit.void)
+    }).pipe(Effect.provide(layer, { local: true }))
+  )
+
   it.effect("outlive a reload that does not change the rule, and end with the last that holds it", () =>
     run(
       Effect.gen(function* () {

@@ -23,6 +23,9 @@ export const layer: Layer.Layer<RateLimits> = Layer.effect(
       byContent.set(content, alike)
       // A rule of a route that several listeners share is opened for each of them.
       let held = alike.find(({ holders }) => holders.get(holder)?.place === place)
+      // Of equal rules, one that stays where it stood keeps its counts when another one goes.
+      const stood = ({ holders }: Held) => holders.values().some((other) => other.place === place)
+      held ??= alike.find((each) => !each.holders.has(holder) && stood(each))
       // Else the first one that this configuration does not hold is that of the rule's counterpart in the one before.
       held ??= alike.find(({ holders }) => !holders.has(holder))
       if (held === undefined) {

@@ -9,10 +9,12 @@ export const familyOf = (text: string): 0 | 4 | 6 =>
   text.includes(":") ? (isIpv6(text) ? 6 : 0) : isIPv4(text) ? 4 : 0
 
 const zone = /^[0-9A-Za-z.:-]+$/
+/** The runtime reads no further than a zero byte. */
+const digits = /^[0-9A-Fa-f:.]+$/
 
 const isIpv6 = (text: string): boolean => {
   const [address = "", ...zones] = text.split("%")
-  if (zones.length > 1 || (zones.length === 1 && !zone.test(zones[0]!))) return false
+  if (!digits.test(address) || zones.length > 1 || (zones.length === 1 && !zone.test(zones[0]!))) return false
   try {
     new SocketAddress({ address, family: "ipv6" })
     return true

@@ -5,6 +5,7 @@ import { createServer as createTcpServer, type Socket } from "node:net"
 import { Context, Effect, Layer, type Scope } from "effect"
 import * as Dns from "../../layers/dns/layer.ts"
 import { type Bound, defaultLimits, type Limits, type ListenOptions, listen } from "../../layers/http/listener.ts"
+import { defaultOverloadLimits, Overload } from "../../layers/http/overload.ts"
 import * as UpstreamLayer from "../../layers/http/upstream.ts"
 import * as Metrics from "../../layers/metrics/prometheus.ts"
 import type { Address } from "../../spec/target.ts"
@@ -12,6 +13,7 @@ import { HeaderList } from "../../src/http/header-list.ts"
 import type { Answer } from "../../src/http/message.ts"
 import type { Exchange } from "../../src/pipeline/exchange.ts"
 import type { Outcome } from "../../src/pipeline/view.ts"
+import { ignore } from "../../src/services/contained.ts"
 import {
   callTimeout,
   type Upstream,
@@ -71,6 +73,8 @@ export const edge = (
         clocks: { wall: Date.now, monotonic: () => performance.now() },
         defect: (cause) => defects.push(cause),
         drain: { minimum: 0, deadline: 0 },
+        // The clients are in the same process, and there are as many as it can do.
+        overload: new Overload({ ...defaultOverloadLimits, maxDelay: 0 }, () => performance.now(), ignore),
         ...options,
         handle: (exchange) => {
           exchange.onFinish(({ status, failure }) => outcomes.push({ status, failure }))

@@ -1,6 +1,8 @@
 /** HTTP/2 of clients: requests, bodies, trailers and resets through a whole listener, to backends of HTTP/1.1. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import type { Beginning } from "../../layers/http/beginnings.ts"
+import { defaultOverloadLimits, Overload } from "../../layers/http/overload.ts"
 import { edge, httpBackend, portOf, proxyTo, text } from "../http/edge.ts"
 import { eventually } from "../http/raw-client.ts"
 import { serving, showing, telling } from "../tls/edge.ts"
@@ -48,6 +50,35 @@ routes: [${telling('request.version + " " + request.scheme + " " + request.uri')
       assert.strictEqual(raw.of(type.data, 1)[0]!.payload.toString(), "2")
       raw.socket.end()
       yield* Effect.promise(() => eventually(() => raw.closed))
+    })
+  )
+
+  it.live("loses nothing of those who have to wait for their turn", () =>
+    Effect.gen(function* () {
+      const waiting: Array<Beginning> = []
+      const bounds = new Overload(
+        defaultOverloadLimits,
+        () => performance.now(),
+        () => {}
+      )
+      const overload = {
+        limits: bounds.limits,
+        admits: () => true,
+        enter: () => undefined,
+        enqueue: (one: Beginning) => waiting.push(one),
+        begin: (one: Beginning) => {
+          waiting.push(one)
+          return false
+        }
+      }
+      const { port } = yield* edge((x) => Effect.succeed(text(200, x.request.version)), { overload })
+      const raw = new RawSession(port)
+      raw.send(...Array.from({ length: 50 }, (_, i) => request(2 * i + 1)))
+      yield* Effect.promise(() => eventually(() => waiting.length === 1))
+      yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+      waiting[0]!.begins(true)
+      yield* Effect.promise(() => eventually(() => raw.of(type.data).length === 50))
+      raw.socket.destroy()
     })
   )
 

@@ -3,10 +3,9 @@
 /** By what its library calls them, and by its own. */
 const known: Readonly<Record<string, string>> = {
   "-902": "invalid frames",
-  "-903": "flood",
-  "-904": "header fields",
-  "-905": "continuations",
-  "-908": "memory"
+  "-903": "preface",
+  "-904": "flood",
+  "-905": "continuations"
 }
 
 /** `undefined`: its client has ended it, or is gone. */
