@@ -247,7 +247,7 @@ export class StreamRequest implements Answering, Incoming {
   /** Ends the exchange and its stream. */
   cut(failure: string): void {
     this.abort(failure)
-    this.stream.close(code.cancel)
+    this.stream.close(code.cut)
   }
 
   /**
