@@ -74,15 +74,15 @@ const FrontendHttp = object("FrontendHttp", "HTTP towards clients.", {
     "How much of a body a client may send before somebody takes it (the flow-control window of a stream). When left out it begins with 64 KiB and grows with bodies that are taken as fast as they come, to 2 MiB."
   ),
   http2ConnectionWindowSize: optional(
-    Http2Window,
-    "The same of all bodies of a connection, at least 64 KiB. When left out it grows to 4 MiB."
+    ByteSize.check(between(65_535, 2_147_483_647)),
+    "The same of all bodies of a connection. When left out it grows to 4 MiB."
   ),
   http2FrameSize: optional(
     ByteSize.check(between(16_384, 16_777_215)),
     "Largest frame that clients may send; 16 KiB when left out."
   ),
   http2MaxHeaderSize: optional(
-    ByteSize.check(between(1024, 16_777_216)),
+    ByteSize.check(between(1024, 65_536)),
     "Most bytes of the fields of a request, 32 for each of them included; 64 KiB when left out. A request with more is ended without an answer."
   ),
   http2KeepaliveInterval: optional(Duration, "Time between pings; none when left out."),
