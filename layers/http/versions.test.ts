@@ -175,6 +175,19 @@ describe("the version of HTTP that a backend is spoken to in", () => {
       assert.strictEqual((yield* plain.send(upstreamRequest({ version: "2" }))).status, 200)
     })
   )
+  it.live("is HTTP/1.1 for what leaves HTTP with a backend that would choose the other one", () =>
+    Effect.gen(function* () {
+      const backend = yield* secureBackend(true)
+      const upstream = yield* to(backend.port, { alpn: ["h2", "http/1.1"] })
+      const upgraded = Effect.map(upstream.send(upstreamRequest({ upgrade: "websocket" })), ({ headers }) =>
+        headers.get("x-version")
+      )
+      assert.deepStrictEqual(
+        [yield* upgraded, yield* spoken(upstream, "1.1"), yield* upgraded],
+        ["1.1", ["2.0"], "1.1"]
+      )
+    })
+  )
   it.live("passes through tunnels, with and without TLS inside", () =>
     Effect.gen(function* () {
       const plain = yield* http2Backend((stream) => {

@@ -44,7 +44,8 @@ export class Versions {
     this.#http1 = new Pool({
       ...common,
       dial: (home, done) =>
-        dial(home, offered("1.1"), (made) => {
+        // Until the backend has chosen this version it is asked for by what leaves HTTP alone, which must have it.
+        dial(home, this.#chosen === "1.1" ? offered("1.1") : "1.1", (made) => {
           if (made instanceof Opened) {
             done(undefined)
             this.#http2.adopt(made)
