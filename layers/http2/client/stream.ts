@@ -3,19 +3,18 @@
  * used: what comes is taken where it is pushed, so that nothing that has come is lost when the session ends, and the end that the
  * peer wrote is told from a reset that claims to be no error.
  */
-import { type ClientHttp2Stream, constants } from "node:http2"
+import type { ClientHttp2Stream } from "node:http2"
 import { type BodyAborted, isSource } from "../../../src/http/body.ts"
 import type { HeaderList } from "../../../src/http/header-list.ts"
 import { type Container, contained, containing } from "../../../src/services/contained.ts"
 import type { Caller, Carrier } from "../../http/client/carrier.ts"
 import { ConnectionClosed, MalformedFields, StreamRefused, StreamReset } from "../../http/client/failures.ts"
 import type { Uploading } from "../../http/client/upload.ts"
+import { nameOf, code as reason } from "../codes.ts"
 import { forRuntime, readTrailers } from "../fields.ts"
 import { responseHead } from "./heads.ts"
 import type { Session } from "./session.ts"
 import { StreamUpload } from "./upload.ts"
-
-const { NGHTTP2_CANCEL, NGHTTP2_REFUSED_STREAM } = constants
 
 /** As many as a connection of HTTP/1.1 takes. */
 const mostInterims = 1_000
@@ -38,6 +37,7 @@ export class Stream implements Carrier, Container, Uploading {
   #trailers: HeaderList | undefined = undefined
   /** The peer has ended the response. */
   #whole = false
+  #stopAwaiting: (() => void) | undefined = undefined
   #over = false
   #error: Error | undefined = undefined
   /** It was above the last one that the peer looked at, or was not sent. */
@@ -154,7 +154,7 @@ export class Stream implements Carrier, Container, Uploading {
 
   /** A head without a body says it all: whoever does not end it, in time, does not keep its place. */
   #awaitEnd(): void {
-    this.#session.later(
+    this.#stopAwaiting = this.#session.later(
       endTime,
       contained(this, () => {
         if (this.#caller === undefined || this.#whole) return
@@ -245,7 +245,7 @@ export class Stream implements Carrier, Container, Uploading {
   /** Why the stream ended before its response was whole. */
   #failure(): Error {
     const code = this.#stream?.rstCode
-    if (this.unprocessed || code === NGHTTP2_REFUSED_STREAM) return new StreamRefused()
+    if (this.unprocessed || code === reason.refused) return new StreamRefused()
     // The session had ended when it was asked, which shows later.
     if (this.#error !== undefined && "code" in this.#error && unasked.has(String(this.#error.code)))
       return new StreamRefused()
@@ -253,7 +253,7 @@ export class Stream implements Carrier, Container, Uploading {
     if (failure !== undefined) return failure
     if (this.#error !== undefined && !isOfStream(this.#error)) return this.#error
     if (this.#session.gone) return new ConnectionClosed()
-    return new StreamReset({ code: nameOf(code) })
+    return new StreamReset({ code: nameOf(code ?? reason.none) })
   }
 
   #fail(error: Error): void {
@@ -271,12 +271,13 @@ export class Stream implements Carrier, Container, Uploading {
   /** Its peer need not go on. */
   #reset(): void {
     const stream = this.#stream
-    if (stream !== undefined && !stream.closed && !stream.destroyed) stream.close(NGHTTP2_CANCEL)
+    if (stream !== undefined && !stream.closed && !stream.destroyed) stream.close(reason.cancel)
   }
 
   #release(): void {
     if (this.#over) return
     this.#over = true
+    this.#stopAwaiting?.()
     this.#session.released(this)
   }
 
@@ -336,15 +337,3 @@ const unasked: ReadonlySet<string> = new Set(["ERR_HTTP2_GOAWAY_SESSION", "ERR_H
 
 /** Whether it says no more than the code of the stream. */
 const isOfStream = (error: Error): boolean => "code" in error && error.code === "ERR_HTTP2_STREAM_ERROR"
-
-const names = new Map(
-  Object.entries(constants)
-    .filter(([name]) =>
-      /^NGHTTP2_(NO_ERROR|PROTOCOL_ERROR|INTERNAL_ERROR|FLOW_CONTROL_ERROR|SETTINGS_TIMEOUT|STREAM_CLOSED|FRAME_SIZE_ERROR|REFUSED_STREAM|CANCEL|COMPRESSION_ERROR|CONNECT_ERROR|ENHANCE_YOUR_CALM|INADEQUATE_SECURITY|HTTP_1_1_REQUIRED)$/.test(
-        name
-      )
-    )
-    .map(([name, code]) => [code, name.slice("NGHTTP2_".length)])
-)
-
-const nameOf = (code: number | undefined): string => names.get(code ?? 0) ?? `code ${code}`
