@@ -37,6 +37,7 @@ export class Stream implements Carrier, Container, Uploading {
   #trailers: HeaderList | undefined = undefined
   /** The peer has ended the response. */
   #whole = false
+  #stopAwaiting: (() => void) | undefined = undefined
   #over = false
   #error: Error | undefined = undefined
   /** It was above the last one that the peer looked at, or was not sent. */
@@ -153,7 +154,7 @@ export class Stream implements Carrier, Container, Uploading {
 
   /** A head without a body says it all: whoever does not end it, in time, does not keep its place. */
   #awaitEnd(): void {
-    this.#session.later(
+    this.#stopAwaiting = this.#session.later(
       endTime,
       contained(this, () => {
         if (this.#caller === undefined || this.#whole) return
@@ -276,6 +277,7 @@ export class Stream implements Carrier, Container, Uploading {
   #release(): void {
     if (this.#over) return
     this.#over = true
+    this.#stopAwaiting?.()
     this.#session.released(this)
   }
 

@@ -108,7 +108,7 @@ export class Session implements ClientConnection, StreamHost, Container {
     const flow = contained(this, () => socket.resume())
     process.nextTick(flow)
     this.#pinger = this.#keepAlive(limits)
-    if (serving.draining) this.finish()
+    if (serving.ending) this.finish()
   }
 
   get run(): Serving["run"] {
@@ -167,6 +167,8 @@ export class Session implements ClientConnection, StreamHost, Container {
     exchange.upgrade = tunnel?.protocol
     if (!bodiless) exchange.requestBody = request.receive()
     this.#requests.add(request)
+    // Whoever still comes here is served, and told that there is no more.
+    if (this.#serving.draining) this.finish()
     request.begin(handle)
   }
 
@@ -181,6 +183,8 @@ export class Session implements ClientConnection, StreamHost, Container {
 
   over(request: StreamRequest): void {
     this.#moved += request.moved
+    // More of it may be on its way, and is told of by nobody.
+    if (request.cutShort) this.#moved += this.windows.largest
     this.#requests.delete(request)
     if (this.#requests.size > 0) return
     this.#idleSince = this.#serving.clocks.monotonic()

@@ -44,6 +44,10 @@ export class StreamRequest implements Answering, Incoming {
   /** The body of the request, as long as it is on its way. */
   #upload: RequestBody | undefined = undefined
   #received = 0
+  /** In how many pieces. */
+  #pieces = 0
+  /** All of it has come. */
+  #complete = true
   /** How much of it has come since its windows were looked at. */
   #uncounted = 0
   #fiber: Fiber.Fiber<Answer> | undefined = undefined
@@ -85,9 +89,19 @@ export class StreamRequest implements Answering, Incoming {
       )
   }
 
-  /** Bytes of both bodies. */
+  /** Bytes of both bodies with the heads of their frames, whether somebody has taken them or not. */
   get moved(): number {
-    return this.#received + this.#writer.bytes
+    return this.#received + frameHead * this.#pieces + this.stream.readableLength + this.#writer.bytes
+  }
+
+  /** Its client had not sent all of it. */
+  get cutShort(): boolean {
+    return !this.#complete
+  }
+
+  came(length: number): void {
+    this.#received += length
+    this.#pieces++
   }
 
   get defect(): StreamHost["defect"] {
@@ -109,6 +123,7 @@ export class StreamRequest implements Answering, Incoming {
   receive(): RequestBody {
     const upload = new RequestBody(this)
     this.#upload = upload
+    this.#complete = false
     let trailers: HeaderList | undefined
     this.stream
       .on(
@@ -123,13 +138,13 @@ export class StreamRequest implements Answering, Incoming {
       )
       .on(
         "end",
-        contained(this, () => this.#complete(trailers))
+        contained(this, () => this.#whole(trailers))
       )
     return upload
   }
 
   #take(upload: RequestBody, chunk: Buffer): void {
-    this.#received += chunk.length
+    this.came(chunk.length)
     upload.take(chunk)
     if (upload.full) {
       this.stream.pause()
@@ -140,10 +155,11 @@ export class StreamRequest implements Answering, Incoming {
     if (this.#host.windows.taken(this.#uncounted)) this.#uncounted = 0
   }
 
-  #complete(trailers: HeaderList | undefined): void {
+  #whole(trailers: HeaderList | undefined): void {
     const upload = this.#upload
     // What was cut short must not pass for the whole.
     if (upload === undefined || this.stream.aborted) return
+    this.#complete = true
     this.#letGoOfUpload()
     upload.end(trailers)
   }
@@ -247,7 +263,9 @@ export class StreamRequest implements Answering, Incoming {
   /** Ends the exchange and its stream. */
   cut(failure: string): void {
     this.abort(failure)
-    this.stream.close(code.cancel)
+    // Never `CANCEL`: the runtime puts such a reset off while it reads, may lose it where the stream is destroyed meanwhile, goes on
+    // sending, and ends the whole process at the end of what awaits trailers (node 26.10, `Http2Stream::OnTrailers`).
+    this.stream.close(code.internalError)
   }
 
   /**
@@ -276,9 +294,13 @@ export class StreamRequest implements Answering, Incoming {
     if (moved !== this.#moved) {
       this.#moved = moved
       this.#stillSince = now
-    } else if (now - this.#stillSince < (left > 0 ? stallTimeout : idleTimeout)) return
+      return
+    }
+    // Nothing more becomes of it, unless what came through a tunnel is still taken.
+    const patience = stream.closed && this.tunnel === undefined ? 0 : left > 0 ? stallTimeout : idleTimeout
+    if (now - this.#stillSince < patience) return
     // It was closed by its client, and nobody reads what had come before.
-    else if (stream.closed) stream.destroy()
+    if (stream.closed) stream.destroy()
     else this.#stall(awaits)
   }
 
@@ -286,6 +308,8 @@ export class StreamRequest implements Answering, Incoming {
     const upload = this.#upload
     this.#letGoOfUpload()
     upload?.close(failure)
+    // What was not read is dropped: the runtime keeps a stream, whose client may ask anew, until it is.
+    if (upload !== undefined && this.stream.isPaused()) this.stream.resume()
   }
 
   #closed(): void {
@@ -314,5 +338,8 @@ export class StreamRequest implements Answering, Incoming {
 
 /** Milliseconds. */
 const moment = 5
+
+/** Bytes. */
+const frameHead = 9
 
 const gone = "the client went away"

@@ -26,6 +26,8 @@ export interface Answering extends Container {
   readonly method: string
   /** What its stream may become a tunnel for. */
   readonly tunnel: TunnelRequest | undefined
+  /** So many bytes have come from its client. */
+  readonly came: (length: number) => void
   /** Everything was handed to the runtime. */
   readonly written: () => void
 }
@@ -258,7 +260,10 @@ export class StreamWriter implements BodySink {
     stream
       .on(
         "data",
-        contained(this.#owner, (bytes: Buffer) => tunnel.received(bytes))
+        contained(this.#owner, (bytes: Buffer) => {
+          this.#owner.came(bytes.length)
+          tunnel.received(bytes)
+        })
       )
       .on(
         "end",
