@@ -263,7 +263,9 @@ export class StreamRequest implements Answering, Incoming {
   /** Ends the exchange and its stream. */
   cut(failure: string): void {
     this.abort(failure)
-    this.stream.close(code.cancel)
+    // Never `CANCEL`: the runtime puts such a reset off while it reads, may lose it where the stream is destroyed meanwhile, goes on
+    // sending, and ends the whole process at the end of what awaits trailers (node 26.10, `Http2Stream::OnTrailers`).
+    this.stream.close(code.internalError)
   }
 
   /**
