@@ -23,13 +23,14 @@ import type { Secured } from "../tls/secured.ts"
 import { type Address, BindFailed, bind, clearSocketFile, show } from "./address.ts"
 import type { BegunConnection, ClientConnection, Clocks, Limits, Serving } from "./client-connection.ts"
 import { Connection, overloaded } from "./connection.ts"
+import { standardProbes } from "./connection-settings.ts"
 import { type Bounds, defaultOverloadLimits, Overload, type TurnedAway } from "./overload.ts"
 import { refuse } from "./refusal.ts"
 
 export { type Address, BindFailed } from "./address.ts"
 export type { Clocks, Limits } from "./client-connection.ts"
 
-/** 100 header lines (seed), 10 minutes of idleness, a minute for a head and for who takes nothing of an answer, no bound on the age of a connection, no probes. */
+/** 100 header lines (seed), 10 minutes of idleness, a minute for a head and for who takes nothing of an answer, no bound on the age of a connection. */
 export const defaultLimits: Limits = {
   paths: "normalised",
   connects: "deny",
@@ -38,7 +39,7 @@ export const defaultLimits: Limits = {
   stallTimeout: 60_000,
   headTimeout: 60_000,
   maxConnectionDuration: undefined,
-  probes: "none",
+  probes: standardProbes,
   http2: {
     window: undefined,
     connectionWindow: undefined,
