@@ -4,6 +4,7 @@
  */
 import { connect, type Socket } from "node:net"
 import { connect as connectSecurely } from "node:tls"
+import { type Http2Request, streams } from "./load-http2.ts"
 
 export interface Job {
   readonly port: number
@@ -18,6 +19,8 @@ export interface Job {
   readonly timed?: boolean
   /** Over TLS, whoever the server is. */
   readonly secure?: boolean | undefined
+  /** Over TLS in HTTP/2, instead of `requests`: as many streams at once as connections are told, over a few sessions. */
+  readonly http2?: Http2Request | undefined
 }
 
 export interface Result {
@@ -30,8 +33,14 @@ export interface Result {
   readonly elapsed: number
 }
 
-/** One connection that carries one request at a time. */
-class Client {
+/** Whatever carries one request at a time. */
+interface Client {
+  readonly send: (answered: (ok: boolean) => void) => void
+  readonly close: () => void
+}
+
+/** One connection. */
+class Connection implements Client {
   readonly #socket: Socket
   #head = ""
   /** Bytes of the body that are still to come; -1 while the head is. */
@@ -88,12 +97,16 @@ const run = async ({
   requests: texts,
   rate,
   timed = false,
-  secure = false
+  secure = false,
+  http2
 }: Job): Promise<Result> => {
   let requests = 0
   let errors = 0
   const latencies: Array<number> = []
-  const clients = Array.from({ length: connections }, (_, i) => new Client(port, texts[i % texts.length]!, secure))
+  const clients: ReadonlyArray<Client> =
+    http2 === undefined
+      ? Array.from({ length: connections }, (_, i) => new Connection(port, texts[i % texts.length]!, secure))
+      : await streams(port, connections, http2)
   const start = performance.now()
   if (rate === undefined) {
     let open = true

@@ -1,8 +1,8 @@
 /**
  * Measures what a request costs: CPU time of the proxy process per request, as a ratio to the base, in alternating
  * bursts; then the 99th percentile at full load, beside the base's; then latency at a fixed rate, start-up time and memory.
- * Last, how long the loop stands still while a large file is reloaded. Prints tables, the last of them with what is wanted,
- * and writes `bench/results/<time>.json`.
+ * Then what bytes cost that are passed on as they are, beside two pipes of node. Last, how long the loop stands still while a large
+ * file is reloaded. Prints tables, the last of them with what is wanted, and writes `bench/results/<time>.json`.
  *
  * `node bench/main.ts [--rounds 15] [--burst 1000] [--rate 4000] [--reloads 5] [--only <part of a name>] [--goals]
  * [--log file|null] [--envoy] [--vegeta] [--check]`. With `--goals` only rows that have one are measured. The access log is written into a file unless it is `--log null`: then none is made.
@@ -16,9 +16,11 @@ import { join } from "node:path"
 import { setTimeout } from "node:timers/promises"
 import { parseArgs } from "node:util"
 import { installEnvoy } from "./envoy.ts"
+import type { Http2Request } from "./load-http2.ts"
+import { measurePassedOn, type PassedOnRow } from "./passed-on.ts"
 import { accessLog, type Load, type ProxyProcess, startLoad, startOrigin, startProxy } from "./processes.ts"
 import { measureReload, type ReloadCost } from "./reload.ts"
-import { type Budget, base, bytesOf, type Peer, type Scenario, scenarios } from "./scenarios.ts"
+import { type Budget, base, bytesOf, fieldsOf, type Peer, type Scenario, scenarios } from "./scenarios.ts"
 import { quantile, type Spread, spread } from "./spread.ts"
 import { attack, installVegeta } from "./vegeta.ts"
 
@@ -76,12 +78,13 @@ interface Row {
 interface Asked {
   readonly requests: ReadonlyArray<string>
   readonly secure: boolean | undefined
+  readonly http2: Http2Request | undefined
 }
 
 /** One burst: CPU microseconds per request. */
-const cost = async (load: Load, proxy: ProxyProcess, { requests, secure }: Asked, duration: number) => {
+const cost = async (load: Load, proxy: ProxyProcess, asked: Asked, duration: number) => {
   const before = await proxy.usage()
-  const done = await load.run({ port: proxy.port, connections, duration, requests, rate: undefined, secure })
+  const done = await load.run({ port: proxy.port, connections, duration, ...asked, rate: undefined })
   // What is in flight when a burst ends belongs to it: a session would meet its own open request in the next one.
   await setTimeout(20)
   const after = await proxy.usage()
@@ -135,7 +138,8 @@ const measure = async (load: Load, scenario: Scenario, upstream: number): Promis
     for (const each of contenders) proxies.push(await startProxy(each, upstream, each.name === baseName ? "null" : log))
     const own = proxies[1]!
     const requests = ((await scenario.begin?.(own.port, connections)) ?? [scenario.request]).map(bytesOf)
-    const asked: Asked = { requests, secure: scenario.secure }
+    const http2 = scenario.http2 === true ? fieldsOf(scenario.request) : undefined
+    const asked: Asked = { requests, secure: scenario.secure, http2 }
     // What the compiler has not yet seen is not what is measured.
     for (const one of proxies) await cost(load, one, asked, 2 * burst)
     const costs = proxies.map((): Array<Awaited<ReturnType<typeof cost>>> => [])
@@ -178,6 +182,7 @@ const programs = [
 const origin = await startOrigin()
 const load = startLoad()
 const rows: Array<Row> = []
+let passedOn: ReadonlyArray<PassedOnRow> = []
 let reload: ReloadCost | undefined
 try {
   for (const scenario of scenarios) {
@@ -187,6 +192,7 @@ try {
     rows.push(...(await measure(load, scenario, (own ?? origin).port)))
     await own?.stop()
   }
+  passedOn = await measurePassedOn(given.only, rounds, burst)
   if (reloadOfMany.includes(given.only) && !given.goals) {
     console.error(`measuring ${reloadOfMany} …`)
     reload = await measureReload(load, origin.port, 10_000, Number(given.reloads))
@@ -209,6 +215,15 @@ const table = rows.map((row) => ({
   "rss MB": cell(row.rss, 0)
 }))
 if (table.length > 0) console.table(table)
+if (passedOn.length > 0)
+  console.table(
+    passedOn.map(({ name, ratio, micros }) => ({
+      scenario: name,
+      "× pipes": cell(ratio.median, 2),
+      quartiles: `${cell(ratio.low, 2)}–${cell(ratio.high, 2)}`,
+      µs: cell(micros, 1)
+    }))
+  )
 
 /** One line of what is wanted. */
 interface Wanted {
@@ -252,7 +267,17 @@ const wantedOf = (row: Row): ReadonlyArray<Wanted> => {
 
 /** The scenario of which the percentiles are wanted. */
 const tailed = "no policies"
-const wanted = rows.flatMap(wantedOf)
+const wanted: ReadonlyArray<Wanted> = [
+  ...rows.flatMap(wantedOf),
+  ...passedOn.map(({ name, budget, ratio }) => ({
+    row: name,
+    unit: "× pipes",
+    ours: ratio.median,
+    envoy: undefined,
+    goal: budget?.goal,
+    ceiling: budget?.ceiling
+  }))
+]
 const verdict = ({ ours, goal, ceiling }: Wanted): string =>
   ceiling === undefined ? "" : ours > ceiling ? "OVER" : goal === undefined || ours > goal ? "under the ceiling" : "met"
 if (wanted.length > 0)
@@ -299,7 +324,7 @@ const time = new Date().toISOString()
 const file = join(folder, `${time.replaceAll(":", "-")}.json`)
 await writeFile(
   file,
-  `${JSON.stringify({ time, node: process.version, cpu: cpus()[0]?.model, cores: cpus().length, origin: origin.name, programs, log, rounds, burst, rate, connections, fewConnections, rows, wanted, reload }, null, 2)}\n`
+  `${JSON.stringify({ time, node: process.version, cpu: cpus()[0]?.model, cores: cpus().length, origin: origin.name, programs, log, rounds, burst, rate, connections, fewConnections, rows, passedOn, wanted, reload }, null, 2)}\n`
 )
 console.log(`written to ${file}`)
 

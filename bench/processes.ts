@@ -148,6 +148,14 @@ export const startModels = async (pieces: number): Promise<Origin> => {
   return { name: "models", port, stop: () => stop(child) }
 }
 
+/** A backend of connections that are passed on. */
+export const startBytesOrigin = async (): Promise<Origin> => {
+  const port = await freePort()
+  const child = spawn(process.execPath, [join(here, "bytes-origin.ts"), String(port)], { stdio: "inherit" })
+  await listening(port, child)
+  return { name: "bytes", port, stop: () => stop(child) }
+}
+
 /** 300 bytes of JSON. */
 const filler: OriginAnswer = {
   type: "application/json",

@@ -3,6 +3,7 @@ import { generateKeyPairSync, sign } from "node:crypto"
 import { join } from "node:path"
 import { runtimeFlags } from "../bin/launch.mjs"
 import { envoys } from "./envoy.ts"
+import type { Http2Request } from "./load-http2.ts"
 
 /** Where a proxy is to listen, and where its backend is. */
 export interface Ports {
@@ -23,6 +24,8 @@ export interface Scenario extends Peer {
   readonly request: Request
   /** The client speaks TLS, to the base as well. */
   readonly secure?: boolean
+  /** Over TLS it speaks HTTP/2, to the base as well. */
+  readonly http2?: boolean
   /** Asks the proxy for what the request needs before, such as a session: a request for each connection. */
   readonly begin?: (proxy: number, connections: number) => Promise<ReadonlyArray<Request>>
   /** What the origin answers. */
@@ -58,6 +61,13 @@ export const bytesOf = ({ method, path, headers = {}, body = "" }: Request): str
   return `${method} ${path} HTTP/1.1\r\nhost: bench.example\r\nuser-agent: bench\r\n${lines.join("")}${length}\r\n${body}`
 }
 
+/** The same request in HTTP/2. */
+export const fieldsOf = ({ method, path, headers = {}, body = "" }: Request): Http2Request => {
+  const length = body === "" ? [] : ["content-length", String(Buffer.byteLength(body))]
+  const pseudo = [":method", method, ":scheme", "https", ":authority", "bench.example", ":path", path]
+  return { fields: [...pseudo, "user-agent", "bench", ...Object.entries(headers).flat(), ...length], body }
+}
+
 const here = import.meta.dirname
 
 const node = (file: string) => (ports: Ports) => ({
@@ -84,13 +94,18 @@ const post: Request = {
 }
 
 /** A scenario is measured against the base with the same request. */
-export const base = ({ request, secure = false }: Pick<Scenario, "request" | "secure">): Scenario => {
+export const base = ({
+  request,
+  secure = false,
+  http2 = false
+}: Pick<Scenario, "request" | "secure" | "http2">): Scenario => {
   const plain = node("base.ts")
   return {
     name: "base",
     proxy: (ports) => {
       const { command, args } = plain(ports)
-      return { command, args: secure ? [...args, certificate.cert, certificate.key] : args }
+      const tls = secure ? [certificate.cert, certificate.key] : []
+      return { command, args: [...args, ...tls, ...(http2 ? ["h2"] : [])] }
     },
     request
   }
@@ -296,6 +311,22 @@ export const scenarios: ReadonlyArray<Scenario> = [
     request: get,
     secure: true,
     budget: { goal: 0.8, ceiling: 1.0 }
+  },
+  {
+    name: "HTTP/2 in",
+    ...headgate(secured),
+    request: get,
+    secure: true,
+    http2: true,
+    budget: { goal: 0.9, ceiling: 1.2 }
+  },
+  {
+    name: "HTTP/2 in, POST 500 bytes",
+    ...headgate(secured),
+    request: post,
+    secure: true,
+    http2: true,
+    budget: { ceiling: 1.2 }
   },
   {
     name: "ten policies",

@@ -10,7 +10,9 @@ const prefix = "\0builtin:"
 
 /** Those that take milliseconds to load, and that many starts have no use for. */
 const late = new Set(
-  ["child_process", "crypto", "https", "perf_hooks", "readline", "tls", "v8", "zlib"].map((name) => `node:${name}`)
+  ["child_process", "crypto", "http2", "https", "perf_hooks", "readline", "tls", "v8", "zlib"].map(
+    (name) => `node:${name}`
+  )
 )
 
 /** A module that exports what `name` exports, of which a bundle keeps what it uses. */

@@ -18,7 +18,8 @@ export const exportsOf = (whole: object): ReadonlyArray<string> =>
  */
 const standIn = (id: string, name: string, value: unknown): string => {
   if (typeof value === "function" && !/^[A-Z]/.test(name)) return `(...given) => (${id} = own().${name})(...given)`
-  const get = `get: (_, key) => own().${name}[key]`
+  // Methods of the runtime's objects want to be called on the object itself.
+  const get = `get: (_, key) => { const it = own().${name}, member = it[key]; return typeof member === "function" ? member.bind(it) : member }`
   if (typeof value === "function")
     return `new Proxy(function () {}, { ${get}, construct: (_, given, made) => Reflect.construct(own().${name}, given, made) })`
   return typeof value === "object" && value !== null ? `new Proxy({}, { ${get} })` : `own().${name}`

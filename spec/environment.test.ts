@@ -37,6 +37,7 @@ const good: ReadonlyArray<readonly [name: string, value: string, of: (settings: 
   ["POOL_MAX_STREAMS_PER_CONNECTION", "7", (s) => s.hbone?.poolMaxStreamsPerConn, 7],
   ["POOL_UNUSED_RELEASE_TIMEOUT", "5s", (s) => s.hbone?.poolUnusedReleaseTimeout, 5000],
   ["OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf", () => true, true],
+  ["OTEL_BSP_SCHEDULE_DELAY", "3600000", () => true, true],
   ["OTLP_HEADERS", '{"a":"b"}', () => true, true],
   ["XDS_HEADER_TENANT", "a", () => true, true],
   ["ADMIN_ADDR", "", (s) => s.adminAddr, "localhost:15000"]
@@ -71,6 +72,10 @@ const bad: ReadonlyArray<readonly [name: string, value: string, told: string]> =
     "http/json",
     'OTEL_EXPORTER_OTLP_PROTOCOL: expected one of "grpc", "http", "http/protobuf"'
   ],
+  ["OTEL_BSP_SCHEDULE_DELAY", "5s", "OTEL_BSP_SCHEDULE_DELAY: expected a whole number from 1 to 3600000"],
+  ["OTEL_BSP_EXPORT_TIMEOUT", "99999999", "OTEL_BSP_EXPORT_TIMEOUT: expected a whole number from 1 to 3600000"],
+  ["OTEL_BSP_MAX_QUEUE_SIZE", "0", "OTEL_BSP_MAX_QUEUE_SIZE: expected a whole number from 1 to 1000000"],
+  ["OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "-1", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE: expected a whole number from 1 to 1000000"],
   ["OTLP_ENDPOINT", "collector:4317", "OTLP_ENDPOINT: expected an http or https URL"],
   ["OTLP_HEADERS", "hush", "OTLP_HEADERS: expected k=v,k=v or a JSON object"],
   ["READY_FD", "three", "READY_FD: expected a file descriptor"]

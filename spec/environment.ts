@@ -7,6 +7,7 @@ import type { Environment } from "./config/expand.ts"
 import { explain } from "./config/explain.ts"
 import type { Problem } from "./config/problem.ts"
 import { Duration, formatDuration, HttpUrl, LongString, ShortString } from "./primitives.ts"
+import { spanBatchVariables } from "./span-batches.ts"
 import { BindAddress } from "./standalone/address.ts"
 import { Dns, Hbone, type Settings } from "./standalone/settings.ts"
 
@@ -311,6 +312,9 @@ export const variables: ReadonlyArray<Variable> = [
     "Which requests have spans, once an endpoint is named: `always_on`, `always_off`, `traceidratio`, or one of them after `parentbased_`, which follows the client's trace where there is one."
   ),
   variable("OTEL_TRACES_SAMPLER_ARG", text, { fallback: "`1`" }, "The share of `traceidratio`, from 0 to 1."),
+  ...spanBatchVariables.map(({ name, schema, most, fallback, description }) =>
+    variable(name, { schema, text: `a whole number from 1 to ${most}` }, { fallback }, description)
+  ),
   variable("OTEL_SERVICE_NAME", name, { fallback: "`headgate`" }, "Name of this service in spans and metrics."),
   variable("OTEL_RESOURCE_ATTRIBUTES", text, {}, "Further attributes of this service, `k=v,k=v`."),
   variable("POD_NAME", name, {}, "Name of the pod, for spans and expressions."),

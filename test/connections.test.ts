@@ -89,27 +89,30 @@ describe("frontendPolicies", () => {
     })
   )
 
-  it.live("tcp.keepalives probes the connections of clients, and nothing does without it", () =>
-    Effect.gen(function* () {
-      const probed = yield* Effect.acquireRelease(
-        Effect.sync(() => vi.spyOn(Socket.prototype, "setKeepAlive")),
-        (spy) => Effect.sync(() => spy.mockRestore())
-      )
-      for (const [policies, calls] of [
-        ["{ tcp: { keepalives: { time: 20s, interval: 10s, retries: 4 } } }", [[true, 20_000, 10_000, 4]]],
-        ["{ tcp: { keepalives: { enabled: false } } }", []],
-        ["{}", []]
-      ] as const) {
-        const { port } = yield* running(frontend(policies))
-        probed.mockClear()
-        yield* Effect.promise(async () => {
-          const client = new RawClient(port).send("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
-          await client.responses(1)
-          client.socket.destroy()
-        })
-        assert.deepStrictEqual(probed.mock.calls as ReadonlyArray<unknown>, calls)
-      }
-    })
+  it.live(
+    "the connections of clients are probed as tcp.keepalives says, and as those to backends where it says nothing",
+    () =>
+      Effect.gen(function* () {
+        const probed = yield* Effect.acquireRelease(
+          Effect.sync(() => vi.spyOn(Socket.prototype, "setKeepAlive")),
+          (spy) => Effect.sync(() => spy.mockRestore())
+        )
+        for (const [policies, calls] of [
+          ["{ tcp: { keepalives: { time: 20s, interval: 10s, retries: 4 } } }", [[true, 20_000, 10_000, 4]]],
+          ["{ tcp: { keepalives: { enabled: false } } }", []],
+          ["{ tcp: { keepalives: {} } }", [[true, 180_000, 180_000, 9]]],
+          ["{}", [[true, 180_000, 180_000, 9]]]
+        ] as const) {
+          const { port } = yield* running(frontend(policies))
+          probed.mockClear()
+          yield* Effect.promise(async () => {
+            const client = new RawClient(port).send("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+            await client.responses(1)
+            client.socket.destroy()
+          })
+          assert.deepStrictEqual(probed.mock.calls as ReadonlyArray<unknown>, calls)
+        }
+      })
   )
 })
 

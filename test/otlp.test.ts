@@ -1,6 +1,7 @@
 /** What leaves the process for a collector: spans of sampled requests, in the client's trace, and metrics with what calls cost. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Result } from "effect"
+import { spanBatches } from "../spec/span-batches.ts"
 import { send } from "./client.ts"
 import { attributesOf, type Collector, collector } from "./collector.ts"
 import { nowhere, origin } from "./origin.ts"
@@ -105,6 +106,49 @@ routes: [{ backends: [{ host: "127.0.0.1:${yield* nowhere}" }] }]
       assert.deepInclude(attributesOf(requestSpan(sink)!), { "http.status": 503 })
     })
   )
+})
+
+describe("batches of spans", () => {
+  it.live("are as OTEL_BSP_* say", () =>
+    Effect.gen(function* () {
+      const sink = yield* collector
+      const port = yield* nowhere
+      yield* headgate(
+        `
+gateways: { default: { port: ${port} } }
+routes: [{ policies: { directResponse: { status: 200 } } }]
+`,
+        {
+          OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `http://127.0.0.1:${sink.port}/v1/traces`,
+          OTEL_BSP_SCHEDULE_DELAY: "3600000",
+          OTEL_BSP_MAX_EXPORT_BATCH_SIZE: "1"
+        }
+      )
+      const asked = 3
+      yield* Effect.promise(async () => {
+        for (let i = 0; i < asked; i++) assert.strictEqual((await send(port)).status, 200)
+        await until("all spans", () => sink.spans.filter(({ kind }) => kind === 2).length === asked)
+      })
+      // Each came alone, and none waited for an hour.
+      assert.strictEqual(sink.resources.length, sink.spans.length)
+    })
+  )
+
+  it("say what is wrong with OTEL_BSP_*, and are otherwise as these say", () => {
+    assert.deepStrictEqual(
+      spanBatches({
+        OTEL_BSP_SCHEDULE_DELAY: "100",
+        OTEL_BSP_EXPORT_TIMEOUT: "200",
+        OTEL_BSP_MAX_QUEUE_SIZE: "300",
+        OTEL_BSP_MAX_EXPORT_BATCH_SIZE: ""
+      }),
+      Result.succeed({ scheduledDelayMillis: 100, exportTimeoutMillis: 200, maxQueueSize: 300 })
+    )
+    assert.deepStrictEqual(
+      spanBatches({ OTEL_BSP_SCHEDULE_DELAY: "3600001" }),
+      Result.fail("OTEL_BSP_SCHEDULE_DELAY: expected a whole number from 1 to 3600000")
+    )
+  })
 })
 
 describe("metrics", () => {

@@ -1,10 +1,13 @@
 /** Services over sockets: endpoints that refuse connections, and one that is gone, cost no request. */
+import type { Socket } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { LiveBackends } from "../spec/live-endpoints.ts"
 import { start } from "../src/main/library.ts"
 import { send } from "./client.ts"
 import { freePort } from "./free-ports.ts"
+import { tcpBackend } from "./http/edge.ts"
+import { RawClient } from "./http/raw-client.ts"
 import { origin } from "./origin.ts"
 
 const configuration = (endpoints: ReadonlyArray<string>, policies = "{}") => `
@@ -107,6 +110,31 @@ routes:
         assert.deepStrictEqual([answer.status, answer.body], [200, "there"])
       }
       assert.isAbove(bad.received.length, 0)
+    })
+  )
+
+  it.live("that is asked twice tells nothing on the way to the answer that nobody gets", () =>
+    Effect.gen(function* () {
+      let both = () => {}
+      const asked = new Promise<void>((resolve) => {
+        both = resolve
+      })
+      const sockets: Array<Socket> = []
+      const hinting = (socket: Socket) => {
+        socket.on("data", () => {
+          socket.write("HTTP/1.1 103 Early Hints\r\nlink: </left>\r\n\r\n")
+          if (sockets.push(socket) === 2) both()
+        })
+      }
+      const [one, other] = [yield* tcpBackend(hinting), yield* tcpBackend(hinting)]
+      const endpoints = [one, other].map((server) => `127.0.0.1:${server.port}`)
+      const port = yield* started(configuration(endpoints, "{ retry: { attempts: 0, codes: [], hedgeAfter: 20ms } }"))
+      const client = new RawClient(port)
+      client.send("GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
+      yield* Effect.promise(() => asked)
+      sockets[1]!.write("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+      yield* Effect.promise(() => client.until(() => client.closed || client.ended))
+      assert.match(client.text, /^HTTP\/1\.1 200/)
     })
   )
 })

@@ -202,4 +202,29 @@ describe("what begins in a loop", () => {
     const all = play({ before: 0.1, after: 2, most: 0, rate: () => 2000, duration: 5000 })
     assert.strictEqual(within(all, 0, 5000).turnedAway, 0)
   })
+
+  it("what cannot wait begins again when nobody has waited for a while, though nothing else has begun since", () => {
+    let now = 0
+    const ending: Array<() => void> = []
+    const load = new Beginnings({
+      most: 100,
+      clock: () => now,
+      idle: () => 0,
+      atEndOfTurn: (ended, beginnings) => ending.push(() => ended(beginnings)),
+      defect: () => assert.fail()
+    })
+    const turn = () => {
+      for (const end of ending.splice(0)) end()
+    }
+    // Each has waited too long, for half a second.
+    for (let i = 0; i < 5; i++) {
+      load.enqueue({ begins: () => {}, contain: () => assert.fail() })
+      now += 150
+      turn()
+    }
+    assert.isFalse(load.admits())
+    turn()
+    now += 60_000
+    assert.isTrue(load.admits())
+  })
 })

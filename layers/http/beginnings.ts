@@ -60,6 +60,8 @@ export class Beginnings implements Container {
   #lastTurn = 0
   /** Since when everybody who began had waited too long. */
   #tooLongSince: number | undefined = undefined
+  /** When somebody who began had waited too long, last. */
+  #lastTooLong = 0
   /** Turns in a row that were late, and when the first of them began. */
   #late = 0
   #lateSince = 0
@@ -133,7 +135,10 @@ export class Beginnings implements Container {
 
   #isTooLong(now: number): boolean {
     const { most } = this.#options
-    return most > 0 && this.#tooLongSince !== undefined && now - this.#tooLongSince >= sustained
+    if (most === 0 || this.#tooLongSince === undefined) return false
+    // Nobody waits any more, and perhaps nobody can who does not begin first.
+    if (this.waiting === 0 && now - this.#lastTooLong >= sustained) this.#tooLongSince = undefined
+    return this.#tooLongSince !== undefined && now - this.#tooLongSince >= sustained
   }
 
   #takesToken(now: number): boolean {
@@ -167,8 +172,10 @@ export class Beginnings implements Container {
     while (this.#first < this.#row.length && now - start <= slice) {
       const { beginning, since } = this.#row[this.#first]!
       const waited = now - since
-      if (most > 0 && waited > most) this.#tooLongSince ??= now
-      else if (waited <= most / 4) this.#tooLongSince = undefined
+      if (most > 0 && waited > most) {
+        this.#tooLongSince ??= now
+        this.#lastTooLong = now
+      } else if (waited <= most / 4) this.#tooLongSince = undefined
       if (waited > most && this.waiting > few && this.#isTooLong(now)) {
         this.#shift()
         tell(beginning, false)

@@ -6,6 +6,7 @@ import { contained } from "../../src/services/contained.ts"
 import { containerOf, Defects } from "../../src/services/defects.ts"
 import { Timer } from "../../src/services/timer.ts"
 import type { Stream, Streams, UpstreamError, UpstreamRequest } from "../../src/services/upstreams.ts"
+import { socketOf } from "../tcp/streams.ts"
 import { IdleWatch } from "./idle-watch.ts"
 import { pour } from "./pour.ts"
 import { Tunnel } from "./tunnel.ts"
@@ -26,7 +27,7 @@ export const makeConnectCall: Effect.Effect<ConnectCall> = Effect.map(Defects, (
     return Effect.withFiber<Answer, UpstreamError | E>((parent) => {
       const later = parent.getRef(Timer)
       const answered = ([stream, idleTimeout]: readonly [Stream, number | undefined]): Answer => {
-        const { socket } = stream
+        const socket = socketOf(stream)
         const source = new Tunnel(socket, Buffer.alloc(0), "backend", container)
         const received = contained(source, (bytes: Buffer) => source.received(bytes))
         const ended = contained(source, () => source.ended())
@@ -67,7 +68,7 @@ export const makeConnectCall: Effect.Effect<ConnectCall> = Effect.map(Defects, (
             callOff()
             if (over) {
               // It came too late: nobody takes it.
-              if (Exit.isSuccess(exit)) exit.value[0].socket.destroy()
+              if (Exit.isSuccess(exit)) socketOf(exit.value[0]).destroy()
             } else resume(Exit.map(exit, answered))
           }
         )

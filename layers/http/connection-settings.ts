@@ -10,12 +10,15 @@ import type {
   Version
 } from "../../src/services/upstreams.ts"
 
+/** How silence is probed where nobody says otherwise, of clients as of backends (milliseconds). */
+export const standardProbes: Probes = { time: 180_000, interval: 180_000, retries: 9 }
+
 /** What holds where nobody says otherwise (milliseconds): the defaults of `config.backend` and `config.dns`. */
 const standard = {
   connectTimeout: 10_000,
   idleTimeout: 90_000,
   maxConnections: undefined,
-  probes: { time: 180_000, interval: 180_000, retries: 9 },
+  probes: standardProbes,
   addresses: "v4 first"
 } satisfies UpstreamOptions
 

@@ -91,11 +91,12 @@ export class Connection implements ClientConnection, Host, Incoming, Beginning {
       if (error === undefined || error === null) this.#active?.flushed()
     })
     this.opened = this.#idleSince = serving.clocks.monotonic()
-    this.#reading = contained(this, (bytes: Buffer) => this.#received(bytes))
+    const received = contained(this, (bytes: Buffer) => this.#received(bytes))
+    this.#reading = received
     const ended = contained(this, () => this.#ended())
     const drained = contained(this, () => this.#active?.drained())
     // The reason of an error is always the same: the connection is gone, and `close` follows.
-    socket.on("data", this.#reading).on("end", ended).on("drain", drained).on("error", ignore)
+    socket.on("data", received).on("end", ended).on("drain", drained).on("error", ignore)
   }
 
   /** Asks whether the client may be here, where anybody decides about it; until that is known nothing is read of it. */

@@ -31,6 +31,7 @@ import type {
   TunnelEnd
 } from "./client-connection.ts"
 import { Connection, overloaded } from "./connection.ts"
+import { standardProbes } from "./connection-settings.ts"
 import { type Bounds, defaultOverloadLimits, Overload, type TurnedAway } from "./overload.ts"
 import { refuse } from "./refusal.ts"
 import { TunnelledConnection } from "./tunnelled-connection.ts"
@@ -38,7 +39,7 @@ import { TunnelledConnection } from "./tunnelled-connection.ts"
 export { type Address, BindFailed } from "./address.ts"
 export type { Clocks, Limits, TunnelEnd } from "./client-connection.ts"
 
-/** 100 header lines (seed), 10 minutes of idleness, a minute for a head and for who takes nothing of an answer, no bound on the age of a connection, no probes. */
+/** 100 header lines (seed), 10 minutes of idleness, a minute for a head and for who takes nothing of an answer, no bound on the age of a connection. */
 export const defaultLimits: Limits = {
   paths: "normalised",
   connects: "deny",
@@ -47,7 +48,7 @@ export const defaultLimits: Limits = {
   stallTimeout: 60_000,
   headTimeout: 60_000,
   maxConnectionDuration: undefined,
-  probes: "none",
+  probes: standardProbes,
   http2: {
     window: undefined,
     connectionWindow: undefined,

@@ -13,6 +13,7 @@ const shared = Buffer.allocUnsafeSlow(65_536)
 interface Fields {
   readonly buffer: symbol
   readonly callback: symbol
+  readonly next: symbol
 }
 
 /** Found once: all sockets have the same. */
@@ -21,8 +22,8 @@ let fields: Fields | undefined | "unknown" = "unknown"
 const fieldsOf = (socket: Socket): Fields | undefined => {
   const symbols = Object.getOwnPropertySymbols(socket)
   const named = (name: string) => symbols.find(({ description }) => description === name)
-  const [buffer, callback] = [named("kBuffer"), named("kBufferCb")]
-  return buffer === undefined || callback === undefined ? undefined : { buffer, callback }
+  const [buffer, callback, next] = [named("kBuffer"), named("kBufferCb"), named("kBufferGen")]
+  return buffer === undefined || callback === undefined || next === undefined ? undefined : { buffer, callback, next }
 }
 
 interface Handle {
@@ -33,22 +34,30 @@ const isHandle = (value: unknown): value is Handle =>
   typeof value === "object" && value !== null && "useUserBuffer" in value && typeof value.useUserBuffer === "function"
 
 /**
- * From here on the socket reads into the shared buffer, and `received` is called in place of listeners to `data`. It may not throw.
+ * From here on the socket reads into `memory`, and `received` is called in place of listeners to `data`; what was read before and
+ * nobody took still goes to those. Neither function may throw.
+ * @param next asked after each read where the next one goes; absent: always there.
  * @returns whether it does; otherwise nothing has changed.
  */
-export const readShared = (socket: Socket, received: (bytes: Buffer) => void): boolean => {
+export const readInto = (
+  socket: Socket,
+  memory: Buffer,
+  received: (length: number) => void,
+  next?: () => Buffer
+): boolean => {
   const handle: unknown = Reflect.get(socket, "_handle")
   // TLS reads into memory of its own.
   if (!isHandle(handle) || transportOf(socket) !== undefined) return false
   if (fields === "unknown") fields = fieldsOf(socket)
   if (fields === undefined) return false
   const take = (length: number): boolean => {
-    received(shared.subarray(0, length))
+    received(length)
     return true
   }
-  Reflect.set(socket, fields.buffer, shared)
+  Reflect.set(socket, fields.buffer, memory)
   Reflect.set(socket, fields.callback, take)
-  handle.useUserBuffer(shared)
+  if (next !== undefined) Reflect.set(socket, fields.next, next)
+  handle.useUserBuffer(memory)
   return true
 }
 
@@ -59,6 +68,10 @@ export const readAlone = (socket: Socket): void => {
   const take = (length: number): boolean => socket.push(Buffer.from(shared.subarray(0, length)))
   Reflect.set(socket, fields.callback, take)
 }
+
+/** The same into the shared buffer. `received` may not throw. */
+export const readShared = (socket: Socket, received: (bytes: Buffer) => void): boolean =>
+  readInto(socket, shared, (length) => received(shared.subarray(0, length)))
 
 /** The same bytes, for whoever keeps them longer than the call that brought them. */
 export const lasting = (bytes: Buffer): Buffer => (bytes.buffer === shared.buffer ? Buffer.from(bytes) : bytes)

@@ -23,7 +23,7 @@ import {
   type Version
 } from "../../src/services/upstreams.ts"
 import { requestFields } from "../http2/client/heads.ts"
-import type { Caller, Carrier, Carriers, Waiter } from "./client/carrier.ts"
+import type { Caller, Carrier, Waiter } from "./client/carrier.ts"
 import { StreamRefused, TunnelRefused, UnsendableRequest } from "./client/failures.ts"
 import type { AbsoluteForm } from "./client/proxy.ts"
 import { type Framing, requestHead } from "./client/request-head.ts"
@@ -74,7 +74,7 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
   #patience: Patience | undefined = undefined
   #idle: IdleWatch | undefined = undefined
   /** Where it waits for a connection. */
-  #carriers: Carriers | undefined = undefined
+  #waitsAt: Versions | undefined = undefined
   #connection: Carrier | undefined = undefined
   readonly #framing: Framing
   #head: string | undefined = undefined
@@ -188,7 +188,7 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
   #acquire(): void {
     const { pool } = this.#connections
     const carriers = this.upgrading ? pool.forUpgrades : pool.for(this.#request.version ?? "1.1")
-    this.#carriers = carriers
+    this.#waitsAt = pool
     carriers.acquire(this)
   }
 
@@ -220,7 +220,7 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
     const connection = this.#connection
     if (connection !== undefined) connection.abandon(this)
     else {
-      this.#carriers?.forget(this)
+      this.#waitsAt?.forget(this)
       if (isSource(this.body)) this.body.cancel()
     }
   }

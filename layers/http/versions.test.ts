@@ -4,9 +4,10 @@ import { connect } from "node:net"
 import { join } from "node:path"
 import { createServer as createTlsServer, type TLSSocket } from "node:tls"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
 import type { UpstreamOptions, UpstreamTls, Version } from "../../src/services/upstreams.ts"
 import { httpBackend, portOf, upstreamRequest, upstreamTo } from "../../test/http/edge.ts"
+import { eventually } from "../../test/http/raw-client.ts"
 import { http2Backend } from "../../test/http2/backend.ts"
 
 const fixture = (name: string) => readFileSync(join(import.meta.dirname, "../../test/http/fixtures", name), "utf8")
@@ -95,6 +96,38 @@ describe("the version of HTTP that a backend is spoken to in", () => {
       assert.isAtMost(old.sockets.size, 3)
     })
   )
+  it.live("is no reason to send what nobody waits for any more, once it is another one than was expected", () =>
+    Effect.gen(function* () {
+      const asked: Array<string> = []
+      let answer = () => {}
+      const server = createTlsServer({ key, cert, ALPNProtocols: ["http/1.1"] }, (socket) => {
+        socket
+          .on("error", () => {})
+          .on("data", (bytes: Buffer) => {
+            asked.push(bytes.toString("latin1").split(" ")[1]!)
+            answer = () => socket.write("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+          })
+      })
+      yield* Effect.acquireRelease(
+        Effect.promise(() => new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))),
+        () => Effect.sync(() => server.close())
+      )
+      const { send } = yield* to(portOf(server.address()), { alpn: ["h2", "http/1.1"] }, { maxConnections: 1 })
+      const call = (pathAndQuery: string) =>
+        Effect.forkChild(send(upstreamRequest({ pathAndQuery })), { startImmediately: true })
+      const first = yield* call("/first")
+      const second = yield* call("/second")
+      yield* Effect.promise(() => eventually(() => asked.length === 1))
+      yield* Fiber.interrupt(second)
+      const third = yield* call("/third")
+      answer()
+      yield* Fiber.join(first)
+      yield* Effect.promise(() => eventually(() => asked.length === 2))
+      answer()
+      assert.deepStrictEqual(asked, ["/first", "/third"])
+      assert.strictEqual((yield* Fiber.join(third)).status, 200)
+    })
+  )
   it.live("is found out anew when the backend has become another one", () =>
     Effect.gen(function* () {
       const alpn: Array<string> = ["http/1.1"]
@@ -140,6 +173,19 @@ describe("the version of HTTP that a backend is spoken to in", () => {
       assert.strictEqual((yield* send(upstreamRequest({ upgrade: "websocket" }))).status, 200)
       const plain = yield* upstreamTo(backend.port)
       assert.strictEqual((yield* plain.send(upstreamRequest({ version: "2" }))).status, 200)
+    })
+  )
+  it.live("is HTTP/1.1 for what leaves HTTP with a backend that would choose the other one", () =>
+    Effect.gen(function* () {
+      const backend = yield* secureBackend(true)
+      const upstream = yield* to(backend.port, { alpn: ["h2", "http/1.1"] })
+      const upgraded = Effect.map(upstream.send(upstreamRequest({ upgrade: "websocket" })), ({ headers }) =>
+        headers.get("x-version")
+      )
+      assert.deepStrictEqual(
+        [yield* upgraded, yield* spoken(upstream, "1.1"), yield* upgraded],
+        ["1.1", ["2.0"], "1.1"]
+      )
     })
   )
   it.live("passes through tunnels, with and without TLS inside", () =>

@@ -5,7 +5,7 @@
 import type { Later } from "../../src/services/timer.ts"
 import type { Version } from "../../src/services/upstreams.ts"
 import { Sessions } from "../http2/client/sessions.ts"
-import type { Carriers } from "./client/carrier.ts"
+import type { Carriers, Waiter } from "./client/carrier.ts"
 import { Connection } from "./client/connection.ts"
 import { type Dialler, Opened } from "./client/dial.ts"
 import type { PoolExhausted } from "./client/failures.ts"
@@ -44,7 +44,8 @@ export class Versions {
     this.#http1 = new Pool({
       ...common,
       dial: (home, done) =>
-        dial(home, offered("1.1"), (made) => {
+        // Until the backend has chosen this version it is asked for by what leaves HTTP alone, which must have it.
+        dial(home, this.#chosen === "1.1" ? offered("1.1") : "1.1", (made) => {
           if (made instanceof Opened) {
             done(undefined)
             this.#http2.adopt(made)
@@ -78,6 +79,12 @@ export class Versions {
   /** Connections for what leaves HTTP: it takes them along. */
   get forUpgrades(): Carriers {
     return this.#http1
+  }
+
+  /** Whoever waits no longer, in whichever version: that may be another one by now than it was to be sent in. */
+  forget(waiter: Waiter): void {
+    this.#http1.forget(waiter)
+    this.#http2.forget(waiter)
   }
 
   /** What a call will be sent in, unless the backend turns out to speak the other one. */

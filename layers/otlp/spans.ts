@@ -4,17 +4,22 @@ import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http"
 import type { Resource } from "@opentelemetry/resources"
 import { BatchSpanProcessor, type ReadableSpan } from "@opentelemetry/sdk-trace"
 import { Effect, Layer } from "effect"
+import type { SpanBatches } from "../../spec/span-batches.ts"
 import { type FinishedSpan, SpanSink } from "../../src/services/span-sink.ts"
 import { scope } from "./resource.ts"
 import { hrTime } from "./time.ts"
 
-/** Where spans go, beyond what the standard OTEL_* variables say, which also decide about batching. */
+/**
+ * Where spans go, and how they wait for it, beyond what the exporter reads from the standard OTEL_* variables itself. The SDK's
+ * batches read none of them.
+ */
 export interface Collector {
   readonly url: string | undefined
   readonly headers: Readonly<Record<string, string>>
+  readonly batches: SpanBatches
 }
 
-export const layer = (resource: Resource, { url, headers }: Collector): Layer.Layer<SpanSink> =>
+export const layer = (resource: Resource, { url, headers, batches }: Collector): Layer.Layer<SpanSink> =>
   Layer.effect(
     SpanSink,
     Effect.map(
@@ -22,6 +27,7 @@ export const layer = (resource: Resource, { url, headers }: Collector): Layer.La
         Effect.sync(
           () =>
             new BatchSpanProcessor({
+              ...batches,
               exporter: new OTLPTraceExporter({ headers, ...(url === undefined ? {} : { url }) })
             })
         ),

@@ -5,6 +5,7 @@
 import type { Socket } from "node:net"
 import { type Container, contained } from "../../src/services/contained.ts"
 import { reset } from "../http/refusal.ts"
+import { passOn } from "./passed-on.ts"
 
 /** Which of the two has broken its connection off, and by which error of the system. */
 export interface Broken {
@@ -48,9 +49,13 @@ export class Pump implements Container {
   #connect(socket: Socket, by: Broken["by"], other: Socket): void {
     let code: string | undefined
     const isClient = by === "client"
+    const count = (length: number) => {
+      if (isClient) this.received += length
+      else this.sent += length
+    }
+    // What was read before, and all of it where memory of one's own cannot be read into.
     const read = contained(this, (bytes: Buffer) => {
-      if (isClient) this.received += bytes.length
-      else this.sent += bytes.length
+      count(bytes.length)
       if (!other.write(bytes)) socket.pause()
     })
     const ended = contained(this, () => other.end())
@@ -66,6 +71,7 @@ export class Pump implements Container {
     socket.on("data", read).on("end", ended).on("drain", drained).on("error", failed)
     if (socket.closed) process.nextTick(closed)
     else socket.on("close", closed)
+    passOn(this, socket, other, count)
     socket.resume()
   }
 

@@ -12,6 +12,7 @@ import { type ClientConnection, endUnlessAdmitted, type Serving } from "../http/
 import { reset } from "../http/refusal.ts"
 import type { Secured } from "../tls/secured.ts"
 import { type Broken, Pump } from "./pump.ts"
+import { socketOf } from "./streams.ts"
 
 /** One side has ended a connection before the other one had. */
 export class BrokenOff extends Data.TaggedError("BrokenOff")<Broken> implements StageError {
@@ -116,7 +117,8 @@ export class RelayedConnection implements ClientConnection {
     fiber.addObserver(finished)
   }
 
-  #join({ socket: backend }: Stream): void {
+  #join(stream: Stream): void {
+    const backend = socketOf(stream)
     if (this.socket.destroyed) {
       backend.destroy()
       return

@@ -35,6 +35,12 @@ class Stands implements Stream, Standing {
   }
 }
 
+/** The socket of one that was made here, as all are. */
+export const socketOf = (stream: Stream): Socket => {
+  if (stream instanceof Stands) return stream.socket
+  throw new Error("a connection of bytes that was made elsewhere")
+}
+
 /** What a connection of bytes is made with: no protocol is offered unless somebody says which, and nobody is asked in absolute form. */
 const forBytes = ({ tls, tunnel, ...settings }: ConnectionSettings): ConnectionSettings => ({
   ...settings,

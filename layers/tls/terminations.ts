@@ -4,7 +4,6 @@
  * faster than servers can be made share one that resumes nothing.
  */
 import { constants } from "node:crypto"
-import { performance } from "node:perf_hooks"
 import { createServer, type Server, type TLSSocket } from "node:tls"
 import { Redacted } from "effect"
 import { type Container, contained } from "../../src/services/contained.ts"

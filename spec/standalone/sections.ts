@@ -111,7 +111,7 @@ const FrontendTls = object("FrontendTls", "TLS towards clients, on all listeners
 })
 
 const FrontendTcp = object("FrontendTcp", "TCP towards clients.", {
-  keepalives: optional(Keepalives, "Keep-alive probes."),
+  keepalives: optional(Keepalives, "Keep-alive probes; left out, they are sent with their defaults."),
   idleTimeout: optional(
     Duration,
     "For how long nothing may move on a connection of a TCP or TLS listener, in either direction; any time when left out."

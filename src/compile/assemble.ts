@@ -422,7 +422,7 @@ const compiledWay = (
   }
 }
 
-/** What holds for all backends of a route: which of them it will be is not known yet. */
+/** The most that a backend of a route may ask for: which of them it will be is not known yet. */
 const elsewhereOf = (backends: ReadonlyArray<Backend>): Plan | undefined => {
   const plans = backends.flatMap((backend) => backend.elsewhere ?? [])
   return plans.find(({ unsent }) => unsent !== true) ?? plans[0]

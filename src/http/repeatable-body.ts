@@ -8,7 +8,7 @@ import type { HeldBytes } from "./held-bytes.ts"
 
 export class RepeatableBody implements BodySink {
   readonly #source: BodySource
-  readonly #most: number
+  #most: number
   readonly #budget: HeldBytes
   /** What has come and is not forgotten yet. While it can be sent again that is all of it. */
   readonly #chunks: Array<Uint8Array> = []
@@ -38,6 +38,11 @@ export class RepeatableBody implements BodySink {
   next(): BodySource {
     this.#reader = new Reader(this)
     return this.#reader
+  }
+
+  /** Before any of it has come: less of it will be kept. */
+  keepAtMost(most: number): void {
+    this.#most = Math.min(this.#most, most)
   }
 
   /** No further attempt will want it. */

@@ -1,10 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit } from "effect"
+import { isSource } from "../http/body.ts"
 import { HeaderList } from "../http/header-list.ts"
+import { HeldBytes } from "../http/held-bytes.ts"
 import { type Answer, RequestHead } from "../http/message.ts"
 import { stepOf } from "../main/testing/step.ts"
 import { type Reached, UpstreamFailed } from "../services/upstreams.ts"
-import type { EndedAttempt, Plan } from "./attempts.ts"
+import { type EndedAttempt, elsewhere, elsewhereAnew, type Plan } from "./attempts.ts"
 import { Exchange } from "./exchange.ts"
 import { Passage } from "./passage.ts"
 import type { Backend, Listener, Route } from "./route.ts"
@@ -24,16 +26,16 @@ interface Way {
   readonly backendResponse?: ReadonlyArray<Step>
   readonly call: Backend["call"]
   readonly plan: Plan
+  /** No policy has made the plan: it is the route's, and this one its backend's. */
+  readonly own?: Plan | undefined
 }
 
 const clock = () => 0
 
 /** Serves a request; what became of its attempts, and how it ended. */
-const served = (
-  { steps = [], beside, backendResponse = [], call, plan }: Way,
-  prepare: (x: Exchange) => void = () => {}
-) =>
+const served = (way: Way, prepare: (x: Exchange) => void = () => {}) =>
   Effect.gen(function* () {
+    const { steps = [], beside, backendResponse = [], call, plan, own } = way
     const ended: Array<Pick<EndedAttempt, "number" | "reached">> = []
     const effective = () => ({})
     const backend: Backend = {
@@ -46,7 +48,15 @@ const served = (
       backendResponse,
       response: [],
       effective,
+      elsewhere: own,
       call
+    }
+    const numbered: Plan = {
+      ...plan,
+      again: (one) => {
+        ended.push({ number: one.number, reached: one.reached })
+        return plan.again(one)
+      }
     }
     const route: Route = {
       key: "r",
@@ -56,13 +66,7 @@ const served = (
       steps: [],
       response: [],
       effective,
-      plan: {
-        ...plan,
-        again: (one) => {
-          ended.push({ number: one.number, reached: one.reached })
-          return plan.again(one)
-        }
-      },
+      ...("own" in way ? { elsewhere: plan } : { plan: numbered }),
       choose: () => backend
     }
     const listener: Listener = {
@@ -231,6 +235,48 @@ describe("no attempt follows", () => {
         }
       }
       assert.strictEqual((yield* served({ call: failing, plan })).status, 500)
+    })
+  )
+})
+
+describe("of a route whose backends may be called elsewhere, each in its own way,", () => {
+  const size = 100_000
+  /** What is kept of a body of that size while the backend reads it, and which attempts were made. */
+  const kept = (own: Plan | undefined) =>
+    Effect.gen(function* () {
+      const heldBytes = new HeldBytes()
+      const held: Array<number> = []
+      const told: Array<number> = []
+      const call = (x: Exchange): Exit.Exit<Answer, StageError> => {
+        const body = x.requestBody
+        if (!isSource(body)) return Exit.die("there is no body")
+        body.start({ data: () => true, end: () => {}, fail: () => {} })
+        held.push(heldBytes.held)
+        x.inform?.(103, new HeaderList())
+        return Exit.succeed(answer(200))
+      }
+      yield* served({ call, plan: elsewhereAnew, own }, (x) => {
+        x.settings = { ...x.settings, heldBytes }
+        x.requestBody = { start: (sink) => sink.data(new Uint8Array(size)), resume: () => {}, cancel: () => {} }
+        x.inform = (status) => told.push(status)
+      })
+      return { held, told }
+    })
+
+  it.effect("a body is kept as the chosen backend's own plan says", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual((yield* kept(elsewhereAnew)).held, [size])
+      assert.deepStrictEqual((yield* kept({ ...elsewhereAnew, keeps: undefined })).held, [0])
+      assert.deepStrictEqual((yield* kept(elsewhere)).held, [0])
+      assert.deepStrictEqual((yield* kept(undefined)).held, [0])
+    })
+  )
+
+  it.effect("what a backend says on the way is held back only by a plan that may repeat what was sent", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual((yield* kept(elsewhereAnew)).told, [])
+      assert.deepStrictEqual((yield* kept(elsewhere)).told, [103])
+      assert.deepStrictEqual((yield* kept(undefined)).told, [103])
     })
   )
 })

@@ -55,6 +55,12 @@ export const elsewhere: Plan = { attempts: 2, unsent: true, again: isUnsent }
 /** The same for backends that read the request before they call anybody: they get it again, up to what is read by default. */
 export const elsewhereAnew: Plan = { attempts: 2, keeps: defaultBodyLimit, again: isUnsent }
 
+/** That of a backend without one. */
+const once: Plan = { attempts: 1, again: () => undefined }
+
+/** Bytes of a body that are kept. */
+const keptBy = ({ unsent, keeps }: Plan): number => (unsent === true ? 0 : (keeps ?? defaultKept))
+
 /** The requests to one backend that have a plan, and how many of them are repeated. */
 interface UnderWay {
   requests: number
@@ -66,7 +72,9 @@ const underWay = new WeakMap<Backend, UnderWay>()
 export const mostRepeated = (requests: number): number => Math.max(3, Math.floor(requests / 5))
 
 export class Attempts {
-  readonly #plan: Plan
+  #plan: Plan
+  /** The plan holds for all backends of the route until one is chosen, and then that one's own does. */
+  readonly #isRoutes: boolean
   readonly #body: RepeatableBody | undefined
   readonly #choices: ReadonlyMap<object, number | Unreadable> | undefined
   #number = 0
@@ -79,14 +87,15 @@ export class Attempts {
   /** Whether another attempt was wanted, and too many others of the same backend were repeated. */
   refused = false
 
-  constructor(plan: Plan, { received, choices }: Passage) {
+  /** @param isRoutes no policy has made the plan. */
+  constructor(plan: Plan, isRoutes: boolean, { received, choices }: Passage) {
     this.#plan = plan
+    this.#isRoutes = isRoutes
     this.#choices = choices
     const { requestBody, settings } = received
     received.onFinish(() => this.#over())
     if (!isSource(requestBody)) return
-    const most = plan.unsent === true ? 0 : (plan.keeps ?? defaultKept)
-    const body = new RepeatableBody(requestBody, most, settings.heldBytes)
+    const body = new RepeatableBody(requestBody, keptBy(plan), settings.heldBytes)
     this.#body = body
     received.onFinish(() => body.giveUp())
   }
@@ -115,6 +124,7 @@ export class Attempts {
   goTo(backend: Backend): void {
     if (this.#backend !== undefined) return
     this.#backend = backend
+    if (this.#isRoutes) this.#follow(backend.elsewhere ?? once)
     let known = underWay.get(backend)
     if (known === undefined) {
       known = { requests: 0, repeated: 0 }
@@ -122,6 +132,13 @@ export class Attempts {
     }
     known.requests++
     this.#underWay = known
+  }
+
+  #follow(plan: Plan): void {
+    if (plan === this.#plan) return
+    this.#plan = plan
+    if (this.#number >= plan.attempts) this.#body?.giveUp()
+    else this.#body?.keepAtMost(keptBy(plan))
   }
 
   #over(): void {
@@ -143,7 +160,7 @@ export class Attempts {
     // What one backend says on the way to an answer that nobody gets is not for the client; 100 only asks for the body.
     if (inform !== undefined && this.#plan.unsent !== true)
       fork.inform = (status, headers) => {
-        if (status === 100 || !this.#mayRepeat) inform(status, headers)
+        if (status === 100 || this.#plan.unsent === true || !this.#mayRepeat) inform(status, headers)
       }
     if (passage.choice !== undefined) {
       this.#tried ??= new Set()

@@ -25,10 +25,12 @@ export const compileDocumentCall = (
   { url, policies }: RemoteDocument,
   at: ConfigPath
 ): Effect.Effect<DocumentCall | undefined, ReadonlyArray<ConfigProblem>, SubCalls | Scope.Scope> =>
-  policies === undefined ? Effect.succeed(undefined) : compiled(new URL(url), policies, at)
+  policies === undefined ? Effect.succeed(undefined) : compiled(URL.parse(url), policies, at)
 
-const compiled = (url: URL, policies: NonNullable<Reference["policies"]>, at: ConfigPath) =>
+const compiled = (url: URL | null, policies: NonNullable<Reference["policies"]>, at: ConfigPath) =>
   Effect.gen(function* () {
+    // What looks like an address may have a port or a host that none has.
+    if (url === null) return yield* Effect.fail([{ path: [...at, "url"], message: "expected an http or https URL" }])
     const clock = yield* Monotonic
     const caller = yield* (yield* SubCalls).resolve({ host: addressOfUrl(url), policies }, at, { purpose: "http" })
     if (caller.handsOver) {

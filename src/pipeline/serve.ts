@@ -95,8 +95,9 @@ const makeWays: Making<{ readonly serve: Serve; readonly reach: Reach }> = (loop
 
   const passedRoute = (p: Passage, route: Route): Effect.Effect<Answer> => {
     hooks.passed(p, "route")
-    const plan = route.plan ?? p.exchange.get(planned) ?? route.elsewhere
-    if (plan !== undefined) p.attempts = new Attempts(plan, p)
+    const made = route.plan ?? p.exchange.get(planned)
+    const plan = made ?? route.elsewhere
+    if (plan !== undefined) p.attempts = new Attempts(plan, made === undefined, p)
     return attempting(p, route)
   }
 

@@ -2,7 +2,6 @@
  * Port: HTTP calls to backends. A backend is opened once per configuration and keeps its connections between calls;
  * pools that two configurations share outlive a reload.
  */
-import type { Socket } from "node:net"
 import { Context, Data, type Effect, type Redacted, type Scope } from "effect"
 import type { Keepalives } from "../../spec/connection/tcp.ts"
 import type { Address } from "../../spec/target.ts"
@@ -225,9 +224,8 @@ export interface Upstream {
   readonly send: <E = never>(request: UpstreamRequest<E>) => Effect.Effect<Answer, UpstreamError | E>
 }
 
-/** A connection of bytes to a backend. Nothing of it was read; whoever has it ends it. */
+/** A connection of bytes to a backend, for the adapters that pass bytes on. Nothing of it was read; whoever has it ends it. */
 export interface Stream {
-  readonly socket: Socket
   /** The address at which the backend was reached. */
   readonly address: string
 }

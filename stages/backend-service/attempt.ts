@@ -106,8 +106,10 @@ export const serviceCalls = (members: Members<Upstream>, clock: () => number, ra
         x.requestBody = observe(x.requestBody, { data: ignore, end: () => call.sent(clock()) })
       else call.sent(clock())
       const hedging = x.get(slots.hedging)
-      const first = called(x, taken, passage)
-      return hedging === undefined || isSource(x.requestBody) ? first : hedged(x, taken, passage, first, hedging)
+      if (hedging === undefined || isSource(x.requestBody)) return called(x, taken, passage)
+      // Whose answer counts is not known yet, and what the other one says on the way to its own is not for the client.
+      x.inform = undefined
+      return hedged(x, taken, passage, called(x, taken, passage), hedging)
     },
     judge: (x: Exchange, taken: Attempted, passage: Passage): Left<Attempted> => {
       const { member, call } = taken

@@ -18,13 +18,20 @@ export interface Attacked {
 export const wellRoute =
   "{ matches: [{ path: { exact: /well } }], policies: { directResponse: { status: 200, body: well } } }"
 
+/**
+ * Nobody is turned away because this machine has little time for the process: clients and backends share it with the gateway,
+ * and beside it other suites run. What is turned away when there is too much to do is judged where the time is played.
+ */
+export const unhurried = "config: { overload: { maxDelay: 0s } }"
+
+/** @param configuration without `config`. */
 export const attacked = (
   configuration: string,
   env: Readonly<Record<string, string>> = {}
 ): Effect.Effect<Attacked, unknown, Scope.Scope> =>
   Effect.gen(function* () {
     const lines: Array<string> = []
-    const gateway = yield* start(configuration, {
+    const gateway = yield* start(`${configuration}\n${unhurried}\n`, {
       ephemeral: true,
       host: "127.0.0.1",
       log: (line) => lines.push(line),

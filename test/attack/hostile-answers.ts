@@ -11,6 +11,7 @@ import { start } from "../../src/main/library.ts"
 import { tcpBackend } from "../http/edge.ts"
 import { parseResponses, RawClient } from "../http/raw-client.ts"
 import { attack, type Trial } from "./attack.ts"
+import { unhurried } from "./gateway.ts"
 
 const Answer = Schema.Struct({
   title: Schema.String,
@@ -95,6 +96,7 @@ const open = Effect.gen(function* () {
     `
 gateways: { default: { port: 8080 } }
 routes: [{ backends: [{ host: "127.0.0.1:${backend.port}" }] }]
+${unhurried}
 `,
     { ephemeral: true, host: "127.0.0.1" }
   )

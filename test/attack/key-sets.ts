@@ -9,6 +9,7 @@ import { send } from "../client.ts"
 import { type OriginAnswer, origin } from "../origin.ts"
 import { keySet, publicKey, signedToken, token } from "../tokens.ts"
 import { type AttackCase, attack, type Trial } from "./attack.ts"
+import { unhurried } from "./gateway.ts"
 
 const issuer = "https://issuer.example"
 const claims = { iss: issuer, exp: 4_000_000_000, sub: "ada" }
@@ -143,6 +144,7 @@ const open = Effect.gen(function* () {
     `
 gateways: { default: { port: 8080 } }
 routes:${cases.map((_, index) => route(`keys-${index}`)).join("")}${route("healthy")}
+${unhurried}
 `,
     { ephemeral: true, host: "127.0.0.1" }
   )

@@ -236,4 +236,21 @@ routes: [${telling('"x"')}]
       assert.notInclude(raw, "connection")
     })
   )
+
+  it.live("that is new while its listener drains is told that its first request is the last, and served", () =>
+    Effect.gen(function* () {
+      const { port, bound } = yield* edge(() => Effect.succeed(text(200, "x")))
+      const waiting = new RawSession(port)
+      waiting.send(request(1))
+      yield* answered(waiting, 1)
+      void Effect.runPromise(bound.drain({ minimum: 3_000, deadline: 3_000 }))
+      yield* closed(waiting)
+      const raw = new RawSession(port)
+      raw.send(request(1))
+      yield* answered(raw, 1)
+      yield* closed(raw)
+      assert.strictEqual(raw.of(type.goaway)[0]!.payload.readUInt32BE(), 1)
+      bound.cut()
+    })
+  )
 })

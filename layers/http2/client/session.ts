@@ -189,6 +189,10 @@ export class Session implements Container {
     return this.#http2.request(fields, options)
   }
 
+  get later(): Later {
+    return this.#home.later
+  }
+
   received(stream: Stream, bytes: number): void {
     this.#heard = this.#home.now()
     const inflow = this.#streams.get(stream)

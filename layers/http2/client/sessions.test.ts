@@ -9,7 +9,7 @@ import { frame, frameBackend, frameTypes, http2Backend, literals, number32 } fro
 import { Given, Reader } from "../../../test/http2/bodies.ts"
 
 const ok = literals([":status", "200"])
-const { data, headers, reset, goaway } = frameTypes
+const { data, headers, reset, goaway, settings } = frameTypes
 
 const to = (port: number, options: UpstreamOptions = {}) => upstreamTo(port, { version: "2", ...options })
 
@@ -412,6 +412,25 @@ describe("sessions with one backend", () => {
       for (const answer of answers.splice(0)) answer()
       assert.deepStrictEqual([yield* Fiber.join(first), yield* Fiber.join(third), asked], ["ok", "ok", 2])
       assert.strictEqual(backend.sessions.length, 1)
+    })
+  )
+
+  it.live("with a backend that takes no streams are not multiplied: calls wait until it takes some", () =>
+    Effect.gen(function* () {
+      const most = (streams: number) => frame(settings, 0, 0, Buffer.concat([Buffer.of(0, 3), number32(streams)]))
+      const backend = yield* frameBackend(({ type, stream }, socket) => {
+        if (type === headers) socket.write(frame(headers, 5, stream, ok))
+      }, most(0))
+      const { send } = yield* to(backend.port, { connectTimeout: 300 })
+      const waited = yield* Effect.exit(send(upstreamRequest()))
+      assert.strictEqual(
+        failureOf(waited),
+        "upstream call failed: busy: all connections to the backend are in use, nothing sent"
+      )
+      const waiting = yield* Effect.forkChild(send(upstreamRequest()), { startImmediately: true })
+      backend.sockets[0]!.write(most(1))
+      assert.strictEqual((yield* Fiber.join(waiting)).status, 200)
+      assert.strictEqual(backend.sockets.length, 1)
     })
   )
 

@@ -124,7 +124,13 @@ export class Sessions implements Carriers, SessionHome, Container {
   }
 
   #wantsMore(waiting: number): boolean {
-    return waiting > this.#pending * Math.max(1, this.#usual)
+    return waiting > this.#pending * Math.max(1, this.#usual) && !this.#isPutOff
+  }
+
+  /** The backend takes no streams for now, and will say when it does: asking it once more, and again, would say the same. */
+  get #isPutOff(): boolean {
+    for (const session of this.#sessions) if (session.isUsable && session.most === 0) return true
+    return false
   }
 
   #dial(): void {

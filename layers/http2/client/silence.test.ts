@@ -83,3 +83,29 @@ describe("a session whose peer says nothing while a call waits", () => {
       })
     )
 })
+
+describe("an answer without a body whose end does not come", () => {
+  it.live("keeps its place on the session for some seconds alone", () =>
+    Effect.gen(function* () {
+      const clock = new FakeClock()
+      let resets = 0
+      const backend = yield* frameBackend(
+        ({ type, stream }, socket) => {
+          if (type === frameTypes.headers)
+            socket.write(frame(frameTypes.headers, 4, stream, literals([":status", "204"])))
+          if (type === frameTypes.reset) resets++
+        },
+        frame(frameTypes.settings, 0, 0, Buffer.from([0, 3, 0, 0, 0, 1]))
+      )
+      const connections = connectionsTo(backend.port, clock)
+      assert.strictEqual((yield* call(connections, upstreamRequest())).status, 204)
+      clock.advance(9_999)
+      assert.strictEqual(resets, 0)
+      clock.advance(1)
+      yield* Effect.promise(() => eventually(() => resets === 1))
+      assert.strictEqual((yield* call(connections, upstreamRequest())).status, 204)
+      assert.strictEqual(backend.sockets.length, 1)
+      connections.pool.close()
+    })
+  )
+})

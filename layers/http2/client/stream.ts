@@ -3,22 +3,24 @@
  * used: what comes is taken where it is pushed, so that nothing that has come is lost when the session ends, and the end that the
  * peer wrote is told from a reset that claims to be no error.
  */
-import { type ClientHttp2Stream, constants } from "node:http2"
+import type { ClientHttp2Stream } from "node:http2"
 import { type BodyAborted, isSource } from "../../../src/http/body.ts"
 import type { HeaderList } from "../../../src/http/header-list.ts"
 import { type Container, contained, containing } from "../../../src/services/contained.ts"
 import type { Caller, Carrier } from "../../http/client/carrier.ts"
 import { ConnectionClosed, MalformedFields, StreamRefused, StreamReset } from "../../http/client/failures.ts"
 import type { Uploading } from "../../http/client/upload.ts"
+import { nameOf, code as reason } from "../codes.ts"
 import { forRuntime, readTrailers } from "../fields.ts"
 import { responseHead } from "./heads.ts"
 import type { Session } from "./session.ts"
 import { StreamUpload } from "./upload.ts"
 
-const { NGHTTP2_CANCEL, NGHTTP2_REFUSED_STREAM } = constants
-
 /** As many as a connection of HTTP/1.1 takes. */
 const mostInterims = 1_000
+
+/** Milliseconds that a peer has for the end of an answer that has no body: its caller has gone on, and nobody else would end it. */
+const endTime = 10_000
 
 export class Stream implements Carrier, Container, Uploading {
   readonly used: boolean
@@ -35,6 +37,7 @@ export class Stream implements Carrier, Container, Uploading {
   #trailers: HeaderList | undefined = undefined
   /** The peer has ended the response. */
   #whole = false
+  #stopAwaiting: (() => void) | undefined = undefined
   #over = false
   #error: Error | undefined = undefined
   /** It was above the last one that the peer looked at, or was not sent. */
@@ -143,9 +146,26 @@ export class Stream implements Carrier, Container, Uploading {
     // Trailers that came with it are told next.
     if (this.#whole) process.nextTick(finish, this)
     else {
+      if (this.#bodiless) this.#awaitEnd()
       this.#giveEarly()
       this.#caller?.onPiece()
     }
+  }
+
+  /** A head without a body says it all: whoever does not end it, in time, does not keep its place. */
+  #awaitEnd(): void {
+    this.#stopAwaiting = this.#session.later(
+      endTime,
+      contained(this, () => {
+        if (this.#caller === undefined || this.#whole) return
+        if (this.#upload !== undefined && !this.#upload.over) this.#awaitEnd()
+        else {
+          this.#whole = true
+          this.finish()
+          this.#reset()
+        }
+      })
+    )
   }
 
   #onTrailers(raw: Array<string>): void {
@@ -225,7 +245,7 @@ export class Stream implements Carrier, Container, Uploading {
   /** Why the stream ended before its response was whole. */
   #failure(): Error {
     const code = this.#stream?.rstCode
-    if (this.unprocessed || code === NGHTTP2_REFUSED_STREAM) return new StreamRefused()
+    if (this.unprocessed || code === reason.refused) return new StreamRefused()
     // The session had ended when it was asked, which shows later.
     if (this.#error !== undefined && "code" in this.#error && unasked.has(String(this.#error.code)))
       return new StreamRefused()
@@ -233,7 +253,7 @@ export class Stream implements Carrier, Container, Uploading {
     if (failure !== undefined) return failure
     if (this.#error !== undefined && !isOfStream(this.#error)) return this.#error
     if (this.#session.gone) return new ConnectionClosed()
-    return new StreamReset({ code: nameOf(code) })
+    return new StreamReset({ code: nameOf(code ?? reason.none) })
   }
 
   #fail(error: Error): void {
@@ -248,15 +268,18 @@ export class Stream implements Carrier, Container, Uploading {
     caller.onFailure(error, this.#headTold, false)
   }
 
-  /** Its peer need not go on. */
+  /** Its peer need not go on. What was not sent whole must not look so: the runtime ends what it closes before it resets it. */
   #reset(): void {
     const stream = this.#stream
-    if (stream !== undefined && !stream.closed && !stream.destroyed) stream.close(NGHTTP2_CANCEL)
+    if (stream === undefined || stream.closed || stream.destroyed) return
+    if (stream.writableEnded) stream.close(reason.cancel)
+    else stream.destroy(new Error("the request was cut"))
   }
 
   #release(): void {
     if (this.#over) return
     this.#over = true
+    this.#stopAwaiting?.()
     this.#session.released(this)
   }
 
@@ -316,15 +339,3 @@ const unasked: ReadonlySet<string> = new Set(["ERR_HTTP2_GOAWAY_SESSION", "ERR_H
 
 /** Whether it says no more than the code of the stream. */
 const isOfStream = (error: Error): boolean => "code" in error && error.code === "ERR_HTTP2_STREAM_ERROR"
-
-const names = new Map(
-  Object.entries(constants)
-    .filter(([name]) =>
-      /^NGHTTP2_(NO_ERROR|PROTOCOL_ERROR|INTERNAL_ERROR|FLOW_CONTROL_ERROR|SETTINGS_TIMEOUT|STREAM_CLOSED|FRAME_SIZE_ERROR|REFUSED_STREAM|CANCEL|COMPRESSION_ERROR|CONNECT_ERROR|ENHANCE_YOUR_CALM|INADEQUATE_SECURITY|HTTP_1_1_REQUIRED)$/.test(
-        name
-      )
-    )
-    .map(([name, code]) => [code, name.slice("NGHTTP2_".length)])
-)
-
-const nameOf = (code: number | undefined): string => names.get(code ?? 0) ?? `code ${code}`

@@ -20,9 +20,9 @@ import {
 } from "../../http/client-connection.ts"
 import { dateAt } from "../../http/response-head.ts"
 import type { Secured } from "../../tls/secured.ts"
+import { code } from "../codes.ts"
 import { Allowance } from "./allowance.ts"
 import { causeOf } from "./causes.ts"
-import { code } from "./codes.ts"
 import { optionsOf } from "./options.ts"
 import { frameFields } from "./request-fields.ts"
 import { type StreamHost, StreamRequest } from "./stream-request.ts"
@@ -108,7 +108,7 @@ export class Session implements ClientConnection, StreamHost, Container {
     const flow = contained(this, () => socket.resume())
     process.nextTick(flow)
     this.#pinger = this.#keepAlive(limits)
-    if (serving.draining) this.finish()
+    if (serving.ending) this.finish()
   }
 
   get run(): Serving["run"] {
@@ -165,9 +165,11 @@ export class Session implements ClientConnection, StreamHost, Container {
     const request = new StreamRequest(this, stream, exchange, expecting && length !== 0, tunnel)
     exchange.inform = (status, headers) => request.inform(status, headers)
     exchange.upgrade = tunnel?.protocol
-    if (!bodiless) exchange.requestBody = request.receive()
     this.#requests.add(request)
-    request.begin(handle)
+    // Whoever still comes here is served, and told that there is no more.
+    if (this.#serving.draining) this.finish()
+    if (bodiless) request.begin(handle)
+    else request.receive(handle)
   }
 
   /** Nothing was done of it: it may be sent again (RFC 9113 8.7). */
@@ -181,6 +183,8 @@ export class Session implements ClientConnection, StreamHost, Container {
 
   over(request: StreamRequest): void {
     this.#moved += request.moved
+    // More of it may be on its way, and is told of by nobody.
+    if (request.cutShort) this.#moved += this.windows.largest
     this.#requests.delete(request)
     if (this.#requests.size > 0) return
     this.#idleSince = this.#serving.clocks.monotonic()

@@ -13,8 +13,9 @@ import type { StageError } from "../../../src/pipeline/stage.ts"
 import { contained } from "../../../src/services/contained.ts"
 import { type Incoming, RequestBody } from "../../http/request-body.ts"
 import { release } from "../../http/response-writer.ts"
+import { atEndOfTurn, type Departing } from "../../http/turn.ts"
+import { code } from "../codes.ts"
 import { readTrailers } from "../fields.ts"
-import { code } from "./codes.ts"
 import type { TunnelRequest } from "./request-fields.ts"
 import { type Answering, StreamWriter } from "./stream-writer.ts"
 import type { Windows } from "./windows.ts"
@@ -32,9 +33,11 @@ export interface StreamHost {
   readonly over: (request: StreamRequest) => void
 }
 
+type Handle = (exchange: Exchange) => Effect.Effect<Answer>
+
 const stalled = new ClientStalled()
 
-export class StreamRequest implements Answering, Incoming {
+export class StreamRequest implements Answering, Incoming, Departing {
   readonly stream: ServerHttp2Stream
   readonly method: string
   readonly tunnel: TunnelRequest | undefined
@@ -44,8 +47,14 @@ export class StreamRequest implements Answering, Incoming {
   /** The body of the request, as long as it is on its way. */
   #upload: RequestBody | undefined = undefined
   #received = 0
+  /** In how many pieces. */
+  #pieces = 0
+  /** All of it has come. */
+  #complete = true
   /** How much of it has come since its windows were looked at. */
   #uncounted = 0
+  /** What answers it, until it has begun. */
+  #handle: Handle | undefined = undefined
   #fiber: Fiber.Fiber<Answer> | undefined = undefined
   #over = false
   #concluded = false
@@ -85,9 +94,19 @@ export class StreamRequest implements Answering, Incoming {
       )
   }
 
-  /** Bytes of both bodies. */
+  /** Bytes of both bodies with the heads of their frames, whether somebody has taken them or not. */
   get moved(): number {
-    return this.#received + this.#writer.bytes
+    return this.#received + frameHead * this.#pieces + this.stream.readableLength + this.#writer.bytes
+  }
+
+  /** Its client had not sent all of it. */
+  get cutShort(): boolean {
+    return !this.#complete
+  }
+
+  came(length: number): void {
+    this.#received += length
+    this.#pieces++
   }
 
   get defect(): StreamHost["defect"] {
@@ -105,10 +124,14 @@ export class StreamRequest implements Answering, Incoming {
     this.stream.close(code.internalError)
   }
 
-  /** Takes the body as it comes. */
-  receive(): RequestBody {
+  /**
+   * Takes the body as it comes, and begins when it has ended or when what was read with the head has been gone through: most
+   * bodies are whole by then, and are handed over as bytes.
+   */
+  receive(handle: Handle): void {
     const upload = new RequestBody(this)
     this.#upload = upload
+    this.#complete = false
     let trailers: HeaderList | undefined
     this.stream
       .on(
@@ -123,13 +146,25 @@ export class StreamRequest implements Answering, Incoming {
       )
       .on(
         "end",
-        contained(this, () => this.#complete(trailers))
+        contained(this, () => this.#whole(trailers))
       )
-    return upload
+    this.exchange.requestBody = upload
+    this.#handle = handle
+    // Such a client sends nothing before it is asked.
+    if (this.#expecting) this.depart()
+    else atEndOfTurn(this)
+  }
+
+  /** Begins, with what of the body has come. */
+  depart(): void {
+    const handle = this.#handle
+    if (handle === undefined || this.#over) return
+    this.#handle = undefined
+    this.begin(handle)
   }
 
   #take(upload: RequestBody, chunk: Buffer): void {
-    this.#received += chunk.length
+    this.came(chunk.length)
     upload.take(chunk)
     if (upload.full) {
       this.stream.pause()
@@ -140,12 +175,17 @@ export class StreamRequest implements Answering, Incoming {
     if (this.#host.windows.taken(this.#uncounted)) this.#uncounted = 0
   }
 
-  #complete(trailers: HeaderList | undefined): void {
+  #whole(trailers: HeaderList | undefined): void {
     const upload = this.#upload
     // What was cut short must not pass for the whole.
     if (upload === undefined || this.stream.aborted) return
+    this.#complete = true
     this.#letGoOfUpload()
     upload.end(trailers)
+    if (this.#handle === undefined) return
+    const whole = upload.takeWhole()
+    if (whole !== undefined) this.exchange.requestBody = whole
+    this.depart()
   }
 
   #letGoOfUpload(): void {
@@ -167,7 +207,7 @@ export class StreamRequest implements Answering, Incoming {
   }
 
   /** Answers with what the engine says: at once when it knows, else when its fiber ends. */
-  begin(handle: (exchange: Exchange) => Effect.Effect<Answer>): void {
+  begin(handle: Handle): void {
     let answering: Effect.Effect<Answer>
     try {
       answering = handle(this.exchange)
@@ -247,7 +287,9 @@ export class StreamRequest implements Answering, Incoming {
   /** Ends the exchange and its stream. */
   cut(failure: string): void {
     this.abort(failure)
-    this.stream.close(code.cancel)
+    // Never `CANCEL`: the runtime puts such a reset off while it reads, may lose it where the stream is destroyed meanwhile, goes on
+    // sending, and ends the whole process at the end of what awaits trailers (node 26.10, `Http2Stream::OnTrailers`).
+    this.stream.close(code.internalError)
   }
 
   /**
@@ -276,9 +318,13 @@ export class StreamRequest implements Answering, Incoming {
     if (moved !== this.#moved) {
       this.#moved = moved
       this.#stillSince = now
-    } else if (now - this.#stillSince < (left > 0 ? stallTimeout : idleTimeout)) return
+      return
+    }
+    // Nothing more becomes of it, unless what came through a tunnel is still taken.
+    const patience = stream.closed && this.tunnel === undefined ? 0 : left > 0 ? stallTimeout : idleTimeout
+    if (now - this.#stillSince < patience) return
     // It was closed by its client, and nobody reads what had come before.
-    else if (stream.closed) stream.destroy()
+    if (stream.closed) stream.destroy()
     else this.#stall(awaits)
   }
 
@@ -286,6 +332,8 @@ export class StreamRequest implements Answering, Incoming {
     const upload = this.#upload
     this.#letGoOfUpload()
     upload?.close(failure)
+    // What was not read is dropped: the runtime keeps a stream, whose client may ask anew, until it is.
+    if (upload !== undefined && this.stream.isPaused()) this.stream.resume()
   }
 
   #closed(): void {
@@ -314,5 +362,8 @@ export class StreamRequest implements Answering, Incoming {
 
 /** Milliseconds. */
 const moment = 5
+
+/** Bytes. */
+const frameHead = 9
 
 const gone = "the client went away"

@@ -11,8 +11,8 @@ import { pour } from "../../http/pour.ts"
 import { dateAt } from "../../http/response-head.ts"
 import { faultOf, lengthOf, release, unsendable, written } from "../../http/response-writer.ts"
 import { Tunnel } from "../../http/tunnel.ts"
+import { code } from "../codes.ts"
 import { appendFields, asObject, forRuntime, trailerFields } from "../fields.ts"
-import { code } from "./codes.ts"
 import type { TunnelRequest } from "./request-fields.ts"
 import { answersKey } from "./websocket.ts"
 
@@ -26,6 +26,8 @@ export interface Answering extends Container {
   readonly method: string
   /** What its stream may become a tunnel for. */
   readonly tunnel: TunnelRequest | undefined
+  /** So many bytes have come from its client. */
+  readonly came: (length: number) => void
   /** Everything was handed to the runtime. */
   readonly written: () => void
 }
@@ -258,7 +260,10 @@ export class StreamWriter implements BodySink {
     stream
       .on(
         "data",
-        contained(this.#owner, (bytes: Buffer) => tunnel.received(bytes))
+        contained(this.#owner, (bytes: Buffer) => {
+          this.#owner.came(bytes.length)
+          tunnel.received(bytes)
+        })
       )
       .on(
         "end",

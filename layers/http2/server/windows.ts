@@ -28,9 +28,15 @@ export class Windows {
   #unheard = false
   #widened = false
 
+  /** How much of a body may be on its way. */
+  get largest(): number {
+    return this.#binding
+  }
+
   constructor(session: ServerHttp2Session, { window, connectionWindow }: Http2Limits, container: Container) {
     this.#session = session
     this.#fixed = window !== undefined
+    if (window !== undefined) this.#binding = window
     this.#connectionFixed = connectionWindow !== undefined
     this.#heard = contained(container, () => {
       this.#unheard = false

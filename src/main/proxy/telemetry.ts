@@ -1,6 +1,7 @@
 /** Export of spans and metrics, when the environment names a collector; its libraries are loaded only then. */
-import { Context, Effect, Layer, Schema, type Scope } from "effect"
+import { Context, Effect, Layer, Result, Schema, type Scope } from "effect"
 import type { Collector } from "../../../layers/otlp/spans.ts"
+import { spanBatches } from "../../../spec/span-batches.ts"
 import { type Sampler, samplerOf } from "../../pipeline/sampling.ts"
 import type { Metrics } from "../../services/metrics.ts"
 import { SpanSink } from "../../services/span-sink.ts"
@@ -28,6 +29,8 @@ export const telemetry = (
       clientSamplesPerSecond
     )
     if (typeof sampler === "string") return yield* Effect.fail({ message: sampler })
+    const batches = spanBatches(env)
+    if (Result.isFailure(batches)) return yield* Effect.fail({ message: batches.failure })
     const off = env["OTEL_SDK_DISABLED"] === "true"
     const endpoint = (signal: string, ...more: ReadonlyArray<string>) =>
       !off &&
@@ -44,7 +47,7 @@ export const telemetry = (
     }
     if (!traces) return { sampler: undefined, spans: undefined }
     const { layer } = yield* Effect.promise(() => import("../../../layers/otlp/spans.ts"))
-    const built = yield* Layer.build(layer(resource, yield* collector(env)))
+    const built = yield* Layer.build(layer(resource, { ...(yield* collector(env)), batches: batches.success }))
     return { sampler, spans: Context.get(built, SpanSink) }
   })
 
@@ -55,7 +58,7 @@ const first = (env: Environment, ...names: ReadonlyArray<string>): string | unde
 }
 
 /** Where spans go, as far as the exporter does not read it from the environment itself. */
-const collector = (env: Environment): Effect.Effect<Collector, { readonly message: string }> => {
+const collector = (env: Environment): Effect.Effect<Omit<Collector, "batches">, { readonly message: string }> => {
   const all = (what: string) => [`OTLP_${what}`, `OTEL_EXPORTER_OTLP_TRACES_${what}`, `OTEL_EXPORTER_OTLP_${what}`]
   if (first(env, ...all("PROTOCOL")) === "grpc")
     return Effect.fail({ message: "OTLP over gRPC is not available yet: set OTEL_EXPORTER_OTLP_PROTOCOL to http" })

@@ -127,7 +127,9 @@ export const placeUi = (ui: Ui, gateways: ReadonlyArray<Attachable>, { specs, pr
   const policies = attached(ui.policies, [...path, "policies"], specs)
   const callbacks = Object.values(policies)
     .flatMap(({ branches }) => branches.map(({ config }) => config))
-    .flatMap((config) => (hasRedirect(config) ? [exact(new URL(config.redirectURI).pathname)] : []))
+    // One that is no address after all is told by the policy.
+    .flatMap((config) => (hasRedirect(config) ? (URL.parse(config.redirectURI) ?? []) : []))
+    .map(({ pathname }) => exact(pathname))
   const matches = [exact("/"), ...uiPrefixes.map(prefix), ...callbacks]
   return {
     listeners: attachTo("ui.gateways must be set", ui.gateways, "HTTP", gateways, path, problems),
