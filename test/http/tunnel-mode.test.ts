@@ -119,13 +119,20 @@ describe("CONNECT by tunnel", () => {
   listeners: [{ protocol: TCP, tcpRoutes: [{ backends: [{ host: "127.0.0.1:${backend.port}" }] }] }]
 `
       const { port, log } = yield* serving(inTunnels(inner), 8080)
-      const client = new RawClient(port).send(`${ask("db.example:9000")}early`)
-      yield* wait(client, (text) => text.endsWith("EARLY"))
-      client.send(" late")
-      yield* wait(client, (text) => text.endsWith(" LATE"))
-      client.socket.end()
-      yield* end(client)
-      assert.strictEqual(client.text, `${established}EARLY LATEBYE`)
+      for (const before of [0, 2]) {
+        const client = new RawClient(port)
+        for (let n = 1; n <= before; n++) {
+          client.send("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+          yield* wait(client, (text) => text.split("outer").length === n + 1)
+        }
+        client.send(`${ask("db.example:9000")}early`)
+        yield* wait(client, (text) => text.endsWith("EARLY"))
+        client.send(" late")
+        yield* wait(client, (text) => text.endsWith(" LATE"))
+        client.socket.end()
+        yield* end(client)
+        assert.isTrue(client.text.endsWith(`${established}EARLY LATEBYE`), client.text)
+      }
       yield* Effect.promise(() => eventually(() => log.some((line) => /tunnel=db\.example:9000 protocol=/.test(line))))
     })
   )
