@@ -91,7 +91,7 @@ describe("CONNECT by tunnel", () => {
 - port: 8443
   listeners: [{ protocol: HTTPS, tls: { ${showing("server")} }, routes: [] }]
 `
-      const { port, gateway } = yield* serving(inTunnels(inner), 8080)
+      const { port, gateway, log } = yield* serving(inTunnels(inner), 8080)
       for (const secured of [false, true]) {
         for (const alpn of ["http/1.1", "h2"]) {
           const outer = secured ? yield* tunnelInTls(gateway.port(8443)!, 9443) : yield* tunnelTo(port, 9443)
@@ -105,6 +105,8 @@ describe("CONNECT by tunnel", () => {
           } else assert.strictEqual(yield* Effect.promise(() => askHttp2(outer)), "httpslocalhost")
         }
       }
+      const told = () => log.filter((line) => / http\.version=HTTP\/2 .* tunnel=any\.example:9443/.test(line)).length
+      yield* Effect.promise(() => eventually(() => told() === 2))
     })
   )
 

@@ -162,6 +162,7 @@ export class Session implements ClientConnection, StreamHost, Container {
     const { clocks, handle } = this.#serving
     const exchange = new Exchange(head, undefined, this.peer, clocks.wall(), clocks.monotonic())
     if (this.secured !== undefined) this.secured.identify(exchange)
+    if (this.peer.tunnel !== undefined) exchange.fact("tunnel", this.peer.tunnel.to)
     const request = new StreamRequest(this, stream, exchange, expecting && length !== 0, tunnel)
     exchange.inform = (status, headers) => request.inform(status, headers)
     exchange.upgrade = tunnel?.protocol
