@@ -69,6 +69,14 @@ export class RequestBody implements BodySource, Container {
     this.#connection.released()
   }
 
+  /** All of it as bytes, if it is there before anybody reads, and nothing follows it: then this is over. */
+  takeWhole(): Uint8Array | undefined {
+    if (!this.complete || this.started || this.#over || this.#trailers !== undefined) return undefined
+    const chunks = this.#early
+    this.#detach()
+    return chunks.length === 1 ? chunks[0] : Buffer.concat(chunks)
+  }
+
   /** Hands over what has come, as long as it is taken. */
   give(): void {
     const early = this.#early

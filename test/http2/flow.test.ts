@@ -7,7 +7,7 @@ import { HeaderList } from "../../src/http/header-list.ts"
 import { edge, portOf, text } from "../http/edge.ts"
 import { eventually } from "../http/raw-client.ts"
 import { asking, session } from "./client.ts"
-import { flag, frame, RawSession, request, type } from "./frames.ts"
+import { fields, flag, frame, RawSession, request, type } from "./frames.ts"
 
 /** A body that yields as long as it is taken, and tells how much was. */
 class Flood implements BodySource {
@@ -80,6 +80,40 @@ const counting = (body: BodySource) =>
   })
 
 describe("bodies over HTTP/2", () => {
+  it.live("that are whole when they are seen are handed over as bytes, others as they come", () =>
+    Effect.gen(function* () {
+      const seen: Array<string> = []
+      const { port } = yield* edge(({ requestBody, request: { path } }) => {
+        seen.push(`${path} ${isSource(requestBody) ? "comes" : Buffer.from(requestBody ?? "none").toString()}`)
+        return Effect.succeed(text(200, "x"))
+      })
+      const raw = new RawSession(port)
+      const post = (stream: number, path: string) => request(stream, { method: "POST", path, end: false })
+      const data = (stream: number, bytes: string, end: boolean) =>
+        frame(type.data, end ? flag.endStream : 0, stream, Buffer.from(bytes))
+      const trailers = frame(type.headers, flag.endHeaders | flag.endStream, 9, fields(["x-sum", "1"]))
+      const asked = [
+        [post(1, "/one"), data(1, "ab", true)],
+        [post(3, "/many"), data(3, "a", false), data(3, "b", false), data(3, "", true)],
+        [post(5, "/empty"), data(5, "", true)],
+        [post(7, "/part"), data(7, "a", false)],
+        [post(9, "/trailed"), data(9, "a", false), trailers]
+      ]
+      // Each in one write, which is one read.
+      for (const [i, frames] of asked.entries()) {
+        raw.send(Buffer.concat(frames))
+        yield* Effect.promise(() => eventually(() => seen.length === i + 1))
+      }
+      raw.send(Buffer.concat([post(11, "/given-up"), frame(type.reset, 0, 11, Buffer.from([0, 0, 0, 8]))]), request(13))
+      yield* Effect.promise(() => eventually(() => raw.of(type.data, 13).length > 0))
+      const handedOver = ["/one ab", "/many ab", "/empty ", "/part comes", "/trailed comes"]
+      assert.deepStrictEqual(
+        seen.filter((one) => !one.startsWith("/given-up")),
+        [...handedOver, "/ none"]
+      )
+    })
+  )
+
   it.live("a client that stops reading one stream stops what stands behind it; the others go on", () =>
     Effect.gen(function* () {
       const flood = new Flood(50_000_000)

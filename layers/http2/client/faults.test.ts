@@ -1,7 +1,8 @@
 /** Faults at each point of what a backend sends, and between calls that share sessions: nobody gets what is another one's. */
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Effect } from "effect"
-import { read } from "../../../src/http/body.ts"
+import { Cause, Effect, Fiber } from "effect"
+import { BodyAborted, read } from "../../../src/http/body.ts"
+import { driven } from "../../../test/driven-body.ts"
 import { upstreamRequest, upstreamTo } from "../../../test/http/edge.ts"
 import { frame, frameBackend, frameTypes, literals, number32 } from "../../../test/http2/backend.ts"
 
@@ -104,6 +105,35 @@ describe("a backend that breaks off", () => {
       }
       assert.isAbove(well, 300)
       assert.isBelow(well, 1_000)
+    })
+  )
+})
+
+describe("a request whose body breaks off", () => {
+  it.live("is reset, and never looks whole", () =>
+    Effect.gen(function* () {
+      const body = driven()
+      const came = Promise.withResolvers<void>()
+      const over = Promise.withResolvers<void>()
+      const ends: Array<number> = []
+      const backend = yield* frameBackend(({ type, flags }) => {
+        if (type === data) {
+          ends.push(flags & 1)
+          came.resolve()
+        }
+        if (type === reset) over.resolve()
+      })
+      const { send } = yield* upstreamTo(backend.port, { version: "2" })
+      const sending = yield* Effect.forkChild(Effect.exit(send(upstreamRequest({ method: "POST", body: body.source }))))
+      yield* Effect.promise(async () => {
+        while (body.sink() === undefined) await new Promise((resolve) => setImmediate(resolve))
+        body.sink().data(Buffer.from("half"))
+        await came.promise
+        body.sink().fail(new BodyAborted({ source: "client", detail: "the client went away" }))
+        await over.promise
+      })
+      assert.strictEqual((yield* Fiber.join(sending))._tag, "Failure")
+      assert.deepStrictEqual(ends, [0])
     })
   )
 })

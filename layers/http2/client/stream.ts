@@ -268,10 +268,12 @@ export class Stream implements Carrier, Container, Uploading {
     caller.onFailure(error, this.#headTold, false)
   }
 
-  /** Its peer need not go on. */
+  /** Its peer need not go on. What was not sent whole must not look so: the runtime ends what it closes before it resets it. */
   #reset(): void {
     const stream = this.#stream
-    if (stream !== undefined && !stream.closed && !stream.destroyed) stream.close(reason.cancel)
+    if (stream === undefined || stream.closed || stream.destroyed) return
+    if (stream.writableEnded) stream.close(reason.cancel)
+    else stream.destroy(new Error("the request was cut"))
   }
 
   #release(): void {

@@ -165,11 +165,11 @@ export class Session implements ClientConnection, StreamHost, Container {
     const request = new StreamRequest(this, stream, exchange, expecting && length !== 0, tunnel)
     exchange.inform = (status, headers) => request.inform(status, headers)
     exchange.upgrade = tunnel?.protocol
-    if (!bodiless) exchange.requestBody = request.receive()
     this.#requests.add(request)
     // Whoever still comes here is served, and told that there is no more.
     if (this.#serving.draining) this.finish()
-    request.begin(handle)
+    if (bodiless) request.begin(handle)
+    else request.receive(handle)
   }
 
   /** Nothing was done of it: it may be sent again (RFC 9113 8.7). */

@@ -13,6 +13,7 @@ import type { StageError } from "../../../src/pipeline/stage.ts"
 import { contained } from "../../../src/services/contained.ts"
 import { type Incoming, RequestBody } from "../../http/request-body.ts"
 import { release } from "../../http/response-writer.ts"
+import { atEndOfTurn, type Departing } from "../../http/turn.ts"
 import { code } from "../codes.ts"
 import { readTrailers } from "../fields.ts"
 import type { TunnelRequest } from "./request-fields.ts"
@@ -32,9 +33,11 @@ export interface StreamHost {
   readonly over: (request: StreamRequest) => void
 }
 
+type Handle = (exchange: Exchange) => Effect.Effect<Answer>
+
 const stalled = new ClientStalled()
 
-export class StreamRequest implements Answering, Incoming {
+export class StreamRequest implements Answering, Incoming, Departing {
   readonly stream: ServerHttp2Stream
   readonly method: string
   readonly tunnel: TunnelRequest | undefined
@@ -50,6 +53,8 @@ export class StreamRequest implements Answering, Incoming {
   #complete = true
   /** How much of it has come since its windows were looked at. */
   #uncounted = 0
+  /** What answers it, until it has begun. */
+  #handle: Handle | undefined = undefined
   #fiber: Fiber.Fiber<Answer> | undefined = undefined
   #over = false
   #concluded = false
@@ -119,8 +124,11 @@ export class StreamRequest implements Answering, Incoming {
     this.stream.close(code.internalError)
   }
 
-  /** Takes the body as it comes. */
-  receive(): RequestBody {
+  /**
+   * Takes the body as it comes, and begins when it has ended or when what was read with the head has been gone through: most
+   * bodies are whole by then, and are handed over as bytes.
+   */
+  receive(handle: Handle): void {
     const upload = new RequestBody(this)
     this.#upload = upload
     this.#complete = false
@@ -140,7 +148,19 @@ export class StreamRequest implements Answering, Incoming {
         "end",
         contained(this, () => this.#whole(trailers))
       )
-    return upload
+    this.exchange.requestBody = upload
+    this.#handle = handle
+    // Such a client sends nothing before it is asked.
+    if (this.#expecting) this.depart()
+    else atEndOfTurn(this)
+  }
+
+  /** Begins, with what of the body has come. */
+  depart(): void {
+    const handle = this.#handle
+    if (handle === undefined || this.#over) return
+    this.#handle = undefined
+    this.begin(handle)
   }
 
   #take(upload: RequestBody, chunk: Buffer): void {
@@ -162,6 +182,10 @@ export class StreamRequest implements Answering, Incoming {
     this.#complete = true
     this.#letGoOfUpload()
     upload.end(trailers)
+    if (this.#handle === undefined) return
+    const whole = upload.takeWhole()
+    if (whole !== undefined) this.exchange.requestBody = whole
+    this.depart()
   }
 
   #letGoOfUpload(): void {
@@ -183,7 +207,7 @@ export class StreamRequest implements Answering, Incoming {
   }
 
   /** Answers with what the engine says: at once when it knows, else when its fiber ends. */
-  begin(handle: (exchange: Exchange) => Effect.Effect<Answer>): void {
+  begin(handle: Handle): void {
     let answering: Effect.Effect<Answer>
     try {
       answering = handle(this.exchange)
