@@ -39,6 +39,8 @@ const beyondJsonSchema: ReadonlyArray<RegExp> = [
   /^use crossAppAccess for this kind of token$/,
   /^is set by the proxy$/,
   /^expected at least 1s$/,
+  // Sizes may be texts with a unit.
+  /^expected \d+ to \d+ bytes$/,
   // What a guard looks at.
   /looks at systemPrompt and messages only$/
 ]

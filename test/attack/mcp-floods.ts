@@ -7,7 +7,6 @@ import { start } from "../../src/main/library.ts"
 import { send } from "../client.ts"
 import { RawClient } from "../http/raw-client.ts"
 import { type AttackCase, attack, type Trial } from "./attack.ts"
-import { unhurried } from "./gateway.ts"
 import { initialize, mcpHeaders, mcpOrigin } from "./mcp-origin.ts"
 
 /** The most of everything that one address may have here. */
@@ -53,6 +52,7 @@ const configuration = (port: number): string => {
       ? { name: "t", mcp: { host: `http://127.0.0.1:${port}/mcp` } }
       : { name: "t", stdio: { cmd: "sh", args: ["-c", child] } }
   return JSON.stringify({
+    config: { overload: { maxDelay: "0s" } },
     gateways: { default: { port: 8080 } },
     routes: [
       {
@@ -79,10 +79,7 @@ const configuration = (port: number): string => {
 }
 
 const open = Effect.gen(function* () {
-  const gateway = yield* start(`${configuration(yield* mcpOrigin)}\n${unhurried}\n`, {
-    ephemeral: true,
-    host: "127.0.0.1"
-  })
+  const gateway = yield* start(configuration(yield* mcpOrigin), { ephemeral: true, host: "127.0.0.1" })
   const port = gateway.port(8080)!
   const trial: Trial<Flood> = (flood) =>
     Effect.promise(async () => {

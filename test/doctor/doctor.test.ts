@@ -79,7 +79,7 @@ describe("headgatectl doctor", () => {
     const wrong = doctor("true", file)
     assert.strictEqual(wrong.status, 1)
     assert.match(wrong.stdout, /^file: .*file\.yaml:3:\d+: routes\[0\]\.backend: unknown key/)
-    writeFileSync(file, `${management}\ngateways: { default: { port: 18911 } }\nroutes: [{ policies: { csrf: {} } }]\n`)
+    writeFileSync(file, `${management}\ngateways: { default: { port: 18911 } }\nroutes: [{ policies: { a2a: {} } }]\n`)
     assert.strictEqual(doctor("true", file).status, 3)
   })
 

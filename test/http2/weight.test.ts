@@ -107,6 +107,21 @@ describe("a session of HTTP/2", () => {
     })
   )
 
+  it.live("does not pile up bodies in crumbs that nobody takes", () =>
+    Effect.gen(function* () {
+      const causes: Array<string> = []
+      const { port } = yield* edge(() => Effect.never, { http2Ended: (_, cause) => causes.push(cause) })
+      const raw = new RawSession(port)
+      for (let stream = 1; stream < 40; stream += 2) {
+        raw.send(request(stream, { method: "POST", end: false }))
+        raw.send(Buffer.concat(Array.from({ length: 60_000 }, () => frame(type.data, 0, stream, Buffer.from("x")))))
+      }
+      yield* Effect.promise(() => eventually(() => causes.length > 0))
+      assert.deepStrictEqual(causes, ["meaningless frames"])
+      raw.socket.destroy()
+    })
+  )
+
   it.live(
     "keeps nothing of a body that was answered without being read, or whose client gave it up with no error",
     () =>

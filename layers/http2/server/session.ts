@@ -34,6 +34,9 @@ const lingering = 1000
 /** Bytes of what means nothing that a client may send beside what means something. */
 const meaningless = 262_144
 
+/** Milliseconds after which a session is weighed when a body of it is not taken: what comes of it then piles up in the runtime. */
+const soon = 200
+
 /** Streams that the runtime may end by itself. */
 const untold = 500
 
@@ -52,6 +55,7 @@ export class Session implements ClientConnection, StreamHost, Container {
   readonly #resets: Allowance
   readonly #malformed: Allowance
   readonly #pinger: NodeJS.Timeout | undefined
+  #weighing: NodeJS.Timeout | undefined = undefined
   /** When it last became idle; `undefined` while a request is under way. */
   #idleSince: number | undefined
   /** When it ends although its client has not closed it. */
@@ -277,6 +281,7 @@ export class Session implements ClientConnection, StreamHost, Container {
   closed(): void {
     clearTimeout(this.#lingering)
     clearInterval(this.#pinger)
+    clearTimeout(this.#weighing)
     // Its streams are told by the runtime, in a turn of their own.
     this.#session.destroy()
   }
@@ -303,6 +308,17 @@ export class Session implements ClientConnection, StreamHost, Container {
     if ((lastProcStreamID + 1) / 2 > this.#seen + untold) this.#stop("header fields")
     const meant = 2 * moved + this.#begun * this.#serving.maxHeadBytes + bytesWritten
     if (bytesRead > meant + meaningless) this.#stop("meaningless frames")
+  }
+
+  /** In crumbs, a body that piles up takes many times its size: that is not left to the next sweep. */
+  paused(): void {
+    if (this.#weighing !== undefined || this.#session.destroyed) return
+    const weigh = contained(this, () => {
+      this.#weighing = undefined
+      this.#weigh()
+      for (const { stream } of this.#requests) if (stream.isPaused()) return this.paused()
+    })
+    this.#weighing = setTimeout(weigh, soon).unref()
   }
 
   /** Pings, where they are wanted: a client that is gone without a word is noticed. */

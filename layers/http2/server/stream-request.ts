@@ -29,6 +29,8 @@ export interface StreamHost {
   readonly windows: Windows
   /** Its client has given a request up. */
   readonly reset: () => void
+  /** Its body is not taken as fast as it comes. */
+  readonly paused: () => void
   /** Its stream is closed. */
   readonly over: (request: StreamRequest) => void
 }
@@ -168,6 +170,7 @@ export class StreamRequest implements Answering, Incoming, Departing {
     upload.take(chunk)
     if (upload.full) {
       this.stream.pause()
+      this.#host.paused()
       this.#uncounted = 0
       return
     }

@@ -17,7 +17,7 @@ describe("the configuration that is shown", () => {
   it("hides credentials in addresses", () => {
     const { config, hidden } = check({
       name: "config.yaml",
-      text: "gateways: { default: { port: 80 } }\nroutes: [{ policies: { jwtAuth: { issuer: a, jwks: { url: 'https://ada:s3cret@a.example/v1?api_key=s3cret' } } } }]",
+      text: "gateways: { default: { port: 80 } }\nroutes: [{ policies: { jwtAuth: { issuer: a, jwks: { url: 'https://a.example/v1?api_key=s3cret' } } } }]",
       env: {}
     })
     const shown = JSON.stringify(configDump(config!, hidden))
