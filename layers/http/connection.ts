@@ -56,6 +56,8 @@ export class Connection implements ClientConnection, Host, Incoming, Beginning {
   #rest: Buffer | undefined = undefined
   #tunnel: Tunnel | undefined = undefined
   #paused: boolean
+  /** What had been written before: the answer to the CONNECT request of a tunnel. */
+  readonly #writtenBefore: number
   /** Whether it was tried to read into the buffer that all connections share. */
   #sharing = false
   /** Nobody has said yet whether the client may be here. */
@@ -86,6 +88,7 @@ export class Connection implements ClientConnection, Host, Incoming, Beginning {
     this.peer = peer
     // Out of a tunnel it comes as it was left there.
     this.#paused = socket.isPaused()
+    this.#writtenBefore = peer.tunnel === undefined ? 0 : socket.bytesWritten
     this.flushed = contained(this, (error?: unknown) => {
       // What was cut off has not left: `close` follows, and tells.
       if (error === undefined || error === null) this.#active?.flushed()
@@ -332,7 +335,7 @@ export class Connection implements ClientConnection, Host, Incoming, Beginning {
 
   /** Whether nothing was said yet, and TLS has not settled what is spoken. */
   #mayBeOther(): boolean {
-    return this.secured === undefined && this.socket.bytesWritten === 0 && !this.#closing
+    return this.secured === undefined && this.socket.bytesWritten === this.#writtenBefore && !this.#closing
   }
 
   /** Its client speaks HTTP/2: the connection goes on as a session of that. @param first what was read of it. */
@@ -364,9 +367,9 @@ export class Connection implements ClientConnection, Host, Incoming, Beginning {
       this.#refuse(noTunnelEnd)
       return
     }
-    if (this.#sharing) readAlone(socket)
     this.#leave(first)
     this.#left = true
+    readAlone(socket)
     socket.write(`${statusLine(200)}\r\n`, "latin1")
     const { tls: _, ...way } = peer
     this.#serving.tunnel(this, end, { ...way, tunnel: { to: authority, depth }, connectHeaders: headers.flat })

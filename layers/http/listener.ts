@@ -409,7 +409,10 @@ class Listener implements Container {
     const closed = contained(this, () => this.#over(outer))
     outer.socket.on("close", closed)
     const enter = contained(outer, () => {
-      if (!outer.socket.destroyed) end.enter(outer.socket, peer, outer)
+      if (outer.socket.destroyed) return
+      end.enter(outer.socket, peer, outer)
+      // Its client has said all already, which nobody is told a second time.
+      if (outer.socket.readableEnded) outer.finish()
     })
     // A turn later the socket is one again that nobody is reading from.
     setImmediate(enter)

@@ -61,12 +61,14 @@ export const readInto = (
   return true
 }
 
-/** Undoes it for whoever takes the socket over: what is read from here on comes as on any other socket. */
+/** Undoes it for whoever takes a paused socket over: what is read from here on comes as on any other socket. */
 export const readAlone = (socket: Socket): void => {
   if (fields === "unknown" || fields === undefined || Reflect.get(socket, fields.buffer) !== shared) return
   // The runtime goes on reading into the buffer: it takes none away.
   const take = (length: number): boolean => socket.push(Buffer.from(shared.subarray(0, length)))
   Reflect.set(socket, fields.callback, take)
+  // Pausing has stopped its reads, unlike those of any other: who waits for it to be readable would wait for ever.
+  socket.read(0)
 }
 
 /** The same into the shared buffer. `received` may not throw. */

@@ -72,6 +72,8 @@ export class Pump implements Container {
     if (socket.closed) process.nextTick(closed)
     else socket.on("close", closed)
     passOn(this, socket, other, count)
+    // It has ended while the other one was being connected, or in a tunnel before there was anybody to tell.
+    if (socket.readableEnded) process.nextTick(ended)
     socket.resume()
   }
 

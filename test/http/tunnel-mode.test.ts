@@ -139,6 +139,65 @@ describe("CONNECT by tunnel", () => {
     })
   )
 
+  it.live("passes on the end of a client that has nothing to say behind its CONNECT", () =>
+    Effect.gen(function* () {
+      const backend = yield* tcpBackend((socket) => {
+        socket.resume().on("end", () => socket.end("BYE"))
+      })
+      const inner = `- port: 9000
+  mode: internal
+  listeners: [{ protocol: TCP, tcpRoutes: [{ backends: [{ host: "127.0.0.1:${backend.port}" }] }] }]
+- port: 9001
+  mode: internal
+  listeners: [{ routes: [] }]
+- port: 8443
+  listeners: [{ protocol: HTTPS, tls: { ${showing("server")} }, routes: [] }]
+`
+      const { port, gateway } = yield* serving(inTunnels(inner), 8080)
+      const client = new RawClient(port)
+      client.socket.end(ask("a:9000"))
+      yield* end(client)
+      assert.strictEqual(client.text, `${established}BYE`)
+      const said = (inner: number) => Effect.promise(() => saidInTls(gateway.port(8443)!, ask(`a:${inner}`)))
+      assert.strictEqual(yield* said(9000), `${established}BYE`)
+      assert.strictEqual(yield* said(9001), established)
+    })
+  )
+
+  it.live("has TLS in it, and HTTP/2 without, on a connection that has served requests, and in another tunnel", () =>
+    Effect.gen(function* () {
+      const inner = `- port: 9443
+  mode: internal
+  listeners: [{ protocol: HTTPS, tls: { ${showing("server")} }, routes: ${telling("request.scheme")} }]
+- port: 9000
+  mode: internal
+  listeners: [{ routes: ${telling("request.scheme")} }]
+`
+      const { port } = yield* serving(inTunnels(inner), 8080)
+      const tunnelAfter = (before: number, ...through: ReadonlyArray<number>) =>
+        Effect.gen(function* () {
+          const client = new RawClient(port)
+          for (let n = 1; n <= before; n++) {
+            client.send("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+            yield* wait(client, (text) => text.split("outer").length === n + 1)
+          }
+          for (const [n, each] of through.entries()) {
+            client.send(ask(`any.example:${each}`))
+            yield* wait(client, (text) => text.split(established).length === n + 2)
+          }
+          client.socket.removeAllListeners("data")
+          return client.socket
+        })
+      for (const before of [0, 2])
+        for (const way of [[], [8080]]) {
+          const secured = yield* tunnelAfter(before, ...way, 9443)
+          assert.strictEqual(yield* Effect.promise(() => askHttp2(secured)), "https")
+          const plain = yield* tunnelAfter(before, ...way, 9000)
+          assert.strictEqual(yield* Effect.promise(() => askHttp2(plain, (socket) => socket)), "http")
+        }
+    })
+  )
+
   it.live("takes an internal port without a number for all others, and two tunnels in each other but no third", () =>
     Effect.gen(function* () {
       const { port } = yield* serving(
@@ -251,12 +310,27 @@ const tunnelInTls = (port: number, inner: number) =>
       })
   )
 
-const askHttp2 = (socket: RawClient["socket"]) =>
+/** Everything that comes back for bytes with the end right behind them. */
+const saidInTls = (port: number, bytes: string) =>
   new Promise<string>((resolve, reject) => {
-    const session = connectHttp2("https://localhost", {
-      createConnection: () =>
-        connectTls({ socket, servername: "localhost", ca: pem("authority.pem"), ALPNProtocols: ["h2"] })
-    })
+    let text = ""
+    const options = { port, host: "127.0.0.1", servername: "localhost", ca: pem("authority.pem"), allowHalfOpen: true }
+    const socket = connectTls(options, () => socket.end(bytes))
+    socket
+      .on("data", (chunk: Buffer) => {
+        text += chunk.toString("latin1")
+      })
+      .on("end", () => resolve(text))
+      .on("error", reject)
+  })
+
+const secure = (socket: RawClient["socket"]): RawClient["socket"] =>
+  connectTls({ socket, servername: "localhost", ca: pem("authority.pem"), ALPNProtocols: ["h2"] })
+
+const askHttp2 = (socket: RawClient["socket"], over = secure) =>
+  new Promise<string>((resolve, reject) => {
+    const scheme = over === secure ? "https" : "http"
+    const session = connectHttp2(`${scheme}://localhost`, { createConnection: () => over(socket) })
     session.once("error", reject)
     let text = ""
     session
