@@ -86,6 +86,7 @@ export class Session implements ClientConnection, StreamHost, Container {
     this.#malformed = new Allowance(100, 10, now)
     const session = performServerHandshake(socket, optionsOf(limits, serving.maxHeadBytes))
     this.#session = session
+    endingLater(session, this)
     this.windows = new Windows(session, limits.http2, this)
     session
       .on(
@@ -337,6 +338,19 @@ export class Session implements ClientConnection, StreamHost, Container {
       session.ping(answered)
     })
     return setInterval(ping, pingInterval).unref()
+  }
+}
+
+/**
+ * A client can end its session by a GOAWAY with the code `CANCEL`. The runtime then resets all streams within the frame, where it
+ * puts such resets off; what it goes on to read of a stream that awaits trailers and is destroyed by then ends the whole process
+ * (node 26.10, `Http2Stream::OnTrailers`). In a turn of its own it resets them at once.
+ */
+const endingLater = (session: ServerHttp2Session, container: Container): void => {
+  const destroy = session.destroy.bind(session)
+  session.destroy = (...given) => {
+    const end = contained(container, () => destroy(...given))
+    setImmediate(end)
   }
 }
 
