@@ -58,8 +58,6 @@ export class ActiveRequest {
     this.#expecting = expecting
     this.leavesHttp = exchange.upgrade !== undefined || exchange.request.method === "CONNECT"
     this.#writer = new ResponseWriter(host, this, exchange.request, this.leavesHttp)
-    // Whoever holds on to it when the request is over must not reach the next one.
-    exchange.inform = (status, headers) => this.inform(status, headers)
   }
 
   /** Answers with what the engine says: at once when it knows, else when its fiber ends. */
