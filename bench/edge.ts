@@ -33,7 +33,7 @@ const program = Effect.gen(function* () {
         body: x.requestBody,
         timeout: undefined,
         upgrade: x.upgrade,
-        onInformation: x.inform
+        informer: x.informer
       })
   }
   const route: Route = {

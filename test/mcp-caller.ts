@@ -15,6 +15,6 @@ export const callerTo = (upstream: Upstream, origin: string): McpCaller => ({
       repeatable,
       timeout: undefined,
       upgrade: undefined,
-      onInformation: undefined
+      informer: undefined
     })
 })

@@ -48,7 +48,7 @@ const fetchThrough =
                 body,
                 timeout: undefined,
                 upgrade: undefined,
-                onInformation: undefined
+                informer: undefined
               })
             ),
             (answer) =>

@@ -58,6 +58,8 @@ export class ActiveRequest {
     this.#expecting = expecting
     this.leavesHttp = exchange.upgrade !== undefined || exchange.request.method === "CONNECT"
     this.#writer = new ResponseWriter(host, this, exchange.request, this.leavesHttp)
+    // Itself, and no closure: one for each request would not die young. Who holds on to it later reaches no other request.
+    exchange.informer = this
   }
 
   /** Answers with what the engine says: at once when it knows, else when its fiber ends. */

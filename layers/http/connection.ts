@@ -7,7 +7,7 @@ import { type Effect, Exit } from "effect"
 import type { Body } from "../../src/http/body.ts"
 import { type Framed, frameRequest, type Malformed, tunnelsAlone } from "../../src/http/framing.ts"
 import type { RequestHead, Scheme } from "../../src/http/message.ts"
-import { Exchange, type Inform } from "../../src/pipeline/exchange.ts"
+import { Exchange } from "../../src/pipeline/exchange.ts"
 import type { Peer } from "../../src/pipeline/view.ts"
 import { contained, ignore } from "../../src/services/contained.ts"
 import type { Secured } from "../tls/secured.ts"
@@ -40,7 +40,6 @@ export class Connection implements ClientConnection, Host, Incoming, Beginning {
   readonly opened: number
   readonly secured: Secured | undefined
   /** For whichever request is being answered. A closure for each of them would not die young, and cost collections. */
-  readonly #inform: Inform
   readonly flushed: (error?: unknown) => void
   readonly #serving: Serving
   readonly #parser: RequestParser
@@ -90,7 +89,6 @@ export class Connection implements ClientConnection, Host, Incoming, Beginning {
     // Out of a tunnel it comes as it was left there.
     this.#paused = socket.isPaused()
     this.#writtenBefore = peer.tunnel === undefined ? 0 : socket.bytesWritten
-    this.#inform = (status, headers) => this.#active?.inform(status, headers)
     this.flushed = contained(this, (error?: unknown) => {
       // What was cut off has not left: `close` follows, and tells.
       if (error === undefined || error === null) this.#active?.flushed()
@@ -391,7 +389,6 @@ export class Connection implements ClientConnection, Host, Incoming, Beginning {
   #begin(framed: Framed, body: Body, upload: RequestBody | undefined, expecting: boolean): void {
     const { clocks } = this.#serving
     const exchange = new Exchange(framed.head, body, this.peer, clocks.wall(), clocks.monotonic())
-    exchange.inform = this.#inform
     if (this.secured !== undefined) this.secured.identify(exchange)
     if (this.peer.tunnel !== undefined) exchange.fact("tunnel", this.peer.tunnel.to)
     // A body would have to end before the protocol changes.

@@ -259,7 +259,7 @@ export class UpstreamCall<E> implements Caller, Waiter, BodySource, Container {
   // What the connection tells.
 
   onInterim({ status, headers }: ResponseHead): void {
-    this.#request.onInformation?.(status, headers)
+    this.#request.informer?.inform(status, headers)
   }
 
   onHead({ status, headers }: ResponseHead): void {

@@ -49,7 +49,7 @@ const request = (pathAndQuery = "/"): UpstreamRequest => ({
   body: undefined,
   timeout: undefined,
   upgrade: undefined,
-  onInformation: undefined
+  informer: undefined
 })
 
 const turn = Effect.sleep(10)

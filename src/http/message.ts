@@ -93,6 +93,11 @@ export interface Answer {
   switched?: Switched | undefined
 }
 
+/** Passes on 1xx responses, other than 101, while the final one is awaited. */
+export interface Informer {
+  readonly inform: (status: number, headers: HeaderList) => void
+}
+
 /** The other half of a connection that changed its protocol (RFC 9110 7.8). */
 export interface Switched {
   /** The protocol that both sides speak now, as the backend named it. */

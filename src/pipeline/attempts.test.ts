@@ -252,13 +252,13 @@ describe("of a route whose backends may be called elsewhere, each in its own way
         if (!isSource(body)) return Exit.die("there is no body")
         body.start({ data: () => true, end: () => {}, fail: () => {} })
         held.push(heldBytes.held)
-        x.inform?.(103, new HeaderList())
+        x.informer?.inform(103, new HeaderList())
         return Exit.succeed(answer(200))
       }
       yield* served({ call, plan: elsewhereAnew, own }, (x) => {
         x.settings = { ...x.settings, heldBytes }
         x.requestBody = { start: (sink) => sink.data(new Uint8Array(size)), resume: () => {}, cancel: () => {} }
-        x.inform = (status) => told.push(status)
+        x.informer = { inform: (status) => void told.push(status) }
       })
       return { held, told }
     })

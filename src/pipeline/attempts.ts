@@ -156,11 +156,13 @@ export class Attempts {
     if (this.#number === this.#plan.attempts) this.#body?.giveUp()
     const fork = received.fork(body)
     fork.attempt = this.#number
-    const { inform } = received
+    const { informer } = received
     // What one backend says on the way to an answer that nobody gets is not for the client; 100 only asks for the body.
-    if (inform !== undefined && this.#plan.unsent !== true)
-      fork.inform = (status, headers) => {
-        if (status === 100 || this.#plan.unsent === true || !this.#mayRepeat) inform(status, headers)
+    if (informer !== undefined && this.#plan.unsent !== true)
+      fork.informer = {
+        inform: (status, headers) => {
+          if (status === 100 || this.#plan.unsent === true || !this.#mayRepeat) informer.inform(status, headers)
+        }
       }
     if (passage.choice !== undefined) {
       this.#tried ??= new Set()

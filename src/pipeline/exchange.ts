@@ -4,7 +4,7 @@ import type { StageMessage } from "../../spec/trace-events.ts"
 import { type Body, type BodyAborted, type BodyObserver, isSource, observe, read } from "../http/body.ts"
 import { HeaderList } from "../http/header-list.ts"
 import { HeldBytes } from "../http/held-bytes.ts"
-import type { Answer, RequestHead } from "../http/message.ts"
+import type { Answer, Informer, RequestHead } from "../http/message.ts"
 import { nowhere, type Place, Variables } from "./bindings.ts"
 import { BodyTooLarge, type BuffersFull, buffersFull } from "./errors.ts"
 import { type Hidden, nothingHidden } from "./hidden.ts"
@@ -16,9 +16,6 @@ import type { Outcome, Peer, View } from "./view.ts"
 
 /** The body limit where nothing else says: 2 MiB (seed). */
 export const defaultBodyLimit = 2 * 1024 * 1024
-
-/** Passes on a 1xx response, other than 101, while the final one is awaited. */
-export type Inform = (status: number, headers: HeaderList) => void
 
 /** What a configuration says of every exchange on it. The same object for all that run on the same one. */
 export interface Settings {
@@ -63,8 +60,8 @@ export class Exchange implements View<AnySlot, AnySlot> {
   aside = false
   /** Which attempt at a backend it is, from 1; 1 before there is one. */
   attempt = 1
-  /** Tells the client of a 1xx response. Absent where there is no such client. */
-  inform: Inform | undefined = undefined
+  /** Tells the client of 1xx responses. Absent where there is no such client. */
+  informer: Informer | undefined = undefined
   readonly answerHeaders: HeaderList
   matchedPrefix: string | undefined = undefined
   /** Where expressions look for the way of the request. */
@@ -119,7 +116,7 @@ export class Exchange implements View<AnySlot, AnySlot> {
     fork.upgrade = this.upgrade
     fork.repeatable = this.repeatable
     fork.aside = this.aside
-    fork.inform = this.inform
+    fork.informer = this.informer
     fork.matchedPrefix = this.matchedPrefix
     fork.place = this.place
     fork.told = this.told

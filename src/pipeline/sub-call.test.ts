@@ -28,7 +28,7 @@ const client = () => {
   x.answerHeaders.set("x-queued", "1")
   x.fact("of", "client")
   x.upgrade = "websocket"
-  x.inform = () => {}
+  x.informer = { inform: () => {} }
   x.told = () => {}
   return x
 }
@@ -179,7 +179,7 @@ describe("a call of the proxy", () => {
         assert.deepStrictEqual(headers.flat, ["x-asked", "1"])
         assert.deepStrictEqual([seen!.peer.address, seen!.now], ["0.0.0.0", 1_000_200])
         assert.deepStrictEqual(
-          [seen!.upgrade, seen!.inform, seen!.facts, seen!.told, seen!.answerHeaders.flat.length],
+          [seen!.upgrade, seen!.informer, seen!.facts, seen!.told, seen!.answerHeaders.flat.length],
           [undefined, undefined, undefined, undefined, 0]
         )
         assert.deepStrictEqual([passage!.listener, passage!.route], [undefined, undefined])

@@ -28,7 +28,7 @@ export const ownAuthority = (target: Address): string | undefined =>
 type Timed = Pick<Exchange, "arrived"> & Reading<typeof timeouts>
 /** When the call began, and of what backend. */
 type Called = Pick<Passage, "called"> & Partial<Pick<Passage, "backend">>
-type Sent = Timed & Pick<Exchange, "request" | "requestBody" | "repeatable" | "upgrade" | "inform">
+type Sent = Timed & Pick<Exchange, "request" | "requestBody" | "repeatable" | "upgrade" | "informer">
 
 /**
  * Sends the exchange's request. Fails by itself when the time of the call, or of the whole request, is up.
@@ -60,7 +60,7 @@ export const callUpstream = (
     patience: isPatient ? timeout : undefined,
     upgrade: x.upgrade,
     version: versionOf(request),
-    onInformation: x.inform
+    informer: x.informer
   })
 }
 

@@ -7,7 +7,7 @@ import type { Keepalives } from "../../spec/connection/tcp.ts"
 import type { Address } from "../../spec/target.ts"
 import type { Body } from "../http/body.ts"
 import type { HeaderList } from "../http/header-list.ts"
-import type { Answer } from "../http/message.ts"
+import type { Answer, Informer } from "../http/message.ts"
 
 /** Whom a TLS connection trusts, and what it shows of itself. Texts are PEM. */
 export interface UpstreamTls {
@@ -126,7 +126,7 @@ export interface UpstreamRequest<E = never> {
   /** What it is sent in where nobody says otherwise. Default: HTTP/1.1. */
   readonly version?: Version | undefined
   /** Told about each 1xx response other than 101. */
-  readonly onInformation: ((status: number, headers: HeaderList) => void) | undefined
+  readonly informer: Informer | undefined
 }
 
 /** No response came: the connection could not be made, or broke before its headers were complete. */

@@ -108,7 +108,7 @@ export const serviceCalls = (members: Members<Upstream>, clock: () => number, ra
       const hedging = x.get(slots.hedging)
       if (hedging === undefined || isSource(x.requestBody)) return called(x, taken, passage)
       // Whose answer counts is not known yet, and what the other one says on the way to its own is not for the client.
-      x.inform = undefined
+      x.informer = undefined
       return hedged(x, taken, passage, called(x, taken, passage), hedging)
     },
     judge: (x: Exchange, taken: Attempted, passage: Passage): Left<Attempted> => {

@@ -2,6 +2,8 @@ import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit } from "effect"
+import { HeaderList } from "../../src/http/header-list.ts"
+import type { Informer } from "../../src/http/message.ts"
 import { edge, portOf, proxyTo, tcpBackend, text } from "./edge.ts"
 import { mirror, mirrored } from "./mirror.ts"
 import { eventually, exchange, RawClient } from "./raw-client.ts"
@@ -98,6 +100,23 @@ describe("connections", () => {
       const { port } = yield* edge(() => Effect.succeed(text(200, "")))
       const [response] = yield* exchange(port, "GET / HTTP/1.1\r\nhost: a\r\nexpect: miracles\r\n\r\n")
       assert.strictEqual(response?.status, 417)
+    })
+  )
+
+  it.live("a request that is over tells the next one on its connection nothing", () =>
+    Effect.gen(function* () {
+      let early: Informer | undefined
+      const { port } = yield* edge((x) => {
+        early?.inform(103, new HeaderList(["x-of", "the one before"]))
+        early ??= x.informer
+        return Effect.succeed(text(200, ""))
+      })
+      const asked = "GET / HTTP/1.1\r\nhost: a\r\n\r\n"
+      const responses = yield* exchange(port, `${asked}${asked}`, 2)
+      assert.deepStrictEqual(
+        responses.map(({ status }) => status),
+        [200, 200]
+      )
     })
   )
 

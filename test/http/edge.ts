@@ -43,7 +43,7 @@ export const forward =
         body: x.requestBody,
         timeout,
         upgrade: x.upgrade,
-        onInformation: x.inform
+        informer: x.informer
       })
       .pipe(Effect.catch((failure) => Effect.succeed(text(failure.status, failure.message))))
   }
@@ -164,6 +164,6 @@ export const upstreamRequest = (changes: Partial<UpstreamRequest> = {}): Upstrea
   body: undefined,
   timeout: undefined,
   upgrade: undefined,
-  onInformation: undefined,
+  informer: undefined,
   ...changes
 })

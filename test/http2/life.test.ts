@@ -226,7 +226,7 @@ routes: [${telling('"x"')}]
         "2"
       ])
       const { port } = yield* edge((x) => {
-        x.inform?.(103, odd.clone())
+        x.informer?.inform(103, odd.clone())
         return Effect.succeed({ status: 200, headers: odd.clone(), body: "x" })
       })
       const made = yield* session(port)

@@ -166,7 +166,9 @@ describe("a backend that speaks HTTP/2", () => {
           if (name === "half a frame") socket.end()
         })
         const { send } = yield* to(backend.port)
-        const exit = yield* Effect.exit(Effect.timeout(send(upstreamRequest({ onInformation: () => {} })), 5_000))
+        const exit = yield* Effect.exit(
+          Effect.timeout(send(upstreamRequest({ informer: { inform: () => {} } })), 5_000)
+        )
         const error = exit._tag === "Failure" ? Cause.squash(exit.cause) : new Error("none")
         if (!(error instanceof Error)) return assert.fail()
         assert.strictEqual("status" in error ? error.status : undefined, 503, `${name}: ${error.message}`)

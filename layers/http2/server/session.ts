@@ -169,7 +169,7 @@ export class Session implements ClientConnection, StreamHost, Container {
     if (this.secured !== undefined) this.secured.identify(exchange)
     if (this.peer.tunnel !== undefined) exchange.fact("tunnel", this.peer.tunnel.to)
     const request = new StreamRequest(this, stream, exchange, expecting && length !== 0, tunnel)
-    exchange.inform = (status, headers) => request.inform(status, headers)
+    exchange.informer = request
     exchange.upgrade = tunnel?.protocol
     this.#requests.add(request)
     // Whoever still comes here is served, and told that there is no more.
